@@ -1,5 +1,5 @@
-// Runs the specs of e2e in Chromium, as a phone and as a desktop. The project `timed` has those that need the
-// machine to themselves, `models` those of real models.
+// Runs the specs of e2e in Chromium, as a phone and as a desktop. The project `timed` has specs that need the
+// machine to themselves, `models` those with real models.
 import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 
@@ -12,9 +12,7 @@ const serve = (at: number, isolation: 'on' | 'off') => ({
   timeout: 60_000,
 })
 
-/**
- * What these measure or wait for is wrong when other tests take the processor; `npm test` runs them alone.
- */
+/** Specs whose measurements or waits go wrong if other tests use the CPU; `npm test` runs them alone. */
 const TIMED = [
   'chat/{chat-long,chat-responsive,shell/chat-opening}.spec.ts',
   'store/refused-requests.spec.ts',
@@ -22,7 +20,7 @@ const TIMED = [
   '{perf,pools,roofline,unload}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
 
-/** What a change is tested with first; `npm test` runs these, `npm run test:all` the others too. */
+/** The main specs for checking a change; `npm test` runs these, `npm run test:all` the others too. */
 const MAIN = [
   'chat/{chat,chat-accessibility,shell/chat-first-visit}.spec.ts',
   'cdn/cdn.spec.ts',
@@ -34,7 +32,7 @@ const MAIN = [
   '{content-security,greedy,sampling}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
 
-/** Chats with real models, which npm run setup fetches. */
+/** Chats with real models, which npm run setup downloads. */
 const MODELS = '**/e2e/chat/chat-real.spec.ts'
 const DESKTOP = '**/*.desktop.spec.ts'
 
@@ -42,11 +40,11 @@ const PHONE = { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isM
 
 export default defineConfig({
   testDir: 'e2e',
-  // Unit tests of the perf suite lie there too.
+  // Unit tests of the perf suite are in that folder too.
   testMatch: '**/*.spec.ts',
   outputDir: 'build/test-results',
   timeout: 120_000,
-  // It ends a wait that hangs. A page load takes over 5 seconds, the default, on a machine with other work.
+  // Ends a wait that hangs. On a busy machine, a page load takes longer than the default of 5 seconds.
   expect: { timeout: 30_000 },
   workers: 1,
   forbidOnly: process.env.CI !== undefined,
@@ -55,9 +53,9 @@ export default defineConfig({
   webServer: [serve(port, 'on'), serve(port + 1, 'off')],
   use: {
     baseURL: `http://127.0.0.1:${port}/`,
-    // Recording every test takes a third of their time; `--trace on` records one that is looked into.
+    // Recording every test takes a third of their time; use `--trace on` to investigate one.
     trace: 'off',
-    // What a worker keeps would hide what the server says; the offline specs allow it.
+    // A service worker's cache would hide the server's answers; the offline specs allow it.
     serviceWorkers: 'block',
     launchOptions: chromiumOptions(),
   },

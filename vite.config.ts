@@ -1,6 +1,6 @@
-// In: src/index.ts, src/tools/cli/main.ts and the workers they name. Out: dist/, the npm package's JavaScript
-// (ESM, one entry per public name). wasm/tools/build.mjs puts the wasm modules there, scripts/types.mjs the
-// types.
+// In: src/index.ts, src/tools/cli/main.ts and the workers that they name. Out: dist/, the npm package's
+// JavaScript (ESM, one entry per public name). wasm/tools/build.mjs puts the wasm modules there,
+// scripts/types.mjs the types.
 import { existsSync } from 'node:fs'
 import { defineConfig } from 'vite'
 import { recordPackages } from './scripts/package/notices.mjs'
@@ -27,8 +27,8 @@ const entries = {
 }
 
 /**
- * Some bundlers leave addresses as they are, and look beside the bundle: for `wasm/`, not for `cdn/wasm/`. So
- * the part that names the modules of dist/cdn lies in that folder.
+ * Some bundlers leave URLs unchanged, and the files are looked up next to the bundle, in `wasm/` rather than
+ * `cdn/wasm/`. So the chunk that names the modules of dist/cdn is in that folder.
  */
 const namesModules = (ids: readonly string[]): boolean =>
   ids.some((id) => id.endsWith('/src/engine/browser-host.ts'))
@@ -41,12 +41,12 @@ export default defineConfig({
     target: 'es2022',
     outDir: 'dist',
     emptyOutDir: false,
-    // Applications minify what they ship; here readable stack traces are worth more.
+    // Applications minify what they ship; in the package, readable stack traces are worth more.
     minify: false,
     sourcemap: true,
     modulePreload: false,
     reportCompressedSize: false,
-    // Without this mode, Vite wraps each `import()` for pages of its own.
+    // Without this mode, Vite wraps each `import()` with code for its own pages.
     lib: {
       entry: Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path))),
       formats: ['es'],

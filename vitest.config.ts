@@ -1,18 +1,19 @@
 // In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance
-// (other implementations' results, in test/fixtures and golden/), long (those of both that take longest),
-// fetched (real models and data that npm run setup fetches), python (other implementations that run in
-// Python), engines (the built page in this machine's browsers) and sanitizers (the kernels' tests, of kernels
-// that scripts/test/sanitizers.mjs builds).
+// (other implementations' results, in test/fixtures and golden/), long (the slowest of both), fetched (real
+// models and data downloaded by npm run setup), python (other implementations that run in Python), engines
+// (the built page in this machine's browsers) and sanitizers (the kernels' tests, with kernels built by
+// scripts/test/sanitizers.mjs).
 import { defineConfig } from 'vitest/config'
 
-/** Tests that need what npm run setup fetches; they fail without it. */
+/** Tests that need data downloaded by npm run setup; they fail without it. */
 const FETCHED = '**/*.fetched.test.ts'
-/** Tests that start Python, and are skipped where it or a module is missing. */
+/** Tests that start Python, and are skipped if it or a module is missing. */
 const PYTHON = '**/*.python.test.ts'
 
 /**
- * Tests that take longest for what they add before a change: those that start the command, compress models or
- * write graphs as exporters do. `npm run test:all` runs them; `npm run test:unit -- FOLDER` does too.
+ * Tests that are slow relative to what they catch before a change: those that start the command, compress
+ * models or write graphs like exporters. `npm run test:all` runs them; `npm run test:unit -- FOLDER` does
+ * too.
  */
 const LONG = [
   'src/tools/cli/commands/{prune,quantize,resume}.test.ts',
@@ -28,21 +29,22 @@ const LONG = [
 const shared = {
   environment: 'node',
   setupFiles: ['property-seed', 'restore-globals', 'rare-families'].map((name) => `scripts/test/${name}.ts`),
-  // They end a test that hangs. A slow machine must not meet them: what a test bounds, it bounds in steps.
+  // Timeouts for tests that hang. They must not be reached on a slow machine: tests bound work in steps, not
+  // time.
   testTimeout: 300_000,
   hookTimeout: 300_000,
 }
 
 export default defineConfig({
   test: {
-    // Two cores are the machine this is sized for; each test file may start threads of its own.
+    // Sized for a machine with two cores; each test file may start threads of its own.
     maxWorkers: 2,
     projects: [
       {
         test: {
           ...shared,
           name: 'unit',
-          // A process runs one file after another, so that it reads and compiles what they import once.
+          // A process runs one file after another, so that shared imports are read and compiled once.
           isolate: false,
           include: ['{src,wasm,scripts,demo,workers,lab,test/fuzz}/**/*.test.ts'],
           exclude: ['wasm/native/**', FETCHED, ...LONG],
@@ -69,7 +71,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'sanitizers',
-          // run.test.ts is of threads that share a memory: those of WebAssembly.
+          // run.test.ts needs threads that share memory, which native kernels do not support.
           include: ['wasm/**/*.test.ts', 'src/core/generate/sampler/logit-rows.test.ts'],
           exclude: ['wasm/core/run.test.ts'],
           env: { HALFBYTE_KERNELS: 'native' },

@@ -49,7 +49,7 @@ const test = base.extend<object, { app: PackedApp }>({
   ],
 })
 
-/** Exactly the README's configuration. Links stand for the files that npm would have copied. */
+/** Exactly the README's configuration. Uses links instead of the copies that npm would make. */
 const config = (app: PackedApp, headers: Record<string, string>): InlineConfig => ({
   configFile: false,
   root: app.folder,
@@ -90,7 +90,7 @@ for (const [name, headers] of [
     }
   })
 
-  test(`the packed package runs as Vite builds it, ${name}`, async ({ page, app }) => {
+  test(`the packed package runs in Vite's build, ${name}`, async ({ page, app }) => {
     await build(config(app, headers))
     const server = await preview(config(app, headers))
     try {
@@ -112,7 +112,7 @@ globalThis.run = async (options) => {
 }
 `
 
-test('a network takes onnxruntime-web from the application, in development and as Vite builds it', async ({
+test("a network takes onnxruntime-web from the application, in development and in Vite's build", async ({
   page,
 }) => {
   const app = await packedApp(['onnxruntime-web'])

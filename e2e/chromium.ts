@@ -1,11 +1,11 @@
 // Chromium. In: this machine, or HALFBYTE_CHROMIUM with a browser's path. Out: launch options for the
-// system's browser if there is one, otherwise Playwright's download.
+// system's browser if there is one, otherwise for Playwright's download.
 import { existsSync } from 'node:fs'
 import { chromium, type LaunchOptions } from '@playwright/test'
 
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** What Playwright turns off on Linux. Chromium takes only the last of such lists. */
+/** Features that Playwright disables on Linux. Chromium only honours the last such list. */
 const OFF = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
@@ -23,12 +23,12 @@ const OFF = [
 ]
 
 /**
- * The suggestions of the address bar are their own pages. Each window that a test opens would load two of
- * them, and start a process for a page that may follow: a fifth of the processor time of the browser tests.
+ * Address-bar suggestions are separate pages. Each window that a test opens would load two of them, and
+ * prestart a renderer: a fifth of the browser tests' CPU time.
  */
 const NEEDLESS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess']
 
-/** Quiet, and allowed to run as root in a container. */
+/** Quiet, and able to run as root in a container. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -38,7 +38,7 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   `--disable-features=${[...OFF, ...NEEDLESS].join()}`,
-  // Memory is measured at once, not after the next collection.
+  // Measures memory at once, not after the next garbage collection.
   '--enable-blink-features=ForceEagerMeasureMemory',
 ]
 

@@ -1,5 +1,5 @@
 // The page's content security. In: the built chat page, a model from another origin, foreign scripts and
-// images. Out: what the browser allows.
+// images. Out: what the browser permits.
 import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, openSettings, ready } from './chat/chat-page.ts'

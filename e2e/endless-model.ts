@@ -1,4 +1,4 @@
-// A model that never stops. The files of a small random Llama that writes meaningless Markdown.
+// A model that never stops: the files of a small random Llama that writes meaningless Markdown.
 import { Random } from '../test/helpers/random.ts'
 import {
   gain,
@@ -16,7 +16,7 @@ export type { ModelFile } from './model-folder.ts'
 const HALF = 0x3800
 const SIXTEEN = 0x4c00
 
-/** None of these ends an answer, and the files name no end token, so any token may be drawn. */
+/** None of these ends an answer, and the files declare no end token, so any token may be drawn. */
 const SPECIALS = ['<|pad|>', '<|bos|>', '<|turn|>', '<|user|>', '<|assistant|>', '<|system|>'].map(
   (content) => ({ content }),
 )
@@ -48,7 +48,8 @@ function tensors(vocab: number, isMute: boolean): Tensor[] {
   const random = halves()
   const fill = (length: number) => Uint16Array.from({ length }, () => random(-5))
   // The first channel has the same large value for every token. Words get most of their logit from it, others
-  // none, so words are about equally likely whatever was said before: each answer has blocks of all kinds.
+  // none, so words are about equally likely regardless of the context, and each answer has blocks of all
+  // kinds.
   const embedding = fill(vocab * hidden)
   const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>
     index < (vocab - WORDS.length) * hidden ? 0 : random(-5),
@@ -70,7 +71,7 @@ function notNumbers(name: string, length: number): Tensor {
   return { name, shape: [length], dtype: 'F32', data }
 }
 
-/** Seeded f16 values of either sign, between 2^exponent and twice that. */
+/** Seeded f16 values with either sign, between 2^exponent and twice that. */
 function halves(): (exponent: number) => number {
   const random = new Random(7)
   return (exponent) => {

@@ -1,5 +1,5 @@
-// The examples without a bundler. In: npm run examples, as a reader starts it. Out: what each page shows
-// after its button.
+// The examples without a bundler. In: npm run examples, started as documented. Out: what each page shows
+// after its button is pressed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
@@ -39,7 +39,7 @@ const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   search: async (page) => {
     await expect(out(page).getByRole('listitem')).toHaveCount(5)
     await expect(page.getByRole('status')).toHaveText('200 passages searched')
-    // Of itself a passage has the same vector.
+    // A passage compared with itself has the same vector.
     const shown = (await out(page).getByRole('listitem').nth(3).textContent()) ?? ''
     const passage = shown.replace(/^\S+ [\w-]+: /, '')
     await page.getByRole('textbox').fill(passage)
@@ -70,14 +70,14 @@ const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 }
 
-test('each page of examples is tried', () => {
+test('every page of examples is tested', () => {
   const pages = readdirSync(here('../examples'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !existsSync(here(`../examples/${entry.name}/package.json`)))
     .map(({ name }) => name)
   expect(pages.sort()).toEqual(Object.keys(EXAMPLES).sort())
 })
 
-/** Answers for the hub with an encoder of random weights: no test fetches the real one. */
+/** Stands in for the hub with a random encoder, so that no test downloads the real one. */
 async function serveEncoder(page: Page): Promise<void> {
   const files = byPath(bertFolder(randomBert(9)))
   await page.context().route('https://huggingface.co/**', async (route) => {
@@ -106,7 +106,7 @@ for (const [name, shows] of Object.entries(EXAMPLES)) {
 }
 
 for (const name of ['other-origin', 'sandboxed-frame']) {
-  test(`the example ${name} takes nothing but its pages from its own server`, async ({ page, address }) => {
+  test(`the example ${name} loads only its pages from its own server`, async ({ page, address }) => {
     const own: string[] = []
     page.context().on('request', (request) => {
       if (request.url().startsWith(address)) own.push(request.url())

@@ -1,11 +1,11 @@
-// A full device. In: a page. Out: the same page, whose origin may store nothing more, or again as much as the
-// browser wants.
+// A full device. In: a page. Out: the same page, whose origin can store nothing more, or again as much as the
+// browser allows.
 import type { CDPSession, Page } from '@playwright/test'
 
 /** Bytes that are enough for the page's empty databases. */
 const LITTLE = 400_000
 
-/** What a session has set holds as long as the session. */
+/** A session's settings last as long as the session. */
 const sessions = new WeakMap<Page, CDPSession>()
 
 async function limit(page: Page, address: string, quotaSize?: number): Promise<void> {
@@ -18,10 +18,10 @@ async function limit(page: Page, address: string, quotaSize?: number): Promise<v
   })
 }
 
-/** Call it before the page opens: later, Chromium continues what it has granted for half a minute. */
+/** Call it before the page opens: later, Chromium keeps its earlier grant for half a minute. */
 export const small = (page: Page, address = ''): Promise<void> => limit(page, address, LITTLE)
 
-/** Stores until nothing more can be stored. The page must have been opened after `small`. */
+/** Stores until nothing more can be stored. The page must be opened after `small`. */
 export const fill = (page: Page): Promise<void> =>
   page.evaluate(async () => {
     const opening = indexedDB.open('filler', 1)
@@ -39,5 +39,5 @@ export const fill = (page: Page): Promise<void> =>
     opening.result.close()
   })
 
-/** The open page may store as much as the browser wants. */
+/** Lets the open page store as much as the browser allows again. */
 export const allow = (page: Page): Promise<void> => limit(page, page.url())

@@ -1,4 +1,4 @@
-// A server of golden models. In: Playwright's fixtures. Out: `server`, with configurable faults, and the
+// A server for golden models. In: Playwright's fixtures. Out: `server`, with configurable faults, and the
 // models' expected text.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
@@ -13,7 +13,7 @@ import {
 import { type Behaviour, type FileServer, serveFiles } from '../test/helpers/file-server.ts'
 import { test as base } from './library-site.ts'
 
-/** What golden.gguf and long.gguf reply. */
+/** The replies of golden.gguf and long.gguf. */
 export const TEXT = goldenReply(GOLDEN).text
 /** Normal behaviour of a model server. */
 export const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
@@ -22,7 +22,7 @@ export const MIB = 1 << 20
 export const test = base.extend<{ server: FileServer }>({
   async server({ browserName: _ }, use) {
     const bytes = await (await goldenFile(GOLDEN)).bytes()
-    // Padding after the tensors makes the same model span more than one chunk.
+    // Padding after the tensors makes the same model span several chunks.
     const long = new Uint8Array(11 * MIB)
     long.set(bytes)
     const pack = readFileSync(new URL('../test/conformance/models/halfbyte-tiny.hbm', import.meta.url))
@@ -38,7 +38,7 @@ export interface Loaded {
   readonly code?: string
 }
 
-/** Loads with shortened waits and generates. An error is returned as its code. */
+/** Loads with shortened waits, and generates. Errors are returned as codes. */
 export const load = (
   page: Page,
   url: string,

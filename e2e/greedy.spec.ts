@@ -1,5 +1,5 @@
-// Tests that the golden model and the models that talk say in Chromium what they say on other machines,
-// through the public API in a page.
+// Greedy text in Chromium. In: the golden model and the chat models, through the public API in a page. Out:
+// the same text as on other machines.
 import { expect, type Page } from '@playwright/test'
 import type { Build, LoadOptions } from '../src/index.ts'
 import { BUILDS } from '../test/conformance/testing/builds.ts'
@@ -58,7 +58,7 @@ for (const { where, isIsolated, builds } of [
 }
 
 for (const { name, path } of TALKING_MODELS) {
-  test(`${name} talks as it does everywhere`, async ({ page, site }) => {
+  test(`${name} gives the same text as everywhere else`, async ({ page, site }) => {
     const url = await site.add(repositoryFile(path))
     await openLibrary(page, site.isolated)
     for (const { build, threads } of BUILDS) {

@@ -1,4 +1,4 @@
-// Builds and serves a page with the public API and model files, isolated and not.
+// Builds a page with the public API, and serves it with model files, isolated and not.
 
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ const BUILDS = fileURLToPath(new URL('../build/library-page', import.meta.url))
 interface LibrarySite {
   /** The page with COOP and COEP: memory can be shared. */
   readonly isolated: string
-  /** The same page without. */
+  /** The same page without these headers. */
   readonly plain: string
-  /** Starts a server of the isolated page with a Content-Security-Policy. Returns its address. */
+  /** Starts a server for the isolated page with a Content-Security-Policy. Returns its address. */
   under(policy: string): Promise<string>
   /** Serves a file to both pages. Returns its address relative to them. */
   add(file: File): Promise<string>
@@ -60,7 +60,7 @@ export const test = base.extend<object, { site: LibrarySite }>({
   ],
 })
 
-/** The folder of the page. One build serves all workers of a run: the first that needs it makes it. */
+/** The page's folder. All workers of a run share one build, made by the first that needs it. */
 async function builtOnce(): Promise<string> {
   const folder = join(BUILDS, String(process.ppid))
   const mark = join(folder, 'built')
@@ -94,7 +94,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Opens a page of the site and waits for the API. */
+/** Opens a page on the site and waits for the API. */
 export async function openLibrary(page: Page, url: string): Promise<void> {
   await page.goto(url)
   await page.waitForFunction(() => globalThis.halfbyte !== undefined)

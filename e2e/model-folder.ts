@@ -1,7 +1,6 @@
-// Folders of small Llamas that tests make. In: tokens, a template, tensors. Out: the files of a safetensors
-// folder.
+// Small Llamas for tests. In: tokens, a template, tensors. Out: the files of a safetensors folder.
 
-/** A file as the page gets it, picked or from a server. */
+/** A file as received by the page, picked or from a server. */
 export interface ModelFile {
   readonly name: string
   readonly buffer: Buffer
@@ -19,12 +18,12 @@ export interface Tensor {
 }
 
 interface Folder {
-  /** The first tokens, by id. `isText`: it is part of what is said, as marks of thoughts are. */
+  /** The first tokens, by id. `isText`: whether it is part of the text, like thought markers. */
   readonly specials: readonly { readonly content: string; readonly isText?: boolean }[]
-  /** The last tokens, in the alphabet of byte-level BPE. Those of single bytes stand before them. */
+  /** The last tokens, in the alphabet of byte-level BPE. Single-byte tokens come before them. */
   readonly words: readonly string[]
   readonly template: string
-  /** Default: none, so the model does not stop. */
+  /** Default: none, so the model never stops. */
   readonly eosId?: number
   readonly tensors: readonly Tensor[]
 }
@@ -35,7 +34,7 @@ export const vocabularyOf = ({ specials, words }: Pick<Folder, 'specials' | 'wor
   ...words,
 ]
 
-/** The second special token begins a text. */
+/** The second special token starts a text. */
 export function modelFolder({ specials, words, template, eosId, tensors }: Folder): readonly ModelFile[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const tokens = vocabularyOf({ specials, words })
@@ -78,7 +77,7 @@ export function modelFolder({ specials, words, template, eosId, tensors }: Folde
   ]
 }
 
-/** Ones. */
+/** A gain of all ones. */
 export const gain = (name: string): Tensor => ({
   name: `model.${name}.weight`,
   shape: [SHAPE.hidden],
@@ -123,7 +122,7 @@ function safetensors(tensors: readonly Tensor[]): Buffer {
   return Buffer.concat([length, header, ...tensors.map(({ data }) => Buffer.from(data.buffer))])
 }
 
-/** The 256 characters that stand for bytes: printable Latin-1 stands for itself, the rest starts at 256. */
+/** The 256 characters that represent bytes: printable Latin-1 represents itself, the rest starts at 256. */
 function byteAlphabet(): string[] {
   const isPrintable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174

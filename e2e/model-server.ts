@@ -1,23 +1,22 @@
-// A server of model files. In: files and a rate limit. Out: their address on this machine, open to every
-// page.
+// A server for model files. In: files and a rate limit. Out: a local URL, open to every page.
 import type { ServerResponse } from 'node:http'
 import { type HttpServer, openServer } from '../test/helpers/http-server.ts'
 import type { ModelFile } from './endless-model.ts'
 
-/** A file with only its beginning. The connection stays open after it. */
+/** A file with only its beginning, after which the connection stays open. */
 interface HollowFile extends ModelFile {
   readonly size: number
 }
 
 export interface ModelServer extends HttpServer {
-  /** Bytes sent per second from now on; undefined: unlimited. */
+  /** Bytes to send per second from now on; undefined for no limit. */
   bytesPerSecond: number | undefined
 }
 
 const SLICE_MS = 50
 const SLAB_BYTES = 4 << 20
 
-/** Files of a model, with the path below `folder` that a server gives them. */
+/** A model's files, with their paths below `folder`. */
 export const filesBelow = (folder: string, files: ReadonlyMap<string, File>): Promise<ModelFile[]> =>
   Promise.all(
     [...files].map(async ([path, file]) => ({
@@ -36,7 +35,7 @@ export async function serveModels(files: readonly (ModelFile | HollowFile)[]): P
     }
     const size = 'size' in file ? file.size : file.buffer.byteLength
     response.writeHead(200, { 'Content-Length': size })
-    // Headers are read by slabs, which extend a little past them.
+    // Headers are read in slabs, which extend a little past them.
     if (size > file.buffer.byteLength) response.write(Buffer.concat([file.buffer, Buffer.alloc(SLAB_BYTES)]))
     else void send(response, file.buffer, self)
   })

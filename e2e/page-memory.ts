@@ -1,7 +1,7 @@
-// Memory of pages. In: a page. Out: bytes of its heap, and of it with its workers.
+// Memory of pages. In: a page. Out: bytes of its heap, with and without its workers.
 import type { Page } from '@playwright/test'
 
-/** Bytes of the page's heap after a collection. */
+/** Bytes of the page's heap after a garbage collection. */
 export async function heapOf(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
   await session.send('HeapProfiler.enable')
@@ -12,7 +12,8 @@ export async function heapOf(page: Page): Promise<number> {
 }
 
 /**
- * Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told.
+ * Bytes of the heaps of a page and its workers, without the engine's memory. Only available in isolated
+ * pages.
  */
 export async function memoryOf(page: Page): Promise<number> {
   await page.bringToFront()

@@ -1,7 +1,7 @@
 // Serves the built chat page, or another folder of build/, to the browser tests: `node page-server.ts PORT
 // on|off [FOLDER]`. With `on` it sends COOP and COEP.
 //
-// Vite's preview compresses each answer again, which was a tenth of the processor time of a page load.
+// Vite's preview compresses each answer again, which took a tenth of the CPU time of a page load.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ await openServer((request, response, path) => {
   const file = join(FOLDER, path.endsWith('/') ? `${path}index.html` : path)
   const found = statSync(file, { throwIfNoEntry: false })
   if (found?.isFile() === true) {
-    // The second visit asks whether its files have changed, as it does of most hosts.
+    // Makes later visits revalidate their files, as most hosts do.
     const tag = `"${found.size}-${found.mtimeMs}"`
     response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
     if (request.headers['if-none-match'] === tag) return response.writeHead(304).end()

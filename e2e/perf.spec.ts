@@ -1,5 +1,5 @@
-// In: the perf suite and a model that takes seconds. Out: whether it measures Halfbyte in a browser, saves
-// its results, and continues from them.
+// The perf suite. In: a model that takes seconds. Out: whether the suite measures Halfbyte in a browser,
+// saves its results, and resumes from them.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { summarise } from '../lab/bench/perf/summary.ts'
 import { markdown } from '../lab/bench/perf/tables.ts'
 import { TINY } from '../lab/bench/shapes.ts'
 
-test('the perf suite measures a small model, and a second run adds the rounds that are missing', async () => {
+test('the perf suite measures a small model, and a second run adds the missing rounds', async () => {
   const kinds = ENGINES.filter(({ name }) => name === OURS)
   const out = await mkdtemp(join(tmpdir(), 'halfbyte-perf-'))
   const folder = pathToFileURL(`${out}/`)

@@ -1,5 +1,5 @@
-// Pools in Chromium. In: shards that die or hang, and notes from earlier loads. Out: typed errors in time,
-// and loads that do not measure twice.
+// Pools in Chromium. In: shards that die or hang, and notes from earlier loads. Out: timely typed errors, and
+// loads that do not measure twice.
 import { expect, type Page } from '@playwright/test'
 import {
   GOLDEN,
@@ -35,7 +35,7 @@ const test = base.extend<{ model: string }>({
 
 const MEASURED = { ...SHARDS, threads: 'auto' } as const
 
-/** The text after a load, by default on two shards, and the number of shards. */
+/** The text generated after a load, by default on two shards, and the number of shards. */
 const goldenText = (page: Page, model: string, how: typeof SHARDS | typeof MEASURED = SHARDS) =>
   page.evaluate(
     async ({ model, prompt, options, how }) => {
@@ -55,7 +55,7 @@ for (const { death, when } of [
   { death: 'hang', when: 'between replies' },
   { death: 'throw', when: 'in a reply' },
 ] as const) {
-  test(`a shard that dies ${when} (${death}) ends the engine with a typed error, and the next load works`, async ({
+  test(`a shard that dies ${when} (${death}) stops the engine with a typed error, and the next load works`, async ({
     page,
     model,
   }) => {
@@ -97,7 +97,7 @@ for (const { death, when } of [
   })
 }
 
-test('a shard that never answers fails the load that asked for it, and one that may choose goes without', async ({
+test('a shard that never answers fails a load that requires it, while an automatic one does without', async ({
   page,
   model,
 }) => {
@@ -121,7 +121,7 @@ test('a shard that never answers fails the load that asked for it, and one that 
   expect(await goldenText(page, model)).toEqual(GOOD)
 })
 
-/** Values of the notes on the device. */
+/** Values of the stored notes. */
 const notes = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -148,7 +148,7 @@ const spoil = (page: Page, replace: string) =>
     }
   }, replace)
 
-test('what was measured is kept on the device, and a note that is wrong, old or of another browser is replaced', async ({
+test('measurements are stored, and a note that is wrong, old or from another browser is replaced', async ({
   page,
   model,
 }) => {
@@ -160,7 +160,7 @@ test('what was measured is kept on the device, and a note that is wrong, old or 
   expect(await notes(page)).toEqual([])
   expect(await goldenText(page, model, MEASURED)).toMatchObject({ text })
   await expect.poll(() => notes(page)).toEqual([measured])
-  // A truncated file, another browser, a note of 2001: all are ignored.
+  // A truncated file, another browser, a note from 2001: all are ignored.
   for (const wrong of ['>{"mach', 'Chrome>Chrom', '"made":1>"made":']) {
     await spoil(page, `${JSON.stringify((await notes(page))[0])}>[5,1]`)
     await spoil(page, wrong)
@@ -173,7 +173,7 @@ test('what was measured is kept on the device, and a note that is wrong, old or 
   expect(await notes(page)).toEqual([[5, 1]])
 })
 
-test('where storage is refused, each load measures', async ({ page, model }) => {
+test('if storage is denied, each load measures', async ({ page, model }) => {
   const threads = await page.evaluate(
     async ({ model, how }) => {
       await using engine = await halfbyte.Engine.load(model, { ...how, assets: { worker: workers.private } })

@@ -1,5 +1,5 @@
-// In: the built roofline page. Out: whether it measures, draws, copies and stops, with shared memory and
-// without.
+// The roofline page. In: the built page. Out: whether it measures, draws, copies and stops, with and without
+// shared memory.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from './violations.ts'
 
@@ -19,7 +19,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   test.describe(`${colorScheme} theme`, () => {
     test.use({ colorScheme })
 
-    test('measures this device and shows it as a plot and as tables', async ({ page }) => {
+    test('measures this device and shows the result as a plot and as tables', async ({ page }) => {
       const problems = await measure(page, '/roofline.html?quick')
       await expect(page.getByRole('img', { name: /Memory gives [\d.]+ GB\/s/ })).toBeVisible()
       await expect(page.locator('.plot canvas')).toHaveCount(1)
@@ -56,7 +56,7 @@ test('copies all tables as Markdown', async ({ page, context }) => {
   expect(text).toMatch(/\| relaxed i8 dot, pairs, GOP\/s \| [\d.]+ \(/)
 })
 
-test('stops on request and can start again', async ({ page }) => {
+test('stops on request and can be restarted', async ({ page }) => {
   await page.goto('/roofline.html')
   await start(page).click()
   await expect(page.getByRole('progressbar')).toBeVisible()
@@ -65,7 +65,7 @@ test('stops on request and can start again', async ({ page }) => {
   await expect.poll(() => page.workers()).toHaveLength(0)
 })
 
-test('measures one thread where memory cannot be shared', async ({ page, baseURL }) => {
+test('measures one thread if memory cannot be shared', async ({ page, baseURL }) => {
   const address = new URL('/roofline.html?quick', baseURL)
   address.port = String(Number(address.port) + 1)
   await measure(page, address.href)
@@ -76,7 +76,7 @@ test('measures one thread where memory cannot be shared', async ({ page, baseURL
   ])
 })
 
-test('the chat leads to it', async ({ page, context }) => {
+test('the chat page links to it', async ({ page, context }) => {
   await page.goto('/')
   await page.getByRole('button', { name: 'Settings', exact: true }).click()
   const opened = context.waitForEvent('page')

@@ -1,5 +1,5 @@
-// Sampling in Chromium. In: the small Llama, through the public API in a page. Out: the same draws as in
-// Node, and processors in the worker.
+// Sampling in Chromium. In: a small Llama, through the public API in a page. Out: whether draws match Node's,
+// and processors run in the worker.
 import { expect, type Page } from '@playwright/test'
 import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../test/conformance/testing/chains.ts'
 import { TINY_PATH } from '../test/conformance/testing/golden.ts'
@@ -45,10 +45,7 @@ const drawWith = (page: Page, url: string, processor: string): Promise<unknown> 
     { url, processor },
   )
 
-test('processors are imported in the worker, from the page’s own addresses and others', async ({
-  page,
-  site,
-}) => {
+test('processors are imported in the worker, from the page’s own URLs and others', async ({ page, site }) => {
   const url = await site.add(repositoryFile(TINY_PATH))
   const relative = await site.add(new File([ONLY_70], 'only.js', { type: 'text/javascript' }))
   for (const place of [site.isolated, site.plain]) {
@@ -68,7 +65,7 @@ test('processors are imported in the worker, from the page’s own addresses and
   }
 })
 
-test('a processor that never returns: an abort rejects at once, and dispose ends its worker', async ({
+test('a processor that never returns: an abort rejects at once, and dispose terminates its worker', async ({
   page,
   site,
 }) => {
@@ -80,11 +77,11 @@ test('a processor that never returns: an abort rejects at once, and dispose ends
     const controller = new AbortController()
     const processors = [`data:text/javascript,${encodeURIComponent(code)}`]
     const reply = engine.complete('a', { processors, signal: controller.signal }).result.catch(String)
-    // Whether the worker hangs by then or is about to: both end alike.
+    // The worker may already hang or be about to; both end the same way.
     await new Promise((resolve) => setTimeout(resolve, 500))
     controller.abort('enough')
     const ends = [await reply]
-    // It is asked, and never answers.
+    // The worker receives the request and never answers.
     const pending = engine.tokenize('a').catch(({ code }) => code)
     await engine.dispose()
     ends.push(await pending)

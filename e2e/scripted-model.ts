@@ -1,5 +1,5 @@
-// Models that follow a script. The files of a small Llama whose weights make it write a thought in marks, an
-// answer, and the end of its turn, whatever it is asked.
+// Scripted models: the files of a small Llama whose weights make it write a marked thought, an answer and the
+// end of its turn, whatever it is asked.
 import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
 
 /** Values in f16. */
@@ -18,7 +18,7 @@ const SPECIALS = [
   ...['<think>', '</think>'].map((content) => ({ content, isText: true })),
 ]
 const TURN = 2
-/** It leaves out thoughts, as most templates do with those of earlier turns. */
+/** It omits thoughts, as most templates do for earlier turns. */
 const TEMPLATE =
   "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1] + '<|turn|>' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
@@ -27,9 +27,9 @@ const TEMPLATE =
 export const thinkingModel = (): readonly ModelFile[] => scriptedModel(THOUGHT, ANSWER)
 
 /**
- * Each token of the reply has its own channel, in which the output has the next token, so no token may
- * come twice. Layers add zeros, so that a reply is the same under any weights and any sampling. Without
- * `thought` it does not think.
+ * Each token of the reply has a channel of its own that predicts the next token, so no token may occur twice.
+ * Layers add zeros, so the reply is the same for any precision and any sampling. Without `thought`, it does
+ * not think.
  */
 export function scriptedModel(thought: readonly string[], answer: readonly string[]): readonly ModelFile[] {
   const { hidden } = SHAPE

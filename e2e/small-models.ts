@@ -1,4 +1,4 @@
-// Small models. One of each format, in as many files as the format may have, and what they say.
+// Small models: one per format, in as many files as the format allows, with their replies.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -16,9 +16,9 @@ import { peftFiles, randomLora } from '../test/conformance/testing/writers/lora-
 export interface SmallModel {
   /** By name. */
   readonly files: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
-  /** What a load names: one of the files, or '' for their folder. */
+  /** The file that a load names, or '' for the folder. */
   readonly place: string
-  /** What to load with it. */
+  /** Options for loading it. */
   readonly adapter?: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
   /** Its answer to `PROMPT` with `OPTIONS`. */
   readonly text: string
@@ -28,12 +28,12 @@ export const FORMATS = ['gguf', 'split', 'safetensors', 'onnx', 'pack', 'adapter
 export type SmallFormat = (typeof FORMATS)[number]
 
 export const PROMPT = 'the river'
-/** Greedy; the penalty keeps the random model of the graph from saying one token forever. */
+/** Greedy; the penalty keeps the graph's random model from repeating one token forever. */
 export const OPTIONS = { temperature: 0, maxTokens: 12, repeatPenalty: 1, frequencyPenalty: 2 } as const
 
 const llama = () => randomLlama({ seed: 38, gain: 1.5, speaks: true })
 
-/** What each is made of; the first file is what a load names, unless it names the folder. */
+/** The files of each; a load names the first one, unless it names the folder. */
 const WRITERS: Readonly<Record<SmallFormat, () => Promise<File[]>>> = {
   gguf: async () => [await ggufFile(llama())],
   split: splitGguf,
@@ -77,7 +77,7 @@ async function splitGguf(): Promise<File[]> {
   return Promise.all(written)
 }
 
-/** A graph, its data beside it, and a tokenizer. */
+/** A graph, its external data, and a tokenizer. */
 export async function tinyOnnx(): Promise<File[]> {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))

@@ -1,4 +1,4 @@
-// A pack in parts. A random model as three files of several chunks each, cut in the middle of its weights.
+// A pack in parts: a random model as three files of several chunks each, split in the middle of its weights.
 
 import { openModel } from '../src/core/arch/open-model.ts'
 import { blobSource } from '../src/core/base/bytes.ts'

@@ -7,7 +7,7 @@ import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../test/conformance/testing/g
 import { openLibrary, test } from './library-site.ts'
 
 /** Ten leaked engines with this model take more than 200 MB. */
-const MOST_GROWTH = 40e6
+const MAX_GROWTH = 40e6
 
 for (const [pool, kind] of [
   ['shared', 'isolated'],
@@ -40,13 +40,13 @@ for (const [pool, kind] of [
       const pages = processInfo.filter(({ type }) => type === 'renderer')
       return (await Promise.all(pages.map(({ id }) => held(id)))).reduce((sum, { now }) => sum + now, 0)
     }
-    // The first rounds create one-time data.
+    // The first rounds create one-time allocations.
     await rounds(3)
     const before = await measure()
     await rounds(10)
     const growth = async () => (await measure()) - before
     // Terminated workers take a moment to disappear.
-    await expect.poll(growth, { message: `bytes beyond ${before}` }).toBeLessThan(MOST_GROWTH)
+    await expect.poll(growth, { message: `bytes beyond ${before}` }).toBeLessThan(MAX_GROWTH)
     test.info().annotations.push({ type: 'growth, MB', description: ((await growth()) / 1e6).toFixed(1) })
   })
 }

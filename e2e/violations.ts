@@ -1,4 +1,4 @@
-// Violations. In: a page. Out: what axe finds wrong with it.
+// Accessibility violations. In: a page. Out: axe's findings.
 import type { Page } from '@playwright/test'
 import axe from 'axe-core'
 
@@ -7,11 +7,11 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 /**
  * Axe's findings, one line each, in the page or in the elements that match `within`.
  *
- * Reduced motion is asked for first: axe measures the contrast of what it meets, and a dialog or a panel that
- * is still fading in has too little of it.
+ * Requests reduced motion first: axe measures the current contrast, which is too low in a dialog or panel
+ * that is still fading in.
  *
- * Axe stays in the page, because sending and compiling its 1.5 MB again takes longer than looking. The
- * builder of @axe-core/playwright does so in each run, and once more in a second page.
+ * Axe stays in the page, because sending and compiling its 1.5 MB takes longer than the check. The builder of
+ * @axe-core/playwright does that on every run, and once more in a second page.
  */
 export async function violations(page: Page, within = 'html'): Promise<string[]> {
   await page.emulateMedia({ reducedMotion: 'reduce' })

@@ -1,4 +1,4 @@
-// Builds dist/ (wasm, JavaScript, types, the embedded models with their cards) and build/demo (the chat
+// Builds dist/ (wasm, JavaScript, types, and the embedded models with their cards) and build/demo (the chat
 // page).
 import { spawnSync } from 'node:child_process'
 import {
@@ -31,7 +31,7 @@ const step = (name, command, args) => {
   console.log(`build: ${name} ${((performance.now() - start) / 1000).toFixed(1)} s`)
 }
 
-/** Empties dist of everything but the wasm modules, which are built incrementally, and the readers. */
+/** Empties dist except for the wasm modules, which are built incrementally, and the readers. */
 const cleanLibrary = () => {
   const dist = join(root, 'dist')
   for (const name of existsSync(dist) ? readdirSync(dist) : []) {
@@ -48,7 +48,7 @@ const copyModels = () => {
   }
 }
 
-/** What describes the widget to editors and frameworks is written by hand. */
+/** The widget's descriptions for editors and frameworks are written by hand. */
 const copyWidgetTypes = () => {
   const widget = join(root, 'src/ui/widget')
   const to = join(root, 'dist/widget')
@@ -61,7 +61,7 @@ const copyWidgetTypes = () => {
 }
 
 /**
- * Copies the launcher as it is, because a build would write newer syntax. npm marks bins executable when it
+ * Copies the launcher as it is, because a build would emit newer syntax. npm marks bins executable when it
  * installs them; this one is also run in place.
  */
 const copyLauncher = () => {
@@ -70,7 +70,7 @@ const copyLauncher = () => {
   chmodSync(path, 0o755)
 }
 
-/** The decoder of JPEG files outside of browsers. */
+/** The JPEG decoder outside browsers. */
 const copyTurboJpeg = () =>
   cpSync(join(root, 'node_modules/@cwasm/jpeg-turbo/jpeg-turbo.wasm'), join(root, 'dist/jpeg-turbo.wasm'))
 

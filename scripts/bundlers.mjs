@@ -1,8 +1,8 @@
 // Installs the bundlers of e2e/bundlers and runs its tests on a built dist.
 //
-// npm run test:bundlers -- -g "Next.js" runs those whose title has the words; -g "the example" runs the
-// projects of examples/. They are not part of npm test, because the bundlers take 600 MB and the runs some
-// minutes.
+// npm run test:bundlers -- -g "Next.js" runs the tests whose title contains the words; -g "the example" runs
+// the projects of examples/. They are not part of npm test, because the bundlers take 600 MB and the runs
+// some minutes.
 import { testInstalled } from './installed-tests.mjs'
 
 testInstalled('e2e/bundlers')

@@ -1,10 +1,10 @@
 // The table of bundlers. In: docs/guide/bundlers.md and the tests' own list. Out: a failure for each cell
-// that no test backs.
+// without a test.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { BUNDLERS } from '../e2e/bundlers/table.ts'
 
-test("the guide's table has a row for each bundler, with yes where it is tested", () => {
+test("the guide's table has a row for each bundler, with yes if it is tested", () => {
   const page = readFileSync(new URL('../docs/guide/bundlers.md', import.meta.url), 'utf8')
   const rows = page
     .split('\n')

@@ -1,5 +1,5 @@
-// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: scripts with what
-// they need, the wasm modules and readers beside them, and integrity.json with the hash of every file.
+// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: self-contained
+// scripts, the wasm modules and readers next to them, and integrity.json with every file's hash.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -7,13 +7,13 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
-/** Parts that the widget imports when they are needed, by the file that each is in dist/cdn. */
+/** Parts that the widget imports on demand, by their file in dist/cdn. */
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
 }
 
-/** Packages that a page has on its own account: it says in an import map where they are. */
+/** Packages that a page provides itself, through an import map. */
 const OTHERS = [/^onnxruntime-web/]
 
 /** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
@@ -32,7 +32,7 @@ const CDN_SCRIPTS = {
   'workers/network.worker.js': 'workers/network.worker.ts',
 }
 
-/** Leaves the imports of these parts in the script of the widget. */
+/** Leaves the imports of these parts in the widget's script. */
 const partsApart = {
   name: 'halfbyte:parts-apart',
   enforce: 'pre',
@@ -46,8 +46,8 @@ const partsApart = {
 }
 
 /**
- * Readers of formats and parts of the engine, which engines import when a file needs them. They share no
- * chunk with them.
+ * Readers of formats and parts of the engine, which engines import if a file needs them. They share no
+ * chunks with the engine.
  */
 export const READERS = {
   'gguf.js': 'src/core/formats/gguf/script.ts',
@@ -55,9 +55,10 @@ export const READERS = {
   'families.js': 'src/core/arch/rare/script.ts',
   'onnx.js': 'src/network/onnx/script.ts',
   'vision.js': 'src/engine/load/vision/script.ts',
+  'encoders.js': 'src/encoders/graph/script.ts',
 }
 
-/** Writes one script with everything in it, and its source map, into a folder of the repository. */
+/** Writes a single self-contained script and its source map into a folder of the repository. */
 async function buildAlone(folder, fileName, source) {
   const { build } = await import('vite')
   const { packageUrls } = await import('./package/package-urls.mjs')
@@ -92,7 +93,7 @@ async function buildAlone(folder, fileName, source) {
   writeFileSync(`${path}.map`, JSON.stringify(map))
 }
 
-/** Builds dist/readers, which must be there before anything that names its files is built. */
+/** Builds dist/readers, which must exist before anything that names its files is built. */
 export async function buildReaders() {
   mkdirSync(join(root, 'dist/readers'), { recursive: true })
   for (const [name, source] of Object.entries(READERS)) {
@@ -100,7 +101,9 @@ export async function buildReaders() {
   }
 }
 
-/** The library's own scripts name the modules and readers of dist/cdn, so the package has them once. */
+/**
+ * The library's own scripts name the modules and readers of dist/cdn, so the package contains them only once.
+ */
 export async function buildCdn() {
   const folder = join(root, 'dist/cdn')
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
@@ -118,7 +121,7 @@ export async function buildCdn() {
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** The folder is one level deeper than that of the originals, so the sources of the maps are, too. */
+/** The folder is one level deeper than the originals', so the maps' source paths are too. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of Object.keys(READERS)) {

@@ -1,8 +1,8 @@
 // Installs the clients of e2e/clients, those in Python too if there is one, and runs their tests on a built
 // dist.
 //
-// npm run test:clients -- -g "AI SDK" runs those whose title has the words. They are not part of npm test,
-// because the clients are many packages.
+// npm run test:clients -- -g "AI SDK" runs the tests whose title contains the words. They are not part of npm
+// test, because the clients are many packages.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 export const ERROR_PAGE = join(root, 'docs/guide/errors.md')
 
-/** The page as Markdown: one row for each code. */
+/** The page as Markdown, one row per code. */
 export function errorPage() {
   const source = readFileSync(join(root, 'src/core/base/errors.ts'), 'utf8')
   const codes = [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}\| '([a-z-]+)'/g)]

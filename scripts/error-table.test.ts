@@ -1,5 +1,5 @@
-// The page of errors. In: src/core/base/errors.ts. Out: every code has its row, and the page in docs/ is what
-// the source says.
+// The page of errors. In: src/core/base/errors.ts. Out: whether every code has a row, and the page in docs/
+// matches the source.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ERROR_PAGE, errorPage } from './error-table.mjs'
@@ -12,6 +12,6 @@ test('every code of the source has a row with a cause and a next step', () => {
     expect(errorPage()).toMatch(new RegExp(`^\\| \`${code}\` \\| .+\\. \\| .+\\. \\|$`, 'm'))
 })
 
-test('the page is up to date; node scripts/error-table.mjs writes it', () => {
+test('the page is up to date (node scripts/error-table.mjs writes it)', () => {
   expect(readFileSync(ERROR_PAGE, 'utf8')).toBe(errorPage())
 })

@@ -1,11 +1,11 @@
 // Serves the pages of examples/ with the library and the models, on port 4180 by default, and a second server
-// in place of a CDN, on another origin.
+// on another origin that stands in for a CDN.
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 
 requirePinnedNode()
-// An older Node does not read TypeScript.
+// Older versions of Node cannot run TypeScript.
 const { openServer, sendFile } = await import('../test/helpers/http-server.ts')
 if (!existsSync(join(root, 'dist/cdn/halfbyte.js'))) {
   console.error('examples: there is no dist; run npm run build first')
@@ -21,7 +21,7 @@ const PAGES = {
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const CDN = `https://cdn.jsdelivr.net/npm/halfbyte@${version}/`
 
-/** Serves folders of the repository by prefix. `send` answers a request for a file of one of them. */
+/** Serves folders of the repository by prefix. `send` answers a request for a file in one of them. */
 const serve = (folders, port, send) =>
   openServer((request, response, asked) => {
     const path = normalize(asked)

@@ -1,4 +1,4 @@
-// Installs the packages of a folder of tests and runs these tests.
+// Installs the packages of a test folder and runs its tests.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'
@@ -10,7 +10,7 @@ const run = (command, args, cwd) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-/** Passes the command's own arguments on to Playwright. */
+/** Passes the command's arguments on to Playwright. */
 export function testInstalled(name) {
   const folder = join(root, name)
   run('npm', ['ci', '--ignore-scripts'], folder)

@@ -1,4 +1,4 @@
-// The package in a Node program. In: the packed package. Out: engines that load, reply and end there.
+// The package in a Node program. In: the packed package. Out: whether engines load, reply and exit there.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => app?.remove())
 
-/** What the program prints as JSON. It has to end by itself. */
+/** The program's JSON output. It must exit by itself. */
 async function told(name: string, body: string): Promise<unknown> {
   const path = join(app.folder, `${name}.mjs`)
   await writeFile(path, `import { Engine, isHalfbyteError } from 'halfbyte'\n${body}`)
@@ -52,7 +52,7 @@ test.each([
     'a data address',
     `'data:;base64,' + await (await import('node:fs/promises')).readFile('models/stories.hbm', 'base64')`,
   ],
-])('a model is loaded from %s, on threads and without', async (what, source) => {
+])('a model is loaded from %s, with and without threads', async (what, source) => {
   const found = await told(
     what.replaceAll(' ', '-'),
     `${TEXT}const told = []
@@ -70,7 +70,7 @@ console.log(JSON.stringify(told))`,
   ])
 })
 
-test('tools, constraints and saved sessions work, and support says what there is', async () => {
+test('tools, constraints and saved sessions work, and `support` reports what is available', async () => {
   const found = await told(
     'abilities',
     `const { supported, sharedMemory, reason } = await Engine.support()
@@ -94,7 +94,7 @@ console.log(JSON.stringify({ supported, sharedMemory, reason, text, json, fits, 
   })
 })
 
-test('encoders load from a folder, and networks from a file, on threads and without', async () => {
+test('encoders load from a folder, and networks from a file, with and without threads', async () => {
   const folder = join(app.folder, 'models/encoder')
   await mkdir(join(folder, '1_Pooling'), { recursive: true })
   for (const [path, file] of byPath(bertFolder(randomBert(1))))
@@ -131,7 +131,7 @@ console.log(JSON.stringify({ told, failures }))`,
   })
 })
 
-test('a network that needs onnxruntime-web says so where it is missing, and runs where it is installed', async () => {
+test('a network that needs onnxruntime-web says so if it is missing, and runs if it is installed', async () => {
   const to = new NodeWriter()
   to.node('Exp', [to.op('LpNormalization', [to.op('Relu', ['x'])])], ['y'])
   const x = { name: 'x', type: TYPE.f32, dims: ['rows', 3] }
@@ -169,7 +169,7 @@ console.log(JSON.stringify(found))`
   for (const [at, value] of wanted.entries()) expect(found.y[at]).toBeCloseTo(value, 4)
 })
 
-test('what fails has its code, and ends the program like anything else', async () => {
+test('a failure has its error code, and ends the program like any other error', async () => {
   const found = await told(
     'failures',
     `const codeOf = (promise) => promise.then(() => 'loaded', (error) => isHalfbyteError(error) ? error.code : error.name)
@@ -185,13 +185,13 @@ console.log(JSON.stringify([
   expect(found).toEqual(['format', 'format', 'unsupported', 'AbortError', 'format'])
 })
 
-/** The first version of Node 22, or an earlier one, that has what this comment of Node's types describes. */
+/** The first supported Node version with the feature that this comment in Node's types describes. */
 const since = (comment: string): number[] | undefined =>
   [...(/@since (.*)/.exec(comment)?.[1] ?? '').matchAll(/v(\d+)\.(\d+)/g)]
     .map(([, major, minor]) => [Number(major), Number(minor)])
     .find(([major]) => (major as number) <= 22)
 
-test('scripts import from Node only what its oldest supported version has', async () => {
+test('scripts import from Node only what its oldest supported version provides', async () => {
   const imported = new Set<string>()
   for (const name of await readdir(join(app.installed, 'dist'))) {
     if (!name.endsWith('.js')) continue

@@ -1,5 +1,5 @@
 // The npm package. In: dist, packed and installed in an empty app. Out: whether programs, types and files
-// arrive whole.
+// arrive intact.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => app?.remove())
 
-test('the package holds what it needs and nothing else', () => {
+test('the package contains what it needs and nothing else', () => {
   const outside = files.filter((name) => !/^(?:dist|docs\/guide)\//.test(name)).sort()
   expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   expect(files).toContain('dist/cli.js')
@@ -58,7 +58,7 @@ test('the package holds what it needs and nothing else', () => {
   expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
 })
 
-test('a document that a message names is in the package', async () => {
+test('every document named in a message is in the package', async () => {
   const named = new Set<string>()
   for (const name of files.filter((name) => /^dist\/.*\.js$/.test(name))) {
     const source = (await readFile(join(app.installed, name), 'utf8')).replaceAll(
@@ -71,7 +71,7 @@ test('a document that a message names is in the package', async () => {
   for (const path of named) expect(files).toContain(path)
 })
 
-test('the notices have the licence of each package that the library and the widget import', async () => {
+test('the notices include the licence of each package that the library and the widget import', async () => {
   const notices = await readFile(join(app.installed, 'dist/THIRD_PARTY_NOTICES.md'), 'utf8')
   const sections = notices.split(/^## /m).slice(1)
   const imported = new Set<string>()
@@ -90,7 +90,7 @@ test('the notices have the licence of each package that the library and the widg
   }
 })
 
-test('each entry has one file of declarations, and no other is shipped', () => {
+test('each entry has one declaration file, and no others are shipped', () => {
   const declared = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'object' && target['types'] !== undefined ? [target['types'].replace('./', '')] : [],
   )
@@ -98,7 +98,7 @@ test('each entry has one file of declarations, and no other is shipped', () => {
   expect(files.filter((name) => name.endsWith('.d.ts')).sort()).toEqual(declared.sort())
 })
 
-test('no file is in the package twice', async () => {
+test('the package has no duplicate files', async () => {
   const byHash = new Map<string, string[]>()
   for (const name of files) {
     const bytes = await readFile(join(app.installed, name))
@@ -110,10 +110,10 @@ test('no file is in the package twice', async () => {
   expect([...byHash.values()].filter((names) => names.length > 1)).toEqual([])
 })
 
-/** The part of the library that bundlers take the addresses of modules and readers from. */
+/** The part of the library from which bundlers take the URLs of modules and readers. */
 const ADDRESSES = /^dist\/cdn\/browser-host-[\w-]+\.js$/
 
-test('only scripts in the folder of the modules and readers name them, as if these lay beside a bundle', async () => {
+test('only scripts in the folder of modules and readers name them, as if they were next to a bundle', async () => {
   const naming = new Map<string, string[]>()
   for (const name of files.filter((name) => name.endsWith('.js'))) {
     const source = await readFile(join(app.installed, name), 'utf8')
@@ -128,14 +128,15 @@ test('only scripts in the folder of the modules and readers name them, as if the
   for (const worker of workers) expect(naming.get(worker)).toEqual(['../wasm', '../readers'])
 })
 
-/** What scripts of dist/cdn import, and when: an encoder, and the package of the option `fallback`. */
+/** What scripts in dist/cdn import on demand: an encoder, and the package for the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'widget.js': ['import(`./assist.js', 'import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
+  'readers/encoders.js': ['import(`onnxruntime-web/wasm'],
 }
 
-test('scripts for pages without a bundler import only what a page asks for, and their hashes are listed', async () => {
+test('scripts for pages without a bundler import only what a page requests, and their hashes are listed', async () => {
   const at = (name: string) => join(app.installed, 'dist/cdn', name)
   const hashes = JSON.parse(await readFile(at('integrity.json'), 'utf8')) as Record<string, string>
   const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name) && !ADDRESSES.test(name))
@@ -155,6 +156,7 @@ test('scripts for pages without a bundler import only what a page asks for, and 
     'network.js',
     'openai.js',
     'prompt-api.js',
+    'readers/encoders.js',
     'readers/families.js',
     'readers/gguf.js',
     'readers/onnx.js',
@@ -191,16 +193,17 @@ test('every file in the manifest exists, types come first, and files with side e
   )
 })
 
-test('publint finds nothing, suggestions included', async () => {
+test('publint reports nothing, not even suggestions', async () => {
   const { messages } = await publint({ pkgDir: app.installed, pack: false, strict: true })
   expect(messages).toEqual([])
 })
 
-test('types and programs agree in every way of resolving modules', async () => {
+test('types and programs agree under every module resolution', async () => {
   const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
   const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
   const { problems } = (await checkPackage(packed)) as Analysis
-  // Modules only: `require` of one is what Node 22 does, and resolution as in Node 10 knows no exports.
+  // The package has ES modules only: Node 22 can `require` them, and Node 10's resolution does not know
+  // `exports`.
   const expected = new Set(['NoResolution node10', 'CJSResolvesToESM node16-cjs'])
   const found = problems.map((problem) =>
     'resolutionKind' in problem ? `${problem.kind} ${problem.resolutionKind}` : problem.kind,
@@ -219,14 +222,14 @@ test.each([
   'tabs',
   'testing',
   'widget',
-])('what %s exports is as docs/api has it', async (entry) => {
+])('the exports of %s match docs/api', async (entry) => {
   const declared = await readFile(join(app.installed, `dist/${entry}.d.ts`), 'utf8')
   const bare = declared.replaceAll(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '').replaceAll(/^ *\/\/.*\n/gm, '')
-  // After a change on purpose: npx vitest run --project unit scripts/package.test.ts -u
+  // After a deliberate change: npx vitest run --project unit scripts/package.test.ts -u
   await expect(bare).toMatchFileSnapshot(join(ROOT, `docs/api/${entry}.txt`))
 })
 
-test('no file names a place on the machine that built it', async () => {
+test('no file contains a path of the machine that built it', async () => {
   for (const name of files) {
     const text = (await readFile(join(app.installed, name))).toString('latin1')
     expect(text.includes(ROOT), name).toBe(false)
@@ -255,13 +258,13 @@ test('the installed command generates on two threads', async () => {
   expect(two.tokens).toEqual(one.tokens)
 })
 
-test('the installed command tells its version', async () => {
+test('the installed command prints its version', async () => {
   const command = join(app.installed, 'dist/cli.js')
   const { stdout } = await run(process.execPath, [command, '--version'])
   expect(stdout).toBe(`${manifest['version']}\n`)
 })
 
-test('the installed command lists the model that it has, and says where the other one is', async () => {
+test('the installed command lists the model that it contains, and says where to find the other one', async () => {
   const command = join(app.installed, 'dist/cli.js')
   const { stdout } = await run(process.execPath, [command, 'models', '--json'])
   const listed: { id: string; isEmbedded: boolean }[] = JSON.parse(stdout)
@@ -272,7 +275,7 @@ test('the installed command lists the model that it has, and says where the othe
   })
 })
 
-test('an old Node is told in one sentence, in syntax that it can read', async () => {
+test('an old Node gets a one-sentence error, in syntax that it can parse', async () => {
   const launcher = await readFile(join(app.installed, 'dist/cli.js'), 'utf8')
   expect(launcher).not.toMatch(/=>|`|\b(?:const|let|class|async|await)\b|^(?:import|export)\s/m)
   const oldest = 22
@@ -292,7 +295,7 @@ test('an old Node is told in one sentence, in syntax that it can read', async ()
   expect(tell(`${oldest}.0.0`)).toEqual({ said: '', exitCode: 3 })
 })
 
-test('package managers that check engines install it under Node 20, with all that it depends on', async () => {
+test('package managers that check engines install it under Node 20, with all its dependencies', async () => {
   const oldestOf = ({ engines }: { engines?: { node?: string } }) =>
     Number.parseInt(engines?.node?.replace(/^\D+/, '') ?? '0', 10)
   const dependencies = Object.keys(manifest['dependencies'] as object)
@@ -305,7 +308,7 @@ test('package managers that check engines install it under Node 20, with all tha
   }
 })
 
-test('a page imports the address of a model that comes with the package', async () => {
+test('a page can import the URL of a model in the package', async () => {
   const entry = join(app.folder, 'page.js')
   await writeFile(
     entry,
@@ -325,10 +328,10 @@ test('a page imports the address of a model that comes with the package', async 
   expect(model?.type === 'asset' && shipped.equals(model.source as Uint8Array)).toBe(true)
 })
 
-/** What compiles, and what must not. */
+/** A file that must compile, and one that must not. */
 const PROGRAMS = ['consumer.mts', 'misuse.mts']
 
-// `esnext` declares what disposal needs, as the package does for libraries without it.
+// `esnext` declares the disposal types; the package declares them for older libs.
 test.each([
   ['the newest', 'bundler', 'esnext', 'esnext,dom,dom.iterable,dom.asynciterable'],
   ['the newest', 'nodenext', 'nodenext', 'es2022,dom,dom.iterable,dom.asynciterable'],

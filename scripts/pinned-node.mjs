@@ -1,4 +1,4 @@
-// Starts a script again under the Node that package.json pins, whatever Node (20 or newer) started it.
+// Starts a script again under the Node that package.json pins, if an older Node (20 or newer) started it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,20 +17,20 @@ const versionOf = (path) => {
 }
 
 /**
- * Starts the running script again under the pinned Node when this one is older than 22; then never returns.
+ * Restarts the running script under the pinned Node if this one is older than 22, and then never returns.
  */
 export const requirePinnedNode = () => {
   process.env.PATH = `${join(root, 'node_modules/.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH}`
   if (isNew(process.version)) return
   if (versionOf(pinned) === undefined) {
-    // npm may be configured to skip install scripts, and the node package unpacks its binary in one.
+    // npm may be configured to skip install scripts, but the node package needs one to unpack its binary.
     console.log('setup: unpacking the pinned Node')
     spawnSync('npm', ['rebuild', 'node'], { cwd: root, stdio: 'inherit' })
   }
   const version = versionOf(pinned)
   if (version === undefined || !isNew(version)) {
     console.error(
-      `this project needs Node 22 or newer and runs under ${process.version}; ` +
+      `this project needs Node 22 or newer, but this is ${process.version}; ` +
         'run "npm rebuild node --ignore-scripts=false" or install a newer Node',
     )
     process.exit(1)

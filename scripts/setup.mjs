@@ -1,6 +1,6 @@
-// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models
-// and test data, by the names in models/) on Debian. Elsewhere it says in one line each what to install. What
-// is already there costs milliseconds. Runs under Node 20 too.
+// Installs the named parts (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models
+// and test data, by their names in models/) on Debian. On other systems, it prints one line per part with
+// what to install. Parts that are already installed take milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,10 @@ import {
 
 const isArmHost = process.arch === 'arm64'
 
-/** Each part: whether it is there, Debian's packages for it or how it is fetched, and what others do. */
+/**
+ * Each part: whether it is installed, its Debian packages or how to download it, and advice for other
+ * systems.
+ */
 const PARTS = {
   emscripten: {
     isPresent: () => locateToolchain() !== undefined,
@@ -73,7 +76,7 @@ for (const name of Object.keys(RUNTIMES))
     isPresent: () => runtimeCommand(name) !== undefined,
     fetch: () => fetchRuntime(name),
     packages: [],
-    advice: 'it needs the npm registry, and a package for this system there',
+    advice: 'it needs the npm registry, with a package for this system',
   }
 
 const capture = (command, args) => {
@@ -100,8 +103,8 @@ const codename = () => {
 const candidate = (name) => capture('apt-cache', ['policy', name]).match(/Candidate: (\S+)/)?.[1] ?? ''
 
 /**
- * Debian 12 ships an Emscripten that is too old, and Debian 13's runs on it unchanged. Its source is added
- * from the mirror in use, at a priority that keeps every other package where it is.
+ * Debian 12 ships an Emscripten that is too old, but Debian 13's runs on it unchanged. Adds its source from
+ * the mirror in use, with a priority that leaves every other package alone.
  */
 const addNewerDebian = (asRoot) => {
   const targets = capture('apt-get', [
@@ -145,20 +148,20 @@ const aptGet = (asRoot, args) => {
     'Dpkg::Use-Pty=0',
     ...args,
   ]
-  // Package scripts are chatty; what they print matters only when they fail.
+  // Package scripts are chatty; their output matters only if they fail.
   const { status, stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 1 << 28 })
   if (status !== 0) console.error(`${stdout ?? ''}${stderr ?? ''}`.trim())
   return status === 0
 }
 
-/** Whether the package index was refreshed by this process. */
+/** Whether this process has refreshed the package index. */
 let isIndexFresh = false
 
 const installPart = (name, asRoot) => {
   const { packages } = PARTS[name]
   if (!isIndexFresh) {
     isIndexFresh = true
-    // A source that does not answer must not block the others.
+    // An unresponsive source must not block the others.
     aptGet(asRoot, ['update'])
   }
   let wanted = packages
@@ -204,7 +207,7 @@ export const setUp = (names) => {
 
 const isFetched = (name) => Object.hasOwn(REAL_MODELS, name) || Object.hasOwn(TEST_DATA, name)
 
-/** Fetches models and test data; returns the names of those that are still missing. */
+/** Downloads models and test data; returns the names of those that are still missing. */
 export const fetchAll = async (names) => {
   const left = []
   for (const name of names) {

@@ -32,7 +32,7 @@ ${kB(most)} kB: ${kB(widget)} kB with the largest. \`npm run size\` fails above 
 
 const NUMBER = /\d+/g
 
-/** Whether two texts differ in their numbers alone, and each number by at most 1 or 3 %. */
+/** Whether two texts differ only in their numbers, and each number by at most 1 or 3 %. */
 export function isAbout(written, measured) {
   const numbers = (text) => [...text.matchAll(NUMBER)].map(Number)
   const words = (text) => text.replaceAll(NUMBER, '#').trim()
@@ -41,12 +41,12 @@ export function isAbout(written, measured) {
   return numbers(written).every((each, at) => Math.abs(each - right[at]) <= Math.max(1, 0.03 * right[at]))
 }
 
-/** The text between the markers of a page. Throws if it has not one pair of them. */
+/** The text between the markers of a page. Throws unless it has exactly one pair. */
 export function textBetween(page) {
   const parts = page.split(BEGIN)
   const [text, after, ...more] = parts[1]?.split(END) ?? []
   if (parts.length !== 2 || after === undefined || more.length > 0)
-    throw new Error(`the page must have one line ${BEGIN.trim()} and after it one line ${END.trim()}`)
+    throw new Error(`the page must have exactly one line ${BEGIN.trim()} followed by one line ${END.trim()}`)
   return text
 }
 
@@ -61,7 +61,7 @@ export function writeSizes(root, texts) {
   }
 }
 
-/** The documents below `root` whose sizes are not about those. */
+/** The documents below `root` whose sizes differ noticeably. */
 export const wrongSizes = (root, texts) =>
   Object.entries(texts)
     .filter(([path, text]) => !isAbout(textBetween(readFileSync(join(root, path), 'utf8')), text))

@@ -1,5 +1,5 @@
-// Sizes in documents. In: sizes. Out: documents that say others are found and corrected, and small growth is
-// let pass.
+// Sizes in documents. In: sizes. Out: whether documents with other sizes are found and corrected, and small
+// growth is tolerated.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,14 +19,14 @@ const SIZES = {
   widgetBudget: 460_800,
 }
 
-test('a text may differ by 3 %, and in nothing but its numbers', () => {
+test('a text may differ by 3 %, and only in its numbers', () => {
   expect(isAbout('429 kB and 8 kB', '440 kB and 9 kB')).toBe(true)
   expect(isAbout('411 kB and 8 kB', '429 kB and 8 kB')).toBe(false)
   expect(isAbout('429 kB and 8 kB', '429 kB and 11 kB')).toBe(false)
   expect(isAbout('429 kB', 'at most 429 kB')).toBe(false)
 })
 
-test('documents that give other sizes are found, and corrected', () => {
+test('documents with other sizes are found and corrected', () => {
   const folder = mkdtempSync(join(tmpdir(), 'halfbyte-sizes-'))
   try {
     const texts = sizeTexts({ ...SIZES, widget: 500_000 })
@@ -43,6 +43,6 @@ test('documents that give other sizes are found, and corrected', () => {
   }
 })
 
-test('a document without the markers is named', () => {
-  expect(() => textBetween('429 kB')).toThrow(/must have one line <!-- Written by npm run size/)
+test('a document without markers is reported', () => {
+  expect(() => textBetween('429 kB')).toThrow(/must have exactly one line <!-- Written by npm run size/)
 })

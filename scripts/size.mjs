@@ -1,5 +1,5 @@
-// Prints a table of gzipped sizes. It exits with 1 if one is over its budget in budget.json, or if a document
-// gives another size. With --write it corrects the documents.
+// Prints a table of gzipped sizes. Exits with 1 if one exceeds its budget in budget.json, or if a document
+// states a different size. With --write, it corrects the documents.
 //
 // The library is measured as an application would ship it: one build that includes its dependencies and
 // workers, except those that the budget names.
@@ -26,7 +26,7 @@ const wasmRows = () => {
   }))
 }
 
-/** Chunks of the library, or of another entry, with everything but `without`. */
+/** Chunks of the library, or of another entry, including everything except `without`. */
 const libraryChunks = async (without, entry = 'src/index.ts') => {
   const result = await build({
     root,
@@ -41,7 +41,7 @@ const libraryChunks = async (without, entry = 'src/index.ts') => {
       rolldownOptions: {
         input: { index: join(root, entry) },
         preserveEntrySignatures: 'strict',
-        // Applications that ask for it have it on their own account.
+        // Applications that use it install it themselves.
         external: [/^node:/, /^onnxruntime-web/, ...without],
       },
     },
@@ -52,7 +52,7 @@ const libraryChunks = async (without, entry = 'src/index.ts') => {
 
 const sum = (chunks) => chunks.reduce((bytes, { code }) => bytes + gzipped(Buffer.from(code)), 0)
 
-/** The library and its workers are needed for every model, the other chunks when a reply asks for them. */
+/** The library and its workers are needed for every model, the other chunks only if a reply needs them. */
 const libraryRows = async () => {
   const { without, total, later } = budget.library
   const chunks = await libraryChunks(without)
@@ -60,7 +60,7 @@ const libraryRows = async () => {
   const first = new Set(chunks.filter(({ fileName, isEntry }) => isEntry || fileName.startsWith('workers/')))
   for (const { imports } of first)
     for (const name of imports) if (byName.has(name)) first.add(byName.get(name))
-  const libraryName = `library without ${without.join(', ')}`
+  const libraryName = `library, excluding ${without.join(', ')}`
   return [
     { name: libraryName, bytes: sum([...first]), budget: total },
     {
@@ -83,17 +83,17 @@ const readerRows = () =>
     budget: most,
   }))
 
-/** Of an engine; an encoder has another one. */
+/** An engine's worker; an encoder has a different one. */
 const WORKERS = ['workers/engine.worker.js', 'workers/compute.worker.js']
 
-/** Its scripts share nothing, so each has a copy of what it needs. */
+/** Its scripts share nothing, so each contains its own dependencies. */
 const cdnRow = async () => ({
   name: 'dist/cdn, scripts of the library',
   bytes: cdnBytes(['halfbyte.js', ...WORKERS]),
   budget: Math.floor(sum(await libraryChunks([])) * budget.cdn.overLibrary),
 })
 
-/** All that a page with the widget fetches besides its model; of the wasm modules it takes one. */
+/** Everything that a page with the widget downloads besides its model, including one wasm module. */
 const widgetRow = (modules) => ({
   name: 'widget with workers and the largest wasm module',
   bytes: cdnBytes(['widget.js', ...WORKERS]) + Math.max(...modules.map(({ bytes }) => bytes)),
@@ -101,8 +101,8 @@ const widgetRow = (modules) => ({
 })
 
 /**
- * What is fetched of a build: its entry, the scripts and parts whose names begin with one of `names`, and
- * what these import. The build also makes what its page does not ask for.
+ * The downloaded part of a build: its entry, the scripts and chunks whose names begin with one of `names`,
+ * and their imports. The build also emits chunks that its page does not request.
  */
 const fetchedOf = (chunks, names) => {
   const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
@@ -116,14 +116,14 @@ const fetchedOf = (chunks, names) => {
   return [...fetched]
 }
 
-/** What a page fetches for networks in its own thread and in workers, and the part of it that compiles. */
+/** What a page downloads for networks in its own thread and in workers, and the compiler's share. */
 const networkRows = async () => {
   const { total, worker, compiler, fallback } = budget.network
   const chunks = await libraryChunks([], 'src/network/api/network.ts')
   const own = await libraryChunks([/\/src\/(?!network\/compile\/)/], 'src/network/compile/compiled-graph.ts')
   return [
     {
-      name: 'halfbyte/network with all that it needs',
+      name: 'halfbyte/network with all its dependencies',
       bytes: sum(fetchedOf(chunks, ['load-network'])),
       budget: total,
     },
@@ -132,7 +132,7 @@ const networkRows = async () => {
       bytes: sum(fetchedOf(chunks, ['remote-network', 'network', 'compute'])),
       budget: worker,
     },
-    { name: 'its compiler without the dialect of ONNX', bytes: sum(own), budget: compiler },
+    { name: 'its compiler, without the ONNX reader', bytes: sum(own), budget: compiler },
     {
       name: 'its part for onnxruntime-web, loaded with the option fallback',
       bytes: sum(chunks.filter(({ fileName }) => fileName.includes('mixed-graph'))),
@@ -141,10 +141,10 @@ const networkRows = async () => {
   ]
 }
 
-/** What a page that loads encoders fetches: the entry, its worker and the workers of threads. */
+/** What a page with encoders downloads: the entry, its worker and the thread workers. */
 const embedderRow = async () => {
   const chunks = await libraryChunks(budget.library.without, 'src/encoders/embedder/embedder.ts')
-  const name = 'halfbyte/embedder with all that it needs'
+  const name = 'halfbyte/embedder with all its dependencies'
   return { name, bytes: sum(fetchedOf(chunks, ['embedder', 'compute'])), budget: budget.embedder.total }
 }
 
@@ -173,16 +173,16 @@ for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 19) {
+if (rows.length !== 20) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families and vision, the embedder, four rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, four rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }
 const over = rows.filter(({ bytes, budget: most }) => !(bytes <= most))
 if (over.length > 0) {
   console.error(
-    `size: ${over.map(({ name }) => name).join(', ')} over budget; make it smaller or raise budget.json on purpose`,
+    `size: ${over.map(({ name }) => name).join(', ')} over budget; make it smaller or raise budget.json deliberately`,
   )
   process.exit(1)
 }
@@ -200,6 +200,6 @@ const texts = sizeTexts({
 if (process.argv.includes('--write')) writeSizes(root, texts)
 const wrong = wrongSizes(root, texts)
 if (wrong.length > 0) {
-  console.error(`size: ${wrong.join(' and ')} give other sizes; npm run size -- --write corrects them`)
+  console.error(`size: ${wrong.join(' and ')} state different sizes; npm run size -- --write corrects them`)
   process.exit(1)
 }

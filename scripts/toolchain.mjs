@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 
 export const MINIMUM_EMSCRIPTEN = '3.1.60'
 
-/** What to do on a machine where nothing can be installed for the user. */
+/** Advice for machines on which nothing can be installed automatically. */
 export const EMSCRIPTEN_ADVICE = `install Emscripten ${MINIMUM_EMSCRIPTEN} or newer and put emcc on PATH:
   Debian:     run "npm run setup" as root or with sudo (Debian 12 and 13)
   macOS:      brew install emscripten
@@ -18,7 +18,7 @@ export const which = (name) => {
   return folder === undefined ? undefined : join(folder, name)
 }
 
-/** Numeric comparison of dotted versions: negative when a is older than b. */
+/** Numeric comparison of dotted versions: negative if a is older than b. */
 export const compareVersions = (a, b) => {
   const [x, y] = [a, b].map((version) => version.split('.').map((part) => Number.parseInt(part, 10) || 0))
   for (let i = 0; i < Math.max(x.length, y.length); i++) {
@@ -28,7 +28,7 @@ export const compareVersions = (a, b) => {
   return 0
 }
 
-/** The Emscripten version of an emcc, or undefined when it does not run. */
+/** The Emscripten version of an emcc, or undefined if it does not run. */
 const emscriptenVersion = (emcc) => {
   try {
     const line = execFileSync(emcc, ['--version'], {
@@ -43,8 +43,8 @@ const emscriptenVersion = (emcc) => {
 }
 
 /**
- * The linker of the LLVM that emcc compiles with: object files are only understood by their own LLVM's
- * linker.
+ * The linker of the LLVM that emcc compiles with: object files are only understood by the linker of the same
+ * LLVM.
  */
 const wasmLdBeside = (emcc) => {
   const home = dirname(realpathSync(emcc))
@@ -57,7 +57,7 @@ const wasmLdBeside = (emcc) => {
   return beside.find((path) => existsSync(path)) ?? which('wasm-ld-19') ?? which('wasm-ld')
 }
 
-/** The compiler and linker, or undefined when one of them is missing or too old. */
+/** The compiler and linker, or undefined if one of them is missing or too old. */
 export const locateToolchain = () => {
   const emcc = process.env.EMSDK ? join(process.env.EMSDK, 'upstream/emscripten/emcc') : which('emcc')
   if (emcc === undefined || !existsSync(emcc)) return undefined
@@ -67,7 +67,7 @@ export const locateToolchain = () => {
   return wasmLd === undefined ? undefined : { emcc, wasmLd, version }
 }
 
-/** As locateToolchain, but throws an error with the advice. */
+/** Like locateToolchain, but throws an error with advice. */
 export const findToolchain = () => {
   const found = locateToolchain()
   if (found === undefined) {

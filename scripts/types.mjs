@@ -1,8 +1,8 @@
-// Writes dist/*.d.ts, one file of declarations for each entry of the package.
+// Writes dist/*.d.ts, one declaration file for each entry of the package.
 //
 // tsc writes a declaration file for each source file to build/types; they are joined from there. Classes with
-// private members are only compatible with themselves, so the adapters import the types of the engine and of
-// the embedder from index.d.ts and embedder.d.ts instead of repeating them.
+// private members are compatible only with themselves, so the adapters import the engine's and the embedder's
+// types from index.d.ts and embedder.d.ts instead of repeating them.
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
@@ -25,7 +25,7 @@ const ENTRIES = {
   widget: 'ui/widget/index',
 }
 
-/** The entries from which others take the types of these files. Whatever they name has to be public. */
+/** The entries from which others import the types of these files. Everything they name must be public. */
 const PUBLIC = new Map(
   [
     ['engine/api/engine', 'index'],
@@ -52,7 +52,7 @@ const DISPOSABLE = `declare global {
 }
 `
 
-/** Empties the folder that tsc writes to, so that no declaration of a deleted file is left in it. */
+/** Empties the folder that tsc writes to, so that no declarations of deleted files remain. */
 export const cleanDeclarations = () => rmSync(declarations, { recursive: true, force: true })
 
 export async function bundleTypes() {
@@ -69,7 +69,7 @@ async function joined(name, entry) {
       ...(name === 'index' ? [] : [publicTypes(name)]),
       dts({ dtsInput: true, generator: 'oxc', tsconfig: false }),
     ],
-    // On a busy machine rolldown warns about slow plugins, which says nothing about the types.
+    // On a busy machine rolldown warns about slow plugins, which is irrelevant for the types.
     checks: { pluginTimings: false },
     onwarn(warning) {
       throw new Error(warning.message)

@@ -9,7 +9,7 @@ self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>
   const post = (reply: WorkerReply) => port.postMessage(reply)
   // The first request decides whether the worker computes for a model or a network.
   let handle: ((request: never) => void) | undefined
-  // The page sees this as a failed script and tells the engine.
+  // The page sees this as a failed script and notifies the engine.
   port.onmessageerror = () => {
     throw new Error('a message could not be read')
   }

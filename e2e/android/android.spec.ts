@@ -1,5 +1,5 @@
-// In: an adb server in this process, whose phone is the local Chromium. Out: whether the phone is checked,
-// measured and reported, and what is said of one that is hot, old, or goes away.
+// Android phones. In: an adb server in this process, whose phone is the local Chromium. Out: whether the
+// phone is checked, measured and reported, and the message for one that is hot, old or disconnected.
 import { fileURLToPath } from 'node:url'
 import { type AndroidDevice, _android as android, expect, test } from '@playwright/test'
 import { measurePhone, type PhoneOrder, type PhoneResult } from '../../lab/bench/perf/android/measure.ts'
@@ -18,7 +18,7 @@ test.beforeAll(async () => {
 })
 test.afterAll(() => site.close())
 test.afterEach(async () => {
-  // The client looks at the device again and again until then.
+  // The client polls the device until then.
   await device?.close().catch(() => undefined)
   await phone.close()
 })
@@ -90,7 +90,7 @@ for (const [name, shell, sentence] of [
     /has no Chrome; install it/,
   ],
 ] as const) {
-  test(`a phone that is ${name} is not measured, and the reason has its number`, async () => {
+  test(`a phone that is ${name} is not measured, and the reason gives the number`, async () => {
     const result = await measure(shell)
     expect(result.problem).toMatch(sentence)
     expect(result.samples).toEqual([])
@@ -99,7 +99,7 @@ for (const [name, shell, sentence] of [
   })
 }
 
-test('a phone that goes away while it is measured ends the run, and what was measured stays', async () => {
+test('a phone disconnected while it is measured ends the run, and earlier results stay', async () => {
   const result = await measure({}, (unplugged) => {
     const look = setInterval(() => {
       // The battery is read before the first run and after each.

@@ -1,5 +1,5 @@
-// In: `npm run perf:android` as a process, and an adb server of the test's. Out: what it prints, what it
-// stores and how it ends, with a phone, without one, and with one that cannot be measured.
+// In: `npm run perf:android` as a process, and the test's adb server. Out: its output, its stored results and
+// its exit code, with a phone, without one, and with one that cannot be measured.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -48,7 +48,7 @@ async function command(...args: string[]): Promise<Ended> {
   return { code, output, errors }
 }
 
-/** `minutes`: how long a phone is measured. */
+/** `minutes`: how long to measure a phone. */
 async function commandWith(options: Partial<FakePhoneOptions>, minutes = 0.02): Promise<Ended> {
   phone = await fakePhone({ answers: PHONE, ...options })
   return command('--port', String(phone.port), '--minutes', String(minutes))
@@ -57,7 +57,7 @@ async function commandWith(options: Partial<FakePhoneOptions>, minutes = 0.02): 
 const stored = async (name = STORED): Promise<PhoneResult> =>
   JSON.parse(await readFile(join(folder, name), 'utf8'))
 
-test('without an adb server the command says how to start one, and ends well', async () => {
+test('without an adb server, the command says how to start one and exits with 0', async () => {
   const port = await freePort()
   const { code, output } = await command('--port', String(port))
   expect(output).toContain(`No adb server answers on port ${port}; start one with "adb start-server".`)
@@ -71,7 +71,7 @@ for (const [name, state, sentence] of [
   ['that does not trust this machine', 'unauthorized', 'FAKE0001 does not trust this machine yet; allow USB'],
   ['that does not answer adb', 'offline', 'FAKE0001 is offline; connect it again.'],
 ] as const) {
-  test(`a phone ${name} is not measured, and the command ends well`, async () => {
+  test(`a phone ${name} is not measured, and the command exits with 0`, async () => {
     const { code, output } = await commandWith({ state })
     expect(output).toContain(sentence)
     expect(code).toBe(0)
@@ -119,7 +119,7 @@ for (const [name, answers, sentence] of [
   })
 }
 
-test('a phone that goes away while it is checked is reported, and the command ends', async () => {
+test('a phone disconnected while it is checked is reported, and the command exits', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
       if (message === 'shell:dumpsys battery') phone.unplug('reset')
@@ -130,7 +130,7 @@ test('a phone that goes away while it is checked is reported, and the command en
   expect((await stored('Unknown-phone-FAKE0001.json')).samples).toEqual([])
 })
 
-test('a phone that goes away while it is found is reported, and the command ends', async () => {
+test('a phone disconnected while it is detected is reported, and the command exits', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
       if (message.startsWith('host:transport:')) phone.unplug('reset')
@@ -140,7 +140,7 @@ test('a phone that goes away while it is found is reported, and the command ends
   expect(output).toContain('A phone went away before it was measured; connect it again and repeat.')
 })
 
-test('what was measured before a phone went away is stored', async () => {
+test('results from before a phone was disconnected are stored', async () => {
   let readings = 0
   const { code, output, errors } = await commandWith(
     {
@@ -163,14 +163,14 @@ for (const [args, sentence] of [
   [['--threads', '0'], 'a whole number from 1 on'],
   [['--model', 'no-such.hbm'], 'There is no such file'],
 ] as const) {
-  test(`${args.join(' ')} is refused before anything is asked of a phone`, async () => {
+  test(`${args.join(' ')} is rejected before any phone is accessed`, async () => {
     const { code, errors } = await command(...args)
     expect(code).toBe(1)
     expect(errors).toContain(sentence)
   })
 }
 
-test('an output folder that does not exist is made', async () => {
+test('a missing output folder is created', async () => {
   const outer = folder
   folder = join(folder, 'phones')
   try {

@@ -1,5 +1,5 @@
 // App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its
-// bundler runs, as a user's project.
+// bundler runs, like a user's project.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ import type { PackedApp } from '../packed/app.ts'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink']
 
-/** An app of the matrix, with the code that all of them share. */
+/** An app of the matrix, with the code that all apps share. */
 export async function appFolder(
   name: string,
   app: string,
@@ -32,12 +32,12 @@ export const exampleFolder = (name: string, packed: PackedApp): Promise<string> 
   installed(here(`../../examples/${name}`), `example-${name}`, packed)
 
 /**
- * A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked.
+ * A fresh copy below build/, where Node finds this folder's node_modules. The package is copied, not linked.
  */
 async function installed(source: string, name: string, packed: PackedApp): Promise<string> {
   const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })
-  // What a reader has installed or built in an example stays out.
+  // Excludes whatever has been installed or built in an example.
   const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next|android|ios)$/.test(path)
   await cp(source, folder, { recursive: true, filter: isSource })
   const modules = join(folder, 'node_modules')
@@ -58,7 +58,7 @@ const QUIET = {
   CI: '1',
 }
 
-/** Runs the bundler to its end. Throws with all that it printed when it fails or ends late. */
+/** Runs the bundler to completion. If it fails or times out, throws with all its output. */
 export async function runBundler(
   folder: string,
   args: readonly string[],
@@ -70,7 +70,7 @@ export async function runBundler(
   })
 }
 
-/** Runs a script of the folder's package.json with the node of this process. */
+/** Runs a script of the folder's package.json with this process's Node. */
 export async function runScript(folder: string, script: string): Promise<void> {
   const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
   const env = { ...process.env, ...QUIET, PATH }
@@ -80,7 +80,7 @@ export async function runScript(folder: string, script: string): Promise<void> {
   })
 }
 
-/** Starts a server of the bundler and waits for its page. */
+/** Starts the bundler's server and waits for its page. */
 export async function startServer(
   folder: string,
   args: readonly string[],
@@ -112,7 +112,7 @@ const answers = (address: string) =>
     () => false,
   )
 
-/** A dev server may have children, which are of its process group. */
+/** A dev server may have children, which are in its process group. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.pid === undefined) return
   const ended = new Promise((resolve) => child.once('exit', resolve))

@@ -1,5 +1,5 @@
 // The examples that are applications. In: their own files, built with the packed package. Out: whether the
-// page answers behind a server that answers as the application's does. Electron and Android do not run here.
+// page answers behind a server that behaves like the application's. Electron and Android do not run here.
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { open, readFile, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const run = promisify(execFile)
 
 type Handler = (request: Request) => Promise<Response>
 
-/** A server for the function that `protocol.handle` of Electron takes. */
+/** A server for a handler of Electron's `protocol.handle`. */
 const serveHandler = (handler: Handler): Promise<HttpServer> =>
   openServer(async ({ url = '/' }, response) => {
     const { status, headers, body } = await handler(new Request(new URL(url, 'app://bundle/')))
@@ -28,7 +28,7 @@ const serveHandler = (handler: Handler): Promise<HttpServer> =>
     else Readable.fromWeb(body as ReadableStream).pipe(response)
   })
 
-test('the example electron answers, also after a failure', async ({ page, packed }) => {
+test('the Electron example answers, even after a failure', async ({ page, packed }) => {
   const folder = await exampleFolder('electron', packed)
   await runScript(folder, 'build')
   const { answerFrom } = await import(pathToFileURL(join(folder, 'answer.js')).href)
@@ -49,7 +49,7 @@ test('the example electron answers, also after a failure', async ({ page, packed
   }
 })
 
-test("the example electron calls what Electron's declarations have", async ({ packed }) => {
+test("the Electron example compiles against Electron's declarations", async ({ packed }) => {
   const folder = await exampleFolder('electron', packed)
   const tsc = join(MODULES, 'typescript/bin/tsc')
   const flags = '--ignoreConfig --pretty false --noEmit --allowJs --checkJs --skipLibCheck'
@@ -68,9 +68,9 @@ test("the example electron calls what Electron's declarations have", async ({ pa
 const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.wasm': 'application/wasm' }
 
 /**
- * Answers as the local server of Capacitor 8 on Android does: no headers of isolation, no ETag and no length.
- * A range has the status 206, and its Content-Range repeats the end that was asked for, even past the file's.
- * The WebView cuts the body to the range. A page on iOS has its own scheme, and asks for no range.
+ * Answers like Capacitor 8's local server on Android: no isolation headers, no ETag and no length. A range
+ * gets status 206, and its Content-Range repeats the requested end, even past the file's. The WebView trims
+ * the body to the range. A page on iOS has its own scheme, and requests no ranges.
  */
 const serveAsAndroid = (folder: string): Promise<HttpServer> =>
   openServer(async ({ headers }, response, path) => {
@@ -87,7 +87,7 @@ const serveAsAndroid = (folder: string): Promise<HttpServer> =>
     return handle.createReadStream({ start, end: Math.min(end, size - 1) }).pipe(response)
   })
 
-test('the example capacitor answers, also after a failure, from the files of the Android project', async ({
+test("the Capacitor example answers, even after a failure, from the Android project's files", async ({
   page,
   packed,
 }) => {

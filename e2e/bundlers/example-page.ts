@@ -1,12 +1,12 @@
-// The page of an example. In: where it is served. Out: whether it answers, also after a failure, and loads
-// nothing before somebody asks.
+// An example's page. In: its URL. Out: whether it answers, even after a failure, and loads nothing before it
+// is asked.
 import { expect as baseExpect, type Page } from '@playwright/test'
 
 const expect = baseExpect.configure({ timeout: 45_000 })
 
 const send = (page: Page) => page.getByRole('button', { name: 'Send' })
 
-/** Answers when the reply is complete. */
+/** Resolves when the reply is complete. */
 async function reply(page: Page): Promise<void> {
   await send(page).click()
   await expect(page.locator('#out')).toHaveText(/^\s*[A-Z].{100,}/s)

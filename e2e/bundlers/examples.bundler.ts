@@ -1,5 +1,5 @@
 // The examples with a bundler. In: each as its README says, with the packed package. Out: whether its page
-// answers, tells what fails, and stops when its component goes.
+// answers, reports failures, and stops when its component is removed.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,9 @@ const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 4
 const vite = ['../../node_modules/vite/bin/vite.js', 'preview', '--host', '127.0.0.1', '--strictPort']
 const next = ['../../node_modules/next/dist/bin/next', 'start', '--hostname', '127.0.0.1']
 
-/** Those whose built page a server sends; the others are applications, which applications.bundler.ts runs. */
+/**
+ * The examples whose built page is served; the others are applications, which applications.bundler.ts runs.
+ */
 const names = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' })
   .filter((path) => /^[\w-]+\/package\.json$/.test(path))
   .filter((path) => {
@@ -23,7 +25,7 @@ const names = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' })
   .map((path) => path.split('/')[0]!)
 
 for (const [at, name] of names.entries()) {
-  test(`the example ${name} answers, also after a failure`, async ({ page, packed }) => {
+  test(`the example ${name} answers, even after a failure`, async ({ page, packed }) => {
     const folder = await exampleFolder(name, packed)
     await runScript(folder, 'build')
     const args = [...(name === 'next' ? next : vite), '--port', 'PORT']

@@ -1,5 +1,6 @@
-// The matrix of bundlers. In: the packed package in an app of each. Out: whether the embedded model answers
-// there, the widget with it, and whether a network runs, built and from the dev server, isolated and not.
+// The matrix of bundlers. In: the packed package in an app for each. Out: whether the embedded model answers
+// there, also in the widget, and whether a network runs, both built and from the dev server, isolated and
+// not.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
@@ -42,8 +43,8 @@ const test = packedTest.extend<object, { models: string }>({
 })
 
 /**
- * The page of an app answers in both builds, on two threads, also under a constraint and from a GGUF, and so
- * does its widget.
+ * Checks that an app's page answers in both builds, on two threads, under a constraint and from a GGUF, and
+ * that its widget does too.
  */
 async function tryPage(page: Page, url: string, models: string, isIsolated: boolean): Promise<void> {
   const model = `${models}tiny.hbm`
@@ -87,7 +88,7 @@ async function tryPage(page: Page, url: string, models: string, isIsolated: bool
   expect(problems).toEqual([])
 }
 
-/** A network gives the same in the page, in its worker and on threads. */
+/** Checks that a network gives the same outputs in the page, in its worker and on threads. */
 async function tryNetworks(page: Page, models: string): Promise<void> {
   const [first = [], ...others] = await page.evaluate(
     (address) =>
@@ -98,7 +99,7 @@ async function tryNetworks(page: Page, models: string): Promise<void> {
   expect(others).toEqual([first, first])
 }
 
-/** Opens what was built, isolated and not. */
+/** Opens the built page, isolated and not. */
 async function tryBuilt(page: Page, folder: string, models: string, hasNetworks: boolean): Promise<void> {
   for (const isIsolated of [true, false]) {
     const server = await serveFolder(folder, isIsolated ? ISOLATION : {})
@@ -133,7 +134,7 @@ for (const { name, app, build, out, dev, hasNetworksApart = false } of BUNDLERS)
     if (dev === undefined) return
     test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, models }) => {
       for (const isolation of ['on', 'off'] as const) {
-        // A browser keeps the headers of an address that answers 304.
+        // A browser keeps a URL's headers if the server answers 304.
         const port = isolation === 'on' ? PORT : PORT + 1
         const server = await startServer(folder, dev, port, isolation)
         try {

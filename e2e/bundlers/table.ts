@@ -1,17 +1,17 @@
-// Bundlers. How each builds the app of its folder, and how its dev server is started.
+// Bundlers: how each builds its app, and how its dev server is started.
 
 interface Bundler {
-  /** As the guide's table names it. */
+  /** Its name in the guide's table. */
   readonly name: string
-  /** Folder below apps/. */
+  /** Folder in apps/. */
   readonly app: string
-  /** Arguments of node. */
+  /** Arguments for Node. */
   readonly build: readonly string[]
-  /** Where the build lies. */
+  /** The build's folder. */
   readonly out: string
-  /** Arguments of node; `PORT` stands for a port. */
+  /** Arguments for Node; `PORT` stands for a port. */
   readonly dev?: readonly string[]
-  /** Whether a page with networks needs a setting more, which the variable NETWORKS turns on. */
+  /** Whether a page with networks needs an extra setting, which the variable NETWORKS turns on. */
   readonly hasNetworksApart?: boolean
 }
 

@@ -1,5 +1,5 @@
-// The adapters without a bundler. In: dist/cdn, from a static file server. Out: whether each gives the answer
-// of the engine of halfbyte.js, and whether tabs share one.
+// The adapters without a bundler. In: dist/cdn, from a static file server. Out: whether each answers with
+// halfbyte.js's engine, and whether tabs share one.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
@@ -42,7 +42,7 @@ const PAGE = `<!doctype html><title>App</title>
   }
 </script>`
 
-test('adapters answer with the engine of another script', async ({ page }) => {
+test('adapters answer with an engine from another script', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/': PAGE })
   await page.goto(server.address)
   await page.waitForFunction(() => 'run' in globalThis)

@@ -1,5 +1,5 @@
 // The library without a bundler. In: dist/cdn, from a static file server. Out: whether the embedded model
-// answers in a page of the same origin, of another one, and in a sandboxed frame.
+// answers in a page of the same origin, of another origin, and in a sandboxed frame.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
@@ -9,7 +9,7 @@ import { type HttpServer, ISOLATION, serveFolder } from '../../test/helpers/http
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 
-/** A page with one script. `at`: where dist lies. */
+/** A page with one script. `at`: the URL of dist. */
 const pageOf = (at: string) => `<!doctype html><title>App</title>
 <script type="module">
   import { Engine } from '${at}cdn/halfbyte.js'
@@ -74,7 +74,7 @@ test('a sandboxed frame without an origin answers', async ({ page, library }) =>
   await server.close()
 })
 
-test('a sandboxed frame of the same server answers', async ({ page }) => {
+test('a sandboxed frame from the same server answers', async ({ page }) => {
   const pages = {
     '/': '<!doctype html><title>App</title><iframe sandbox="allow-scripts" src="/frame"></iframe>',
     '/frame': pageOf('/'),

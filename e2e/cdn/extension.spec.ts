@@ -1,5 +1,5 @@
-// The library in a Chrome extension: in a page of it, whose files have no ranges and no lengths, and in the
-// offscreen document and the side panel of the guide's recipe.
+// The library in a Chrome extension. In: an extension page, whose files have no ranges or lengths, and the
+// offscreen document and side panel of the guide's recipe. Out: whether the model answers in each.
 import { cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { chromiumOptions } from '../chromium.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
-/** A page beside those of the recipe. Its button opens the panel: Chromium asks for a click. */
+/** A page in addition to the recipe's. Its button opens the panel, because Chromium requires a click. */
 const TRIAL = `import { Engine } from './halfbyte/halfbyte.js'
 const { id } = await chrome.windows.getCurrent()
 document.querySelector('button').onclick = () => chrome.sidePanel.open({ windowId: id })
@@ -23,7 +23,7 @@ globalThis.run = async (cache) => {
   return { text, pool }
 }`
 
-/** The part of the extension's API that the test asks. */
+/** The part of the extension API that the test uses. */
 interface Chrome {
   readonly chrome: {
     readonly runtime: { getContexts(filter: object): Promise<{ readonly contextType: string }[]> }
@@ -34,7 +34,7 @@ interface Extension {
   readonly folder: string
   readonly context: BrowserContext
   readonly background: Worker
-  /** Of a file of the extension. */
+  /** URL of a file in the extension. */
   address(name: string): string
 }
 
@@ -65,7 +65,7 @@ const test = base.extend<{ extension: Extension }>({
   },
 })
 
-/** Opens the page that is beside those of the recipe. */
+/** Opens the page that is not part of the recipe. */
 async function openTrial({ context, address }: Extension): Promise<Page> {
   const page = await context.newPage()
   await page.goto(address('trial.html'))
@@ -73,7 +73,9 @@ async function openTrial({ context, address }: Extension): Promise<Page> {
   return page
 }
 
-test('a model of more than one range loads from an extension, stored and not', async ({ extension }) => {
+test('a model of more than one range loads from an extension, with and without storage', async ({
+  extension,
+}) => {
   const page = await openTrial(extension)
   for (const cache of ['opfs', 'opfs', 'none']) {
     const answer = await page.evaluate(
@@ -86,7 +88,7 @@ test('a model of more than one range loads from an extension, stored and not', a
 
 /**
  * Evaluates an expression in the document of that name. Playwright has no object for side panels and
- * offscreen documents, so this is the browser's own protocol.
+ * offscreen documents, so this uses the browser's own protocol.
  */
 async function evaluateIn({ context, address }: Extension, name: string, expression: string) {
   const browser = await context.browser()?.newBrowserCDPSession()
@@ -108,7 +110,7 @@ async function evaluateIn({ context, address }: Extension, name: string, express
   return result.value
 }
 
-/** Presses Send when it can be pressed. Resolves to the answer, when Send can be pressed again. */
+/** Presses Send once it is enabled. Resolves to the answer once Send is enabled again. */
 const ASK = `(async () => {
   const button = document.querySelector('button')
   const isReady = async () => {
@@ -120,7 +122,7 @@ const ASK = `(async () => {
   return document.querySelector('#out').textContent
 })()`
 
-test('the side panel of the recipe asks the model in the offscreen document', async ({ extension }) => {
+test("the recipe's side panel asks the model in the offscreen document", async ({ extension }) => {
   const { context, background, address } = extension
   const kinds = () =>
     background.evaluate(async () => {
@@ -142,7 +144,7 @@ test('the side panel of the recipe asks the model in the offscreen document', as
   expect(await kinds(), 'the document is shared').toEqual([...all, 'TAB'])
 })
 
-test('the panel shows what failed, and the next question loads the model again', async ({ extension }) => {
+test('the panel shows the failure, and the next question loads the model again', async ({ extension }) => {
   const model = join(extension.folder, 'model.hbm')
   await rename(model, `${model}.away`)
   const panel = await extension.context.newPage()

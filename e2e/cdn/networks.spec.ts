@@ -13,7 +13,7 @@ const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy
 const SHAPE = { layers: 1, hidden: 64, heads: 2, intermediate: 96, vocabulary: 30, positions: 12 }
 const MODEL = { '/bert.onnx': bertBytes(SHAPE) }
 
-/** A page with one script. `at`: where dist lies. */
+/** A page with one script. `at`: the URL of dist. */
 const pageOf = (at: string) => `<!doctype html><title>App</title>
 <script type="module">
   import { Network } from '${at}cdn/network.js'
@@ -82,7 +82,7 @@ test('a network runs in the worker of a sandboxed frame', async ({ page }) => {
   await library.close()
 })
 
-/** One row of 2^26 numbers, whose hyperbolic tangent is taken 120 times: a step of at least 7 s. */
+/** One row of 2^26 numbers, whose tanh is taken 120 times: a step of at least 7 s. */
 function longBytes(): Uint8Array {
   const to = new NodeWriter()
   let last = to.op('Expand', ['x', to.ints([1, 2 ** 26])])
@@ -112,7 +112,7 @@ const LONG_PAGE = `<!doctype html><title>App</title>
   }
 </script>`
 
-test('a run that does not end in its time limit ends with its worker', async ({ page }) => {
+test('a run that exceeds its time limit is stopped with its worker', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/': LONG_PAGE, '/long.onnx': longBytes() })
   await page.goto(server.address)
   const { values } = await outcome(page, {})
@@ -124,7 +124,7 @@ test('a run that does not end in its time limit ends with its worker', async ({ 
   await server.close()
 })
 
-/** Each number's share in the sum, and a half. */
+/** Each number's share of the sum, plus a half. */
 function shareBytes(): Uint8Array {
   const to = new NodeWriter()
   const share = to.node('LpNormalization', ['x'], ['share'], { axis: 1, p: 1 })
@@ -148,7 +148,7 @@ const fallbackPage = (imports: object) => `<!doctype html><title>App</title>
   }
 </script>`
 
-test('nodes that are not compiled run where an import map says what onnxruntime-web is', async ({ page }) => {
+test('nodes that are not compiled run if an import map resolves onnxruntime-web', async ({ page }) => {
   const runtime = await serveFolder(here('../../node_modules/onnxruntime-web/dist'), OPEN)
   const server = await serveFolder(DIST, ISOLATION, {
     '/': fallbackPage({ 'onnxruntime-web/wasm': `${runtime.address}ort.wasm.bundle.min.mjs` }),

@@ -1,6 +1,6 @@
-// In: the built chat page with answers that were cut short, with code and formulas, and with thoughts. Out:
-// whether they can be continued, also after a reload, whether code and formulas are shown and hold nothing
-// active, and whether thoughts are folded, stay as the user set them, and are not in the next turn.
+// Answers. In: the built chat page with truncated answers, code and formulas, and thoughts. Out: whether
+// answers can be continued, even after a reload, whether code and formulas are shown without active content,
+// and whether thoughts are folded, stay as the user left them, and are not part of the next turn.
 import { expect, type Page, test } from '@playwright/test'
 import type { ModelFile } from '../model-folder.ts'
 import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
@@ -8,7 +8,7 @@ import { violations } from '../violations.ts'
 import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
 import { storeChats, turns } from './stored/stored-chats.ts'
 
-test('an answer that reached its limit is continued, also after a reload', async ({ page }) => {
+test('an answer that reached its limit can be continued, even after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '6', Temperature: '0' })
   await ask(page, 'Tell me a story about a fox.')
@@ -22,7 +22,7 @@ test('an answer that reached its limit is continued, also after a reload', async
   const second = await body.innerText()
   expect(second.startsWith(first), `"${second}" begins with "${first}"`).toBe(true)
   expect(second.length).toBeGreaterThan(first.length)
-  // The last token of the beginning was never run; nothing else is read again.
+  // The last token of the first part was never run; nothing else is processed again.
   expect((await readTokens(page))[0]).toBe(1)
 
   await expect.poll(() => kept(page)).toBe(1)
@@ -85,7 +85,7 @@ test('code is highlighted and formulas are set, by libraries that load for the f
   expect(problems).toEqual([])
 })
 
-/** What the newest answer looked like while it grew. */
+/** States of the newest answer as it grew. */
 interface Sight {
   readonly summary: string
   readonly isOpen: boolean
@@ -93,7 +93,7 @@ interface Sight {
 }
 
 /**
- * Watches from inside the page, so that no change is missed. `opens`: unfolds the thought once it is there.
+ * Watches from inside the page, so that no change is missed. `opens`: unfolds the thought once it appears.
  */
 async function watchThoughts(page: Page, opens: boolean): Promise<() => Promise<readonly Sight[]>> {
   await page.evaluate((mayOpen) => {
@@ -123,7 +123,7 @@ async function chooseFiles(page: Page, files: readonly ModelFile[]): Promise<voi
   await ready(page)
 }
 
-test('a thought is folded while it streams, opened by hand, and not read again in the next turn', async ({
+test('a thought is folded while it streams, can be opened, and is not read in the next turn', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -153,12 +153,13 @@ test('a thought is folded while it streams, opened by hand, and not read again i
   const [, before] = await readTokens(page)
   const unfolded = await watchThoughts(page, true)
   await ask(page, 'And deep?')
-  // Once it is open it stays so, although the answer continues.
+  // Once open, it stays open while the answer continues.
   const after = (await unfolded()).slice(1)
   expect(after.filter(({ isOpen }) => !isOpen)).toEqual([])
   await expect(answers(page).last().locator('.thoughts div')).toBeVisible()
   const [, all] = await readTokens(page)
-  // A token may be a single byte; the thought has more tokens than the answer and the question have bytes.
+  // The thought has more tokens than the answer and the question have bytes, and a token is at least one
+  // byte.
   expect(all - before).toBeGreaterThan('And deep?'.length)
   expect(all - before).toBeLessThan(ANSWER.join('').length + 'And deep?'.length + 10)
   expect(THOUGHT.length).toBeGreaterThan(ANSWER.join('').length + 'And deep?'.length + 10)
@@ -170,7 +171,7 @@ test('a thought is folded while it streams, opened by hand, and not read again i
   expect(problems).toEqual([])
 })
 
-test('a thought that meets the length limit stays, also after a reload, and is thought again', async ({
+test('a thought cut at the length limit stays, even after a reload, and can be regenerated', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -194,7 +195,7 @@ test('a thought that meets the length limit stays, also after a reload, and is t
   expect(problems).toEqual([])
 })
 
-test('an answer of nothing but markup, cut by the length limit, is reported and cannot be continued', async ({
+test('an answer with only markup, cut at the length limit, is reported and cannot be continued', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

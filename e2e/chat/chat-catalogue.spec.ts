@@ -1,4 +1,4 @@
-// Tests the page's catalogue on a stand-in hub with a tiny model at every address: one tap leads from an
+// The page's catalogue. In: a stand-in hub with a tiny model at every URL. Out: whether one tap leads from an
 // entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
@@ -22,7 +22,7 @@ test.beforeAll(async () => {
   files = await catalogueFiles()
 })
 
-/** Answers for the hub with ranges, like the real one. `requests` collects the paths. */
+/** Stands in for the hub, with ranges like the real one. `requests` collects the paths. */
 async function standIn(page: Page, sizes: Readonly<Record<string, number>> = {}): Promise<string[]> {
   const requests: string[] = []
   await page.route(`${HUB}**`, async (route) => {
@@ -51,7 +51,7 @@ const FORMS = [true, false].map(
   (isFile) => CATALOGUE.find(({ address }) => (parseHubAddress(address)!.file !== undefined) === isFile)!,
 )
 for (const model of FORMS) {
-  test(`${model.title} fits, is downloaded by one tap, answers, and is forgotten by another`, async ({
+  test(`${model.title} fits, is downloaded with one tap, answers, and is removed with another`, async ({
     page,
   }) => {
     const requests = await standIn(page)
@@ -88,7 +88,7 @@ for (const model of FORMS) {
     await page.reload()
     await ready(page)
     await expect(page.locator('.bar .model')).toContainText(model.title)
-    // Only files that a folder need not have are asked for again.
+    // Only optional files of a folder are requested again.
     const weights = requests.filter((path) => WEIGHTS.test(path))
     expect(weights, 'the second visit reads from the device').toEqual([])
     await openModels(page)
@@ -98,7 +98,7 @@ for (const model of FORMS) {
   })
 }
 
-test('one that does not fit is not downloaded', async ({ page }) => {
+test('a model that does not fit is not downloaded', async ({ page }) => {
   const [model] = CATALOGUE
   const { header, size } = hollowModel({ ...LLAMA_1B, ...HUGE }, 'Q8_0')
   const path = new URL(hubUrl(parseHubAddress(model!.address)!)).pathname.slice(1)
@@ -118,7 +118,7 @@ test('one that does not fit is not downloaded', async ({ page }) => {
   files = before
 })
 
-test('the repository typed as an address means the same model, and the list fits a phone', async ({
+test('typing the repository as an address gives the same model, and the list fits a phone', async ({
   page,
 }) => {
   await standIn(page)

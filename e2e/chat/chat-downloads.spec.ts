@@ -1,5 +1,5 @@
-// In: the built chat page and a download that stands still or breaks off. Out: whether a page that was closed
-// meanwhile still knows it, continues it, or removes it, and whether it says that it tries again.
+// Downloads. In: the built chat page and a download that stalls or is interrupted. Out: whether a page that
+// was closed in the meantime still lists it, resumes it, or removes it, and whether it reports retries.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
@@ -30,10 +30,10 @@ const stored = (page: Page) =>
     return count
   })
 
-/** Begins a download, whose first chunks never come, and opens the page again. */
+/** Starts a download whose first chunks never arrive, and opens the page again. */
 async function cutDownload(page: Page): Promise<void> {
   await openChat(page)
-  // The look at the header asks for less than a chunk; it gets its answer.
+  // The header request is smaller than a chunk, and gets its answer.
   server.behaviour.onRequest = ({ behaviour, requests }) => {
     const [, from, to] = /bytes=(\d+)-(\d+)/.exec(requests.at(-1) ?? '') ?? []
     behaviour.stallsBefore = Number(to) - Number(from) > 1 << 20 ? STANDS_BEFORE : 0
@@ -49,13 +49,11 @@ async function cutDownload(page: Page): Promise<void> {
   await expect(page.locator('.bar .model')).toContainText('Halfbyte Stories')
 }
 
-test('a download that was cut off is listed with its size and continues where it stopped', async ({
-  page,
-}) => {
+test('an interrupted download is listed with its size and resumes where it stopped', async ({ page }) => {
   await cutDownload(page)
   server.requests.length = 0
   await openModels(page)
-  await expect(page.getByText(/^\d+\.\d MB of a download that was cut off/)).toBeVisible()
+  await expect(page.getByText(/^\d+\.\d MB of an interrupted download/)).toBeVisible()
   await page.getByRole('button', { name: 'Continue cut.gguf' }).click()
   await expect(page.locator('.bar .model')).toContainText('cut.gguf', { timeout: 30_000 })
   const ranges = server.requests.filter((request) => request.includes('bytes='))
@@ -75,7 +73,7 @@ test('a download that was cut off is listed with its size and continues where it
   expect(await stored(page)).toBe(0)
 })
 
-test('a download that was cut off can be removed', async ({ page }) => {
+test('an interrupted download can be removed', async ({ page }) => {
   await cutDownload(page)
   expect(await stored(page)).toBeGreaterThan(0)
   await openModels(page)
@@ -86,7 +84,7 @@ test('a download that was cut off can be removed', async ({ page }) => {
   await expect(page.getByText('cut.gguf')).toHaveCount(0)
 })
 
-test('a connection that broke off is said, with when and how often it is tried again', async ({ page }) => {
+test('a lost connection is reported, with the time and number of retries', async ({ page }) => {
   await openChat(page)
   const refused = new Set<string>()
   server.behaviour.onRequest = ({ behaviour, requests }) => {

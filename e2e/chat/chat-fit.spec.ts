@@ -1,5 +1,5 @@
-// In: the built chat page, models that are too large, a page that is killed. Out: whether the page warns
-// before a download and suggests settings that fit.
+// Fitting into memory. In: the built chat page, models that are too large, a page that is killed. Out:
+// whether the page warns before a download and suggests settings that fit.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
@@ -48,12 +48,12 @@ test('a model that does not fit is rejected before its download, with settings t
   await expect(page.getByRole('button', { name: 'Load with 4-bit weights' })).toBeVisible()
   await expect(page.getByRole('button', { name: 'Load huge.gguf' })).toBeVisible()
   expect(server.requests).toEqual(['/huge.gguf'])
-  await page.getByRole('button', { name: 'Go on with Halfbyte Stories' }).click()
+  await page.getByRole('button', { name: 'Continue with Halfbyte Stories' }).click()
   await expect(notice(page)).toHaveCount(0)
   await ready(page)
 })
 
-test('a page that was killed while it loaded a model asks the next time, and proposes something smaller', async ({
+test('a page that was killed while loading a model asks on the next visit, and suggests something smaller', async ({
   page,
   context,
 }) => {
@@ -96,7 +96,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   await ready(next)
 })
 
-test('a page that is left while it loads a model does not ask the next time', async ({ page }) => {
+test('a page that is left while loading a model does not ask on the next visit', async ({ page }) => {
   await openChat(page)
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)

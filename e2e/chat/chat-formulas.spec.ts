@@ -1,5 +1,5 @@
-// In: TeX that somebody wrote to do harm, and TeX by chance. Out: whether formulas hold listed elements,
-// attributes and styles alone, and stay near their lines.
+// Formulas. In: malicious TeX, and random TeX. Out: whether formulas contain only listed elements, attributes
+// and styles, and stay near their lines.
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page, test } from '@playwright/test'
@@ -11,7 +11,7 @@ const ATTRIBUTES =
   'accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop linebreak linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowalign rowlines rowspacing rspace scriptlevel separator stretchy style symmetric voffset width'
 const STYLES =
   /^(padding-(top|right|bottom|left)|border-(top|right|bottom|left)-(width|style|color)|margin-left|width|height|right|bottom|position|display|justify-content|text-align|white-space|transform|font-weight|font-style|math-depth|color|background-color)$/
-/** Of what the boxes' bounds leave out: slants and accents. */
+/** Tolerance for what box bounds exclude: slants and accents. */
 const SLACK = 1
 
 async function openFormulas(page: Page): Promise<void> {
@@ -29,14 +29,14 @@ interface Shown {
   readonly attributes: readonly string[]
   readonly styles: readonly string[]
   readonly foreign: readonly string[]
-  /** How far boxes stand outside the formula's own, in em. */
+  /** How far boxes extend outside the formula's own, in em. */
   readonly across: number
   readonly down: number
 }
 
 type Formula = readonly [tex: string, isDisplay: boolean]
 
-/** What is shown of each TeX; undefined if it stays source. */
+/** How each TeX is rendered; undefined if it stays source text. */
 const shownAll = (page: Page, formulas: readonly Formula[]): Promise<(Shown | undefined)[]> =>
   page.evaluate((sources) => {
     const { formula, line } = globalThis as unknown as {
@@ -73,7 +73,7 @@ const shownAll = (page: Page, formulas: readonly Formula[]): Promise<(Shown | un
 const shown = async (page: Page, tex: string, isDisplay: boolean): Promise<Shown | undefined> =>
   (await shownAll(page, [[tex, isDisplay]]))[0]
 
-/** Throws for a formula that is not tame. Returns whether it was set at all. */
+/** Throws for an unsafe formula. Returns whether it was typeset at all. */
 function expectTame(found: Shown | undefined): boolean {
   if (found === undefined) return false
   expect(found.attributes.filter((name) => !ATTRIBUTES.split(' ').includes(name))).toEqual([])
@@ -87,7 +87,7 @@ function expectTame(found: Shown | undefined): boolean {
 const check = async (page: Page, tex: string, isDisplay: boolean): Promise<boolean> =>
   expectTame(await shown(page, tex, isDisplay))
 
-test('formulas take no names that the page uses, and those that would leave their lines stay source', async ({
+test("formulas do not use the page's names, and those that would leave their lines stay source text", async ({
   page,
 }) => {
   await openFormulas(page)
@@ -117,7 +117,7 @@ test('formulas take no names that the page uses, and those that would leave thei
   for (const tex of set) expect(await check(page, tex, true), tex).toBe(true)
 })
 
-test('formulas as people write them are set', async ({ page }) => {
+test('formulas as people write them are typeset', async ({ page }) => {
   await openFormulas(page)
   const formulas = [
     'x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a} + \\sum_{i=0}^n \\int_0^1 f_i(t)\\,dt + \\prod_k \\lambda_k',
@@ -212,13 +212,12 @@ const { tex } = fc.letrec<{ tex: string; one: string }>((tie) => ({
   ),
 }))
 
-test('of TeX by chance, no formula has a name, a foreign style or a box far outside its line', async ({
+test('no formula from random TeX has a name, a foreign style or a box far outside its line', async ({
   page,
 }) => {
   await openFormulas(page)
   const asked = { numRuns: 500, seed: Number(process.env.HALFBYTE_SEED ?? 26) }
-  // All in one call, as each call waits for the page. Only formulas that are made smaller get calls of their
-  // own.
+  // All in one call, because each call waits for the page. Only formulas being shrunk get calls of their own.
   const drawn = fc.sample(fc.tuple(tex, fc.boolean()), asked)
   const looks = await shownAll(page, drawn)
   const known = new Map(drawn.map((formula, i) => [JSON.stringify(formula), looks[i]]))

@@ -1,4 +1,4 @@
-// In: the built chat page on a phone in landscape. Out: whether what there is room for on an upright screen
+// Landscape. In: the built chat page on a phone in landscape. Out: whether everything that fits in portrait
 // can be seen and used there too.
 import { expect, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
@@ -27,7 +27,7 @@ for (const { name, viewport } of [
   { name: 'a page at 400 %', viewport: { width: 320, height: 256 } },
   { name: 'a phone on its side with a keyboard', viewport: { width: 740, height: 170 } },
 ]) {
-  test(`${name} keeps the composer and a part of the conversation`, async ({ page }) => {
+  test(`${name} shows the composer and part of the conversation`, async ({ page }) => {
     await page.setViewportSize(viewport)
     await openChat(page)
     await ask(page, 'Hello!')
@@ -41,7 +41,7 @@ for (const { name, viewport } of [
   })
 }
 
-test('the first screen begins at its beginning, and nothing of it is cut', async ({ page }) => {
+test('the first screen starts at its top, and nothing is cut off', async ({ page }) => {
   await openChat(page)
   const heading = page.getByRole('heading', { name: 'A language model in this page' })
   await expect(heading).toBeInViewport({ ratio: 1 })
@@ -56,7 +56,7 @@ test('the first screen begins at its beginning, and nothing of it is cut', async
   await page.screenshot({ path: 'build/screens/landscape-runs.png' })
 })
 
-test('a load shows its progress and can be cancelled, and nothing moves for that', async ({ page }) => {
+test('a load shows its progress and can be cancelled, without moving anything', async ({ page }) => {
   await openChat(page)
   const place = async () => (await composer(page).boundingBox())?.y
   const before = await place()

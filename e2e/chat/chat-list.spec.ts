@@ -1,5 +1,5 @@
-// In: the built chat page with stored conversations. Out: whether the list can be searched, renamed, exported
-// and imported.
+// The conversation list. In: the built chat page with stored conversations. Out: whether they can be
+// searched, renamed, exported and imported.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
@@ -24,7 +24,7 @@ async function openList(page: Page) {
   return drawer
 }
 
-test('conversations stand under their dates and can be searched', async ({ page }) => {
+test('conversations are grouped by date and can be searched', async ({ page }) => {
   const drawer = await openList(page)
   await expect(drawer.getByRole('list', { name: 'Today' })).toContainText('Rivers')
   await expect(drawer.getByRole('list', { name: 'Yesterday' })).toContainText('Moons')
@@ -41,7 +41,7 @@ test('conversations stand under their dates and can be searched', async ({ page 
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
 })
 
-test('a new title stays after a reload', async ({ page }) => {
+test('a new title survives a reload', async ({ page }) => {
   const drawer = await openList(page)
   await drawer.getByRole('button', { name: 'More for Moons' }).click()
   await drawer.getByRole('button', { name: 'Rename Moons' }).click()
@@ -58,7 +58,7 @@ test('a new title stays after a reload', async ({ page }) => {
   await expect(drawer.getByRole('link', { name: 'The moon', exact: true })).toBeVisible()
 })
 
-test('a pinned conversation stands first, also after a reload', async ({ page }) => {
+test('a pinned conversation comes first, even after a reload', async ({ page }) => {
   const drawer = await openList(page)
   await drawer.getByRole('button', { name: 'More for Bees' }).click()
   await drawer.getByRole('button', { name: 'Pin Bees' }).click()
@@ -75,7 +75,7 @@ test('a pinned conversation stands first, also after a reload', async ({ page })
   await expect(drawer.getByRole('listitem').last()).toHaveText(/Bees/)
 })
 
-test('several conversations are deleted at once, and each can be brought back', async ({ page }) => {
+test('several conversations can be deleted at once, and each can be restored', async ({ page }) => {
   const drawer = await openList(page)
   await drawer.getByRole('button', { name: 'Select' }).click()
   await expect(drawer.getByRole('checkbox', { name: 'Rivers' })).toBeFocused()
@@ -87,8 +87,8 @@ test('several conversations are deleted at once, and each can be brought back', 
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/select.png' })
   await drawer.getByRole('button', { name: 'Delete 2' }).click()
-  await expect(drawer.getByRole('button', { name: 'Undo: bring back Moons' })).toBeFocused()
-  await drawer.getByRole('button', { name: 'Undo: bring back Bees' }).click()
+  await expect(drawer.getByRole('button', { name: 'Undo: restore Moons' })).toBeFocused()
+  await drawer.getByRole('button', { name: 'Undo: restore Bees' }).click()
   await expect(drawer.getByRole('link', { name: 'Bees', exact: true })).toBeVisible()
   expect(await overflowing(page)).toEqual([])
   await page.reload()
@@ -96,10 +96,7 @@ test('several conversations are deleted at once, and each can be brought back', 
   await expect(drawer.getByRole('listitem')).toHaveText([/Rivers/, /Foxes/, /Bears/, /Owls/, /Bees/])
 })
 
-test('each conversation has an address: for a reload, for Back and for another tab', async ({
-  page,
-  context,
-}) => {
+test('each conversation has a URL, for reloads, Back and other tabs', async ({ page, context }) => {
   const drawer = await openList(page)
   await drawer.getByRole('link', { name: 'Owls', exact: true }).click()
   await expect(drawer).toBeHidden()
@@ -127,18 +124,18 @@ test('each conversation has an address: for a reload, for Back and for another t
   await expect(other).toHaveURL(/#Foxes$/)
 })
 
-test('what was exported can be imported after it was deleted', async ({ page }) => {
+test('exported conversations can be imported after they were deleted', async ({ page }) => {
   const drawer = await openList(page)
   await drawer.getByRole('button', { name: 'More for Moons' }).click()
   const [markdown] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'Markdown file of Moons' }).click(),
+    drawer.getByRole('button', { name: 'Export as Markdown: Moons' }).click(),
   ])
   expect(markdown.suggestedFilename()).toBe('Moons.md')
   expect(await readFile(await markdown.path(), 'utf8')).toMatch(/^# Moons\n\n## You\n\nQuestion 0 /)
   const [json] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'JSON file of Moons' }).click(),
+    drawer.getByRole('button', { name: 'Export as JSON: Moons' }).click(),
   ])
   await drawer.getByRole('button', { name: 'Delete Moons' }).click()
   await drawer.getByRole('button', { name: 'Delete Owls' }).click()
@@ -153,7 +150,7 @@ test('what was exported can be imported after it was deleted', async ({ page }) 
   await expect(page.locator('.message.user .body')).toHaveText(/Question 0/)
 })
 
-test('a file without conversations is rejected in a sentence', async ({ page }) => {
+test('a file without conversations is rejected with a message', async ({ page }) => {
   const drawer = await openList(page)
   const input = drawer.getByLabel('Import conversations')
   await input.setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('{}') })
@@ -161,7 +158,7 @@ test('a file without conversations is rejected in a sentence', async ({ page }) 
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
 })
 
-test('the share sheet gets the conversation as text, where there is one', async ({ page }) => {
+test('the share sheet, if there is one, gets the conversation as text', async ({ page }) => {
   await page.addInitScript(() => {
     Object.assign(navigator, {
       share: (data: ShareData) => {

@@ -1,12 +1,12 @@
-// In: the built chat page, slowed down four times, with conversations of 600 messages and of 2. Out: whether
-// it renders only what is near, and the times to show and to answer them.
+// Long conversations. In: the built chat page, slowed down four times, with conversations of 600 messages and
+// of 2. Out: whether it renders only nearby messages, and the times to show and answer.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, say, slowDown } from './chat-page.ts'
 import { openLongChat, storeChats, turns } from './stored/stored-chats.ts'
 
 const messages = (page: Page) => page.locator('.message')
 
-/** Milliseconds of the page's clock until its last message was there. */
+/** Milliseconds by the page's clock until its last message was shown. */
 async function timeToShow(page: Page): Promise<number> {
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {
@@ -46,7 +46,7 @@ async function timeToFirst(page: Page): Promise<number> {
   return read()
 }
 
-test('a conversation of 600 messages renders what is near, and answers like a short one', async ({
+test('a conversation of 600 messages renders only nearby messages, and answers like a short one', async ({
   page,
 }, info) => {
   await openChat(page)
@@ -62,8 +62,8 @@ test('a conversation of 600 messages renders what is near, and answers like a sh
     await page.waitForTimeout(1000)
     const rendered = await messages(page).count()
     expect(rendered, 'messages that were rendered').toBeLessThan(60)
-    // The first turn of a visit reads what the context holds of the conversation, the next one only what is
-    // new.
+    // A visit's first turn processes as much of the conversation as fits the context, the next turn only what
+    // is new.
     const first = await timeToFirst(page)
     await ready(page)
     const next = await timeToFirst(page)
@@ -78,7 +78,7 @@ test('a conversation of 600 messages renders what is near, and answers like a sh
   }
 })
 
-test('earlier messages come when the user scrolls to them, and what is read does not move', async ({
+test('earlier messages appear when the user scrolls to them, without moving the text being read', async ({
   page,
 }) => {
   await openLongChat(page)

@@ -1,5 +1,5 @@
-// In: the built chat page. Out: whether a user can choose the embedded Mamba, talk to it, and use it again
-// offline.
+// The embedded Mamba. In: the built chat page. Out: whether a user can choose it, talk to it, and use it
+// again offline.
 import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
@@ -16,7 +16,9 @@ async function choose(page: Page, name: RegExp): Promise<void> {
   await ready(page)
 }
 
-test('it is chosen, answers, reads only what is new, and is still there after a reload', async ({ page }) => {
+test('it can be chosen, answers, reads only what is new, and is still selected after a reload', async ({
+  page,
+}) => {
   const { problems } = await openChat(page)
   await expect(modelName(page)).toHaveText('Halfbyte Stories')
   await choose(page, new RegExp(`^${NAME}`))
@@ -47,7 +49,7 @@ test('it is chosen, answers, reads only what is new, and is still there after a 
   expect(problems).toEqual([])
 })
 
-test('the memory that is shown does not grow with the conversation', async ({ page }) => {
+test('the displayed memory does not grow with the conversation', async ({ page }) => {
   await openChat(page)
   await choose(page, new RegExp(`^${NAME}`))
   await set(page, { 'Longest answer': '6', Seed: '3' })
@@ -56,9 +58,9 @@ test('the memory that is shown does not grow with the conversation', async ({ pa
     await ask(page, `Tell me more about the fox, part ${turn}.`)
     shown.push(await page.locator('[data-stat=memory]').innerText())
   }
-  // States worth returning to are kept up to a number of bytes, which some turns fill.
+  // Checkpoints are kept up to a byte limit, which a few turns fill.
   expect(new Set(shown.slice(3)).size, shown.join(', ')).toBe(1)
-  // Earlier messages can still be edited: what is no longer held is read again.
+  // Earlier messages can still be edited: states that were evicted are computed again.
   await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me about the owl.')
   await page.getByRole('button', { name: 'Send again' }).click()
@@ -96,7 +98,7 @@ test.describe('with its service worker', () => {
     rmSync(large)
   })
 
-  test('it is fetched when it is chosen, and then needs no network', async ({ page, context }) => {
+  test('it is downloaded when chosen, and then needs no network', async ({ page, context }) => {
     await openChat(page)
     await ask(page, 'Hello!')
     // An active worker is not enough: it caches only what a page under its control fetches.

@@ -1,5 +1,5 @@
-// In: the built chat page, a model server, files. Out: whether models are downloaded, cancelled, picked,
-// dropped and rejected.
+// Models. In: the built chat page, a model server, files. Out: whether models can be downloaded, cancelled,
+// picked, dropped and rejected.
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
@@ -59,7 +59,7 @@ async function pick(page: Page, files: Parameters<typeof picked>[0]): Promise<vo
   await page.getByLabel('Choose files').setInputFiles(picked(files))
 }
 
-/** Length of the longest last answer in the browser's database, whole or in a draft. */
+/** Length of the longest last answer in the browser's database, complete or in a draft. */
 function savedAnswer(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <T>(request: IDBRequest<T>) =>
@@ -79,7 +79,7 @@ function savedAnswer(page: Page): Promise<number> {
 
 const storedFiles = async (page: Page): Promise<number> => (await storedModels(page)).length
 
-test('a model at an address shows its progress, can be cancelled, and is loaded once and for all', async ({
+test('a model at a URL shows its progress, can be cancelled, and is downloaded only once', async ({
   page,
 }) => {
   await openChat(page)
@@ -100,7 +100,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
   await expect(answers(page).locator('.body')).not.toBeEmpty()
-  // Before a download the header is read in advance.
+  // Before a download, the header is read in advance.
   expect(server.requests).toEqual(Array(4).fill('/tiny.hbm'))
 
   await page.reload()
@@ -122,7 +122,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await ready(page)
 })
 
-test('a folder of safetensors at an address is fetched file by file', async ({ page }) => {
+test('a safetensors folder at a URL is downloaded file by file', async ({ page }) => {
   await openChat(page)
   await loadAddress(page, server.address)
   await ready(page)
@@ -151,11 +151,11 @@ test('files of one model are picked together, and its answer streams and is stop
   expect(grown).toEqual([...grown].sort((a, b) => a - b))
 })
 
-test('the page paints all through a long answer, and what there is of it is kept when the page closes', async ({
+test('the page paints throughout a long answer, and the part so far is kept when the page closes', async ({
   page,
 }, info) => {
   await openChat(page)
-  // Far longer than the test watches, so the page closes in the middle of it on any machine.
+  // Far longer than the test watches, so the page always closes in the middle of it.
   await set(page, { 'Longest answer': '8000', 'Context length': '16384' })
   await pick(page, endless)
   await ready(page)
@@ -180,8 +180,8 @@ test('the page paints all through a long answer, and what there is of it is kept
   const before = await savedAnswer(page)
   await page.reload()
   await expect(page.locator('.ending')).toHaveText('Interrupted')
-  // The page renders what is near. A long answer moves its question out of that, and grows upwards while it
-  // opens.
+  // The page renders only nearby messages. A long answer moves its question out of range, and grows upwards
+  // while it opens.
   await expect(async () => {
     await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
     await expect(page.locator('.message.user .body')).toHaveText('Say something.', { timeout: 500 })
@@ -194,7 +194,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Stories')
 })
 
-test('a file that is dropped anywhere is loaded', async ({ page }) => {
+test('a file dropped anywhere is loaded', async ({ page }) => {
   await openChat(page)
   await page.evaluate(async (bytes) => {
     const transfer = new DataTransfer()
@@ -214,7 +214,7 @@ test('a file that is dropped anywhere is loaded', async ({ page }) => {
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('a broken file is rejected with a sentence, and the model in use continues', async ({ page }) => {
+test('a broken file is rejected with a message, and the current model continues', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
@@ -224,13 +224,11 @@ test('a broken file is rejected with a sentence, and the model in use continues'
   await ask(page, 'Are you there?')
   await expect(answers(page)).toHaveCount(2)
   await expect(answers(page).last().locator('.body')).not.toBeEmpty()
-  await page.getByRole('button', { name: 'Go on with Halfbyte Stories' }).click()
+  await page.getByRole('button', { name: 'Continue with Halfbyte Stories' }).click()
   await expect(page.getByRole('alert')).toHaveCount(0)
 })
 
-test('a model that loads and then cannot answer does not take the place of one that can', async ({
-  page,
-}) => {
+test('a model that loads but cannot answer does not replace one that can', async ({ page }) => {
   await openChat(page)
   await pick(page, mute)
   await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
@@ -273,7 +271,7 @@ test('an answer in progress is finished before another model takes over', async 
   await expect(answers(page).locator('.by')).toHaveText('model.safetensors')
 })
 
-test('a model too large to stay beside another leaves, and comes back when that one fails', async ({
+test('a model too large to stay next to another is unloaded, and comes back if the other one fails', async ({
   page,
 }, info) => {
   test.slow()
@@ -291,13 +289,13 @@ test('a model too large to stay beside another leaves, and comes back when that 
   await ready(page)
   await expect(modelName(page)).toContainText('large.gguf')
   await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
-  await page.getByRole('button', { name: 'Go on with large.gguf' }).click()
+  await page.getByRole('button', { name: 'Continue with large.gguf' }).click()
   await ask(page, 'Hello!')
   await expect(page.getByRole('alert')).toHaveCount(0)
   rmSync(large)
 })
 
-test('after a visit with a file the page says that another model answers, and marks what each wrote', async ({
+test('after a visit with a file, the page says that another model answers, and labels what each wrote', async ({
   page,
 }) => {
   await openChat(page)
@@ -308,7 +306,7 @@ test('after a visit with a file the page says that another model answers, and ma
   await ask(page, 'Hello!')
   await page.reload()
   await ready(page)
-  await expect(page.locator('.notice')).toContainText('tiny.hbm was a file of this device')
+  await expect(page.locator('.notice')).toContainText('tiny.hbm was a file on this device')
   await expect(page.locator('.by')).toHaveText('tiny.hbm')
   await ask(page, 'Who are you?')
   await expect(page.locator('.by')).toHaveText(['tiny.hbm', 'Halfbyte Stories'])
@@ -318,7 +316,7 @@ test('after a visit with a file the page says that another model answers, and ma
   await expect(page.locator('.notice'), 'it was said once').toHaveCount(0)
 })
 
-test('an address that cannot be had is rejected with a sentence, and is not loaded at the next visit', async ({
+test('an address that cannot be loaded is rejected with a message, and is not loaded on the next visit', async ({
   page,
 }) => {
   await openChat(page)
@@ -326,7 +324,7 @@ test('an address that cannot be had is rejected with a sentence, and is not load
   await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server.')
   await loadAddress(page, `${server.address}broken.gguf`)
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
-  // What is not a model leaves nothing on the device, and is not listed.
+  // Files that are not models leave nothing on the device, and are not listed.
   await expect.poll(() => storedFiles(page)).toBe(0)
   await openModels(page)
   await expect(page.getByRole('dialog').getByText('broken.gguf')).toHaveCount(0)
@@ -336,7 +334,7 @@ test('an address that cannot be had is rejected with a sentence, and is not load
   await expect(modelName(page)).toContainText('Halfbyte Stories')
 })
 
-test('hopeless addresses are rejected without a try, and a device without a network says so', async ({
+test('invalid addresses are rejected without a request, and an offline device says so', async ({
   page,
   context,
 }) => {
@@ -352,14 +350,15 @@ test('hopeless addresses are rejected without a try, and a device without a netw
     await expect(page.getByRole('button', { name: 'Try again' })).toHaveCount(0)
   }
   await context.setOffline(true)
-  // It is known at once: nothing is asked for, and nothing is waited for.
+  // This is known at once, without a request or a wait.
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await loadAddress(page, 'https://models.example/tiny.hbm')
   await expect(page.getByRole('alert')).toContainText('This device is offline')
   expect(asked.filter((address) => address.includes('models.example'))).toEqual([])
   await page.screenshot({ path: 'build/screens/offline-load.png' })
-  // What could be on this device is tried, and continues by itself when there is a connection.
+  // An address that may be stored on this device is tried, and continues by itself once there is a
+  // connection.
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText('Loading continues when the connection is back')
   await context.setOffline(false)
@@ -367,7 +366,7 @@ test('hopeless addresses are rejected without a try, and a device without a netw
   await ready(page)
 })
 
-test('a repository of the hub is loaded by its name, and one that cannot be had says what it was taken for', async ({
+test('a repository of the hub is loaded by its name, and one that cannot be loaded says how it was interpreted', async ({
   page,
 }) => {
   const headers = { 'Access-Control-Allow-Origin': '*' }
@@ -388,7 +387,7 @@ test('a repository of the hub is loaded by its name, and one that cannot be had 
   await expect(page.getByText('1.6 MB on this device · Hugging Face')).toBeVisible()
 })
 
-test('where storage is full, the models used longest ago make room with one tap', async ({ page }) => {
+test('if storage is full, one tap removes the least recently used models', async ({ page }) => {
   await openChat(page)
   const session = await page.context().newCDPSession(page)
   const quota = (quotaSize: number) =>
@@ -396,12 +395,12 @@ test('where storage is full, the models used longest ago make room with one tap'
   await quota(200_000)
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText(
-    /^1\.6 MB of storage are needed, (?:but only [\d.]+ [kKM]?B are free|which the browser does not give)\./,
+    /^1\.6 MB of storage is needed, (?:but only [\d.]+ [kKM]?B is free|but the browser does not grant it)\./,
   )
   expect(await overflowing(page)).toEqual([])
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/storage-full.png' })
-  // Without storing it, the model answers, and the page does not say that it is kept.
+  // The model answers without being stored, and the page does not claim that it is.
   await page.getByRole('button', { name: 'Load without storing it' }).click()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
@@ -412,7 +411,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   await ready(page)
   await expect(modelName(page)).toContainText('Halfbyte Stories')
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(page.getByRole('alert')).toContainText('of storage are needed')
+  await expect(page.getByRole('alert')).toContainText('of storage is needed')
   await quota(1e9)
   await page.getByRole('button', { name: 'Remove least recently used models' }).click()
   await ready(page)
@@ -430,7 +429,7 @@ test('another model continues the conversation', async ({ page }) => {
   await expect(page.getByRole('alert')).toHaveCount(0)
 })
 
-test('the log follows a growing answer, also when a keyboard opens, until the user scrolls up', async ({
+test('the log follows a growing answer, even when a keyboard opens, until the user scrolls up', async ({
   page,
 }) => {
   await openChat(page)
@@ -463,7 +462,7 @@ test('the log follows a growing answer, also when a keyboard opens, until the us
   await ready(page)
 })
 
-test('on a phone the name of a model gives way to how far its load is', async ({ page }) => {
+test("on a phone, a model's name is replaced by its load progress", async ({ page }) => {
   const name = 'a-model-of-a-maker-with-a-very-long-name-instruct.Q4_K_M.hbm'
   const named = await serveModels([{ ...tiny, name }])
   try {

@@ -1,4 +1,4 @@
-// The chat page as a user sees it. In: Playwright's page. Out: actions and queries for tests.
+// The chat page from a user's perspective. In: Playwright's page. Out: actions and queries for tests.
 import { expect, type Locator, type Page } from '@playwright/test'
 
 export const composer = (page: Page): Locator => page.getByRole('textbox', { name: 'Message' })
@@ -6,10 +6,10 @@ export const sendButton = (page: Page): Locator => page.getByRole('button', { na
 export const answers = (page: Page): Locator => page.locator('.message.assistant')
 export const bodies = (page: Page): Locator => page.locator('.message .body')
 
-/** The composer once its model can answer. Without a text its button is inactive all the same. */
+/** The composer once its model can answer. Without text, its button is still disabled. */
 export const readyComposer = (page: Page): Locator => page.locator('chat-composer[ready]')
 
-/** Opens the page and waits for its model. Errors of the page fail the test at its end through `problems`. */
+/** Opens the page and waits for its model. Page errors fail the test at its end through `problems`. */
 export async function openChat(page: Page, address = '/'): Promise<{ readonly problems: readonly string[] }> {
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
@@ -18,12 +18,12 @@ export async function openChat(page: Page, address = '/'): Promise<{ readonly pr
   return { problems }
 }
 
-/** The line that shows how far a load is. */
+/** The line that shows load progress. */
 export const loadingLine = (page: Page): Locator => page.locator('.stats.loading')
 
-/** Waits until the model is loaded, no other is on its way, and no answer is in progress. */
+/** Waits until the model is loaded, no other is loading, and no answer is in progress. */
 export async function ready(page: Page): Promise<void> {
-  // Let the task start that the last click scheduled.
+  // Lets the task scheduled by the last click start.
   await page.evaluate(() => new Promise((done) => setTimeout(done)))
   await expect(loadingLine(page)).toHaveCount(0, { timeout: 60_000 })
   await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
@@ -32,17 +32,18 @@ export async function ready(page: Page): Promise<void> {
 
 export async function say(page: Page, text: string): Promise<void> {
   // Others may come meanwhile: from another tab, or from the device after a reload.
-  const questions = page.locator('.message.user', { hasText: text })
+  // Of a long message, the beginning is shown.
+  const questions = page.locator('.message.user', { hasText: text.slice(0, 400) })
   const before = await questions.count()
   await composer(page).fill(text)
   await sendButton(page).click()
   await expect.poll(() => questions.count()).toBeGreaterThan(before)
 }
 
-/** Says something and waits for the whole answer. */
+/** Sends a message and waits for the complete answer. */
 export async function ask(page: Page, text: string): Promise<void> {
   await say(page, text)
-  // On a busy machine the question can be there before its answer begins.
+  // On a busy machine, the question may appear before its answer begins.
   await expect(page.locator('.message').last()).not.toHaveClass(/\buser\b/)
   await ready(page)
 }
@@ -75,7 +76,7 @@ export async function openModels(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
 }
 
-/** Names of the files that the page keeps of models. */
+/** Names of the page's stored model files. */
 export const storedModels = (page: Page): Promise<string[]> =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -85,7 +86,7 @@ export const storedModels = (page: Page): Promise<string[]> =>
     return names
   })
 
-/** Names of the page's stored sessions; each turn that is stored changes one. */
+/** Names of the page's stored sessions; storing a turn changes one. */
 export const keptNames = (page: Page): Promise<string[]> =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -112,7 +113,7 @@ export const keptStamp = (page: Page): Promise<string> =>
     return stamps.sort().join()
   })
 
-/** Waits until the conversations are stored as the page has them: a transaction waits for those before it. */
+/** Waits until the conversations are stored in their current state: a transaction waits for earlier ones. */
 export const conversationsStored = (page: Page): Promise<void> =>
   page.evaluate(async () => {
     const opening = indexedDB.open('halfbyte-chat')
@@ -123,7 +124,7 @@ export const conversationsStored = (page: Page): Promise<void> =>
     opening.result.close()
   })
 
-/** Tokens of the last prompt that were run, and all of its tokens. */
+/** How many of the last prompt's tokens were processed, and its total. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {
   const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''
   const [, read, all] = /(\d+) of (\d+) tokens read/.exec(title) ?? []
@@ -138,7 +139,7 @@ export async function slowDown(page: Page, rate: number): Promise<void> {
 
 /**
  * Watches the newest answer from inside the page, so no change is missed, and records its length at each
- * change. With `stopAt` it presses the Stop button when the answer has that many characters.
+ * change. With `stopAt`, it presses Stop once the answer has that many characters.
  */
 export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Promise<() => Promise<number[]>> {
   await page.evaluate((letters) => {

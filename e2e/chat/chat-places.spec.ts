@@ -1,4 +1,5 @@
-// In: the built chat page where it is not isolated, not secure, or offline. Out: whether it still answers.
+// Environments. In: the built chat page without isolation, without a secure context, or offline. Out: whether
+// it still answers.
 import { networkInterfaces } from 'node:os'
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, ready, set } from './chat-page.ts'
@@ -27,7 +28,7 @@ test('a page that is not isolated answers on as many workers as are worthwhile',
   expect(problems).toEqual([])
 })
 
-test('a page that is not isolated spreads the model over the workers it is asked for', async ({
+test('a page that is not isolated splits the model among the requested number of workers', async ({
   page,
   baseURL,
 }) => {
@@ -42,7 +43,7 @@ test('a page that is not isolated spreads the model over the workers it is asked
 test.describe('with its service worker', () => {
   test.use({ serviceWorkers: 'allow' })
 
-  test('after the first visit it opens and answers without a network', async ({ page, context }) => {
+  test('after the first visit, it opens and answers offline', async ({ page, context }) => {
     await openChat(page)
     await answersHere(page)
     await page.evaluate(async () => {
@@ -70,7 +71,7 @@ test.describe('with its service worker', () => {
   })
 })
 
-test('the files for installing the page are there', async ({ page }) => {
+test('the files for installing the page exist', async ({ page }) => {
   await openChat(page)
   const address = await page.locator('link[rel=manifest]').evaluate((link: HTMLLinkElement) => link.href)
   const manifest: { icons: { src: string; sizes: string }[] } = await (await page.request.get(address)).json()
@@ -81,7 +82,9 @@ test('the files for installing the page are there', async ({ page }) => {
   expect(manifest.icons.map(({ sizes }) => sizes)).toEqual(expect.arrayContaining(['192x192', '512x512']))
 })
 
-/** An address of this machine that browsers do not trust, like that of a computer on a phone's network. */
+/**
+ * An address of this machine that browsers do not trust, as when a phone opens a page on the local network.
+ */
 function plainAddress(): string | undefined {
   const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   return found.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
@@ -104,7 +107,7 @@ test('over plain HTTP, where there is no secure context, it answers and copies',
   try {
     const { problems } = await openChat(page, `http://${host}:${port}/`)
     expect(await page.evaluate(() => isSecureContext)).toBe(false)
-    // Nothing is said to be kept that cannot be.
+    // The page does not claim to store what it cannot.
     await openModels(page)
     await expect(page.getByRole('dialog')).toContainText('It is downloaded on each visit')
     await expect(page.getByRole('dialog')).not.toContainText('kept on this device')

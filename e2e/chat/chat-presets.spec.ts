@@ -1,5 +1,6 @@
-// In: the built chat page with several conversations. Out: whether each keeps its instructions and sampling,
-// presets are saved, applied and deleted, and the model's own values are said to be that.
+// Presets. In: the built chat page with several conversations. Out: whether each keeps its instructions and
+// sampling, presets can be saved, applied and deleted, and the model's recommended values are labelled as
+// such.
 import { expect, type Page, test } from '@playwright/test'
 import { jsonFile, safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
@@ -19,7 +20,7 @@ const instructions = (page: Page) => page.getByLabel('Instructions for the model
 const temperature = (page: Page) => page.getByLabel('Temperature', { exact: true })
 const preset = (page: Page) => page.getByLabel('Preset', { exact: true })
 
-/** Reads the fields that its own conversation has. */
+/** Reads the conversation's own settings. */
 async function held(page: Page): Promise<readonly [string, string]> {
   await openSettings(page)
   await unfoldSettings(page)
@@ -29,7 +30,7 @@ async function held(page: Page): Promise<readonly [string, string]> {
   return values
 }
 
-test('a conversation keeps what is set in it, also after a reload, and new ones begin with the defaults', async ({
+test('a conversation keeps its settings, even after a reload, and new ones start with the defaults', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -54,12 +55,12 @@ test('a conversation keeps what is set in it, also after a reload, and new ones 
   expect(problems).toEqual([])
 })
 
-test('a preset is saved, applied in another conversation alone, and deleted', async ({ page }) => {
+test('a preset can be saved, applied to just one other conversation, and deleted', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '8', 'Instructions for the model': 'Be brief.', Temperature: '0.3' })
   await openSettings(page)
   await page.getByRole('button', { name: 'Save as a preset' }).click()
-  await expect(page.getByLabel('Name of the preset')).toBeFocused()
+  await expect(page.getByLabel('Preset name')).toBeFocused()
   await page.keyboard.type('Short answers')
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/preset-name.png' })
@@ -89,14 +90,14 @@ test('a preset is saved, applied in another conversation alone, and deleted', as
   expect((await held(page))[0]).toBe('Be kind.')
   await openSettings(page)
   await preset(page).selectOption('Short answers')
-  await page.getByRole('button', { name: 'Delete the preset Short answers' }).click()
+  await page.getByRole('button', { name: 'Delete preset Short answers' }).click()
   await expect(preset(page)).toBeFocused()
   await expect(preset(page).getByRole('option')).toHaveCount(1)
   await expect(page.getByRole('button', { name: 'Save as a preset' })).toBeVisible()
   expect(problems).toEqual([])
 })
 
-test('a value that the model recommends is said to be its own, and one that is set stays with that model', async ({
+test('a value that the model recommends is labelled as its own, and a changed one stays with that model', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

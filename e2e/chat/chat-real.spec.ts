@@ -1,9 +1,9 @@
-// Tests real models, where they are set up: on the chat page they download, answer over several turns, are
-// stopped, and continue after a reload, with and without isolation; in a page of the library one calls a tool
-// and writes JSON by a schema.
+// Real models, if they are set up. On the chat page, they are downloaded, answer several turns, are stopped,
+// and continue after a reload, with and without isolation; in a page of the library, one calls a tool and
+// writes JSON that matches a schema.
 //
-// "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" fetches them. Without them the tests are
-// left out.
+// "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" downloads them. Without them, the tests
+// are skipped.
 
 import { basename, join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
@@ -24,10 +24,13 @@ import {
   watch,
 } from './chat-page.ts'
 
-/** Loading 322 MB and decoding on a busy machine. */
+/** Time to load 322 MB and decode on a busy machine. */
 const PATIENCE_MS = 600_000
-/** Bytes by a reload: small files beside the weights, and the one that tells whether these are the same. */
-const MOST_FETCHED = 2_000_000
+/**
+ * Maximum bytes requested on a reload: small files next to the weights, and the one that tells whether these
+ * are unchanged.
+ */
+const MAX_FETCHED = 2_000_000
 const NAMES = ['tinyllama', 'minimind2', 'smollm2', 'qwen2.5-coder-0.5b'] as const
 type Name = (typeof NAMES)[number]
 const MODELS = Object.fromEntries(NAMES.map((name) => [name, realModel(name)])) as Readonly<
@@ -35,11 +38,11 @@ const MODELS = Object.fromEntries(NAMES.map((name) => [name, realModel(name)])) 
 >
 
 test.describe.configure({ timeout: 1_200_000 })
-// A trace would hold every byte of the models.
+// A trace would contain every byte of the models.
 test.use({ trace: 'off' })
 
 let server: HttpServer
-/** Bytes of the models that the page has fetched. */
+/** Model bytes that the page has downloaded. */
 let fetched = 0
 test.beforeAll(async () => {
   server = await openServer((request, response, path) => {
@@ -57,7 +60,7 @@ test.afterAll(() => server.close())
 
 const leaveOutWithout = (name: Name) =>
   test.skip(MODELS[name] === undefined, `left out: ${name} is not set up; run "npm run setup -- ${name}"`)
-/** Waits until no model is on its way and nothing is being answered. */
+/** Waits until no model is loading and no answer is in progress. */
 async function settled(page: Page): Promise<void> {
   await expect(loadingLine(page)).toHaveCount(0, { timeout: PATIENCE_MS })
   await expect(readyComposer(page)).toHaveCount(1, { timeout: PATIENCE_MS })
@@ -72,7 +75,7 @@ async function keptAfter(page: Page, earlier?: string): Promise<string> {
 
 const last = (page: Page) => answers(page).last().locator('.body')
 
-/** `fits`: what is said before the download. */
+/** `fits`: the verdict shown before the download. */
 async function load(page: Page, place: string, name: string, fits: string): Promise<void> {
   await openModels(page)
   await page.getByLabel('From an address').fill(`${server.address}${place}`)
@@ -130,16 +133,16 @@ test('TinyLlama downloads, answers, is stopped, and continues after a reload wit
 
   await stopAndReload(page, 'tinyllama', stored)
   await askSlowly(page, 'What is the capital of Italy?')
-  // It speaks of Italy, not always of Rome.
+  // It mentions Italy, but not always Rome.
   await expect(last(page)).toContainText(/Rome|Ital/)
   const [read, all] = await readTokens(page)
   expect(all).toBeGreaterThan(100)
   expect(read).toBeLessThan(50)
-  expect(fetched, 'the weights come from the device').toBeLessThan(MOST_FETCHED)
+  expect(fetched, 'the weights come from the device').toBeLessThan(MAX_FETCHED)
   expect(problems).toEqual([])
 })
 
-test('where the page is not isolated, shards of TinyLlama answer', async ({ page, baseURL }) => {
+test('if the page is not isolated, shards of TinyLlama answer', async ({ page, baseURL }) => {
   leaveOutWithout('tinyllama')
   const place = new URL(baseURL ?? '')
   place.port = String(Number(place.port) + 1)
@@ -168,11 +171,11 @@ test('MiniMind2 downloads, answers, is stopped, and continues after a reload wit
   const [read, all] = await readTokens(page)
   expect(all).toBeGreaterThan(60)
   expect(read).toBeLessThan(40)
-  expect(fetched, 'the weights come from the device').toBeLessThan(MOST_FETCHED)
+  expect(fetched, 'the weights come from the device').toBeLessThan(MAX_FETCHED)
   expect(problems).toEqual([])
 })
 
-/** Six turns, with what the answers must say of a model that knows it. */
+/** Six turns, with what the answers of a capable model must contain. */
 const TURNS: readonly (readonly [string, RegExp])[] = [
   ['What is the capital of France?', /Paris/],
   ['And of Italy?', /Rome/],
@@ -182,7 +185,7 @@ const TURNS: readonly (readonly [string, RegExp])[] = [
   ['Thank you!', /\w/],
 ]
 
-/** A text of some 42 tokens a year about one place, so that a summary can be told from other text. */
+/** A text about one place, with about 42 tokens per year, so that a summary can be told from other text. */
 const lighthouse = (years: number) =>
   Array.from(
     { length: years },
@@ -198,11 +201,11 @@ for (const [name, shown, knows] of [
   ['smollm2', 'SmolLM2-135M', false],
   ['qwen2.5-coder-0.5b', 'qwen2.5-coder-0.5b', true],
 ] as const) {
-  // A model that knows nothing is asked less: real-models.fetched.test.ts compares what it says with
+  // Less is required of a model without knowledge: real-models.fetched.test.ts compares its output with
   // llama.cpp.
   const turns = knows ? TURNS : TURNS.slice(-2)
   const years = knows ? 36 : 6
-  test(`${name} is loaded by address, answers ${turns.length} turns, is stopped, goes on after a reload, and is picked as a file`, async ({
+  test(`${name} is loaded by address, answers ${turns.length} turns, is stopped, continues after a reload, and is picked as a file`, async ({
     page,
   }) => {
     leaveOutWithout(name)
@@ -212,7 +215,7 @@ for (const [name, shown, knows] of [
     await load(page, `${name}/${file}`, shown, `${file} fits: it needs`)
     for (const [question, answer] of turns) {
       await askSlowly(page, question)
-      // 135 million parameters in 4 bits lose the capital, in llama.cpp too.
+      // With 135 million parameters in 4 bits, it no longer knows the capital, in llama.cpp either.
       await expect(last(page)).toContainText(knows ? answer : /\w/)
     }
     expect(await overflowing(page)).toEqual([])
@@ -224,7 +227,7 @@ for (const [name, shown, knows] of [
     await askSlowly(page, 'Give the fox a name.')
     expect(await contextUsed(page)).toBeGreaterThan(40 + 20 * turns.length)
     await expect(page.locator('.message')).toHaveCount(before + 2)
-    expect(fetched, 'the weights come from the device').toBeLessThan(MOST_FETCHED)
+    expect(fetched, 'the weights come from the device').toBeLessThan(MAX_FETCHED)
 
     await page.getByRole('button', { name: 'Start a new chat' }).click()
     await openModels(page)
@@ -241,7 +244,7 @@ for (const [name, shown, knows] of [
   })
 }
 
-test('Qwen2.5-Coder writes JSON by a schema and calls a tool in a page of the library', async ({
+test('Qwen2.5-Coder writes JSON that matches a schema and calls a tool in a page of the library', async ({
   page,
   site,
 }) => {

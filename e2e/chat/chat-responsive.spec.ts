@@ -1,5 +1,5 @@
-// In: the built chat page on a main thread slowed down four times. Out: whether it keeps painting while it
-// opens, loads a model and answers.
+// Responsiveness. In: the built chat page on a main thread slowed down four times. Out: whether it keeps
+// painting while it opens, loads a model and answers.
 import { expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
@@ -55,7 +55,7 @@ const READY = "document.querySelector('button[aria-label=Send]')?.disabled === f
 /** Clicks the first match. */
 const press = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}).click()`
 
-test('a slow page continues painting while it opens, loads a model, answers, stops and shows other things', async ({
+test('a slow page keeps painting while it opens, loads a model, answers, stops and opens other views', async ({
   page,
 }, info) => {
   const server = await serveModels(endlessModel())
@@ -142,7 +142,7 @@ async function storeLongChat(page: Page, answer: string): Promise<void> {
   }, answer)
 }
 
-test('a long answer opens from its end, a few elements per frame', async ({ page }) => {
+test('a long answer is rendered from its end, a few elements per frame', async ({ page }) => {
   const paragraphs = Array.from(
     { length: 60 },
     (_, index) => `## Part ${index}\n\nThe *river* and the **moon**, \`${index}\`.`,
@@ -151,7 +151,7 @@ test('a long answer opens from its end, a few elements per frame', async ({ page
   await openChat(page)
   await storeLongChat(page, lists.join('\n\n'))
   await page.addInitScript(() => {
-    /** The most elements that a frame added, and the first heading shown. */
+    /** The maximum elements added in a frame, and the first heading shown. */
     const seen = { most: 0, first: '', now: 0 }
     Object.assign(globalThis, { seen })
     new MutationObserver((records) => {
@@ -187,7 +187,7 @@ test('the script that runs before the first paint is small', async ({ request })
   const page = await (await request.get('/')).text()
   const entries = [...page.matchAll(/<script [^>]*src="([^"]+\.js)"/g)].map(([, path]) => path ?? '')
   expect(entries.length).toBeGreaterThan(0)
-  // With the modules that they import: those that they only preload run later.
+  // Includes the modules that they import, but not those that they only preload, which run later.
   const waiting = entries.map((path) => new URL(path, 'http://page.test/'))
   const seen = new Map<string, number>()
   for (let url = waiting.pop(); url !== undefined; url = waiting.pop()) {

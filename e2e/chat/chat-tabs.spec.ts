@@ -1,4 +1,5 @@
-// In: two tabs with the built chat page. Out: whether each sees what the other writes, and no turn is lost.
+// Tabs. In: two tabs with the built chat page. Out: whether each sees what the other writes, and no turn is
+// lost.
 import { type BrowserContext, expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { ask, bodies, openChat, openModels, ready, say, set } from './chat-page.ts'
@@ -44,7 +45,7 @@ test('tabs that answer at the same time lose neither turn', async ({ page, conte
   await ready(other)
   for (const tab of [page, other]) {
     await tab.reload()
-    // The page renders what is near, and long answers move earlier turns out of that.
+    // The page renders only nearby messages, and long answers move earlier turns out of range.
     await expect(async () => {
       await tab.locator('.log').evaluate((log) => log.scrollTo(0, 0))
       await expect(questions(tab)).toHaveText(['One', 'Two', 'Three'], { timeout: 1000 })
@@ -53,7 +54,7 @@ test('tabs that answer at the same time lose neither turn', async ({ page, conte
   }
 })
 
-test('a conversation that is deleted in one tab is gone in the other, and does not come back', async ({
+test('a conversation deleted in one tab disappears in the other, and does not come back', async ({
   page,
   context,
 }) => {

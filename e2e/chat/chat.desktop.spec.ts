@@ -1,9 +1,9 @@
-// In: the built chat page on a desktop. Out: whether the conversation list is beside the chat and everything
-// fits.
+// Desktop. In: the built chat page on a desktop. Out: whether the conversation list is next to the chat and
+// everything fits.
 import { expect, test } from '@playwright/test'
 import { ask, bodies, composer, openChat, openSettings, overflowing, ready, set } from './chat-page.ts'
 
-test('conversations stand beside the chat', async ({ page }) => {
+test('the conversation list is next to the chat', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   const side = page.getByRole('navigation', { name: 'Conversations' })
@@ -20,7 +20,7 @@ test('conversations stand beside the chat', async ({ page }) => {
   expect(await overflowing(page)).toEqual([])
 })
 
-test('a window made narrow puts them into a drawer', async ({ page }) => {
+test('in a narrow window, the list moves into a drawer', async ({ page }) => {
   await openChat(page)
   await page.setViewportSize({ width: 700, height: 800 })
   await expect(page.getByRole('navigation', { name: 'Conversations' })).toHaveCount(0)
@@ -63,7 +63,7 @@ test('bubbles, answers and the composer have the same edges', async ({ page }) =
   expect((await edges('.message.assistant'))[0]).toBe(left)
 })
 
-test('what is set in one conversation does not hold in the other', async ({ page }) => {
+test('settings of one conversation do not affect another', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '8' })
   await ask(page, 'First conversation')

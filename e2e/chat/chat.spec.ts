@@ -1,4 +1,4 @@
-// In: the built chat page on a phone. Out: whether a user can talk to the embedded model and find the
+// Chat. In: the built chat page on a phone. Out: whether a user can talk to the embedded model and find the
 // conversation again.
 import { expect, test } from '@playwright/test'
 import { violations } from '../violations.ts'
@@ -60,7 +60,8 @@ test('two turns stream, the second is stopped half-way, and both are there after
   const before = await bodies(page).allInnerTexts()
   expect(before).toHaveLength(4)
   await page.reload()
-  // What is far above is rendered once the user scrolls to it, and a slow machine stops at a longer answer.
+  // Messages far above are rendered once the user scrolls to them, and on a slow machine the answer is longer
+  // when it stops.
   const shown = async () => {
     await bodies(page).first().scrollIntoViewIfNeeded()
     return bodies(page).allInnerTexts()
@@ -91,7 +92,7 @@ test('the effect of a tap is shown before the next tap can arrive', async ({ pag
   await ready(page)
 })
 
-test('the same seed gives the same answer, and the engine state after a reload is the same as before', async ({
+test('the same seed gives the same answer, and the engine state after a reload equals the one before', async ({
   page,
 }) => {
   await openChat(page)
@@ -109,7 +110,7 @@ test('the same seed gives the same answer, and the engine state after a reload i
   await expect(answers(page).last().locator('.body')).toHaveText(first, { useInnerText: true })
 })
 
-test('an edited message is answered again, and what came after it is one tap away', async ({ page }) => {
+test('an edited message is answered again, and what followed it is one tap away', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '20' })
   await ask(page, 'Hello!')
@@ -136,7 +137,7 @@ test('an edited message is answered again, and what came after it is one tap awa
   await expect(page.locator('.message.user .body')).toHaveText('Good morning!')
 })
 
-test('Enter makes a new line on a phone, where no keyboard opens by itself', async ({ page }) => {
+test('on a phone, Enter inserts a line break, and no keyboard opens by itself', async ({ page }) => {
   await openChat(page)
   await expect(composer(page)).not.toBeFocused()
   await expect(composer(page)).toHaveAttribute('enterkeyhint', 'enter')
@@ -148,7 +149,7 @@ test('Enter makes a new line on a phone, where no keyboard opens by itself', asy
   await expect(page.locator('.message.user .body')).toHaveText('one\ntwo', { useInnerText: true })
 })
 
-test('text runs in the direction of its own letters', async ({ page }) => {
+test('text follows the direction of its own script', async ({ page }) => {
   await openChat(page)
   await storeChats(page, [
     {
@@ -170,7 +171,7 @@ test('text runs in the direction of its own letters', async ({ page }) => {
   expect(await directions('.composer textarea')).toEqual(['rtl'])
 })
 
-test('another answer takes the place of the last one, which can be had again', async ({ page }) => {
+test('another answer replaces the last one, which can be restored', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '30', Seed: '1' })
   await ask(page, STORY)
@@ -222,7 +223,7 @@ test('conversations are listed, opened and deleted', async ({ page }) => {
   await expect(page.locator('.message.user .body')).toHaveText('First conversation')
   await drawer.click()
   await page.getByRole('button', { name: 'Delete Second conversation', exact: true }).click()
-  const undo = page.getByRole('button', { name: 'Undo: bring back Second conversation' })
+  const undo = page.getByRole('button', { name: 'Undo: restore Second conversation' })
   await expect(undo).toBeFocused()
   await undo.click()
   await page.getByRole('link', { name: 'Second conversation', exact: true }).click()
@@ -235,7 +236,7 @@ test('conversations are listed, opened and deleted', async ({ page }) => {
   await expect(page.locator('conversation-drawer li')).toHaveCount(1)
 })
 
-test('a chat that is longer than the context continues without its oldest turns', async ({ page }) => {
+test('a chat longer than the context continues without its oldest turns', async ({ page }) => {
   test.slow()
   await openChat(page)
   await set(page, { 'Longest answer': '100' })
@@ -269,7 +270,7 @@ test('a chat that is longer than the context continues without its oldest turns'
   await page.reload()
   await ready(page)
   expect(await seen()).toBe(count)
-  // An edit of what was said before makes the conversation short again.
+  // Editing an earlier message makes the conversation short again.
   await page.keyboard.press('Home')
   await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
@@ -278,7 +279,7 @@ test('a chat that is longer than the context continues without its oldest turns'
   await expect(line).toHaveCount(0)
 })
 
-test('one message that does not fit the context is rejected in a sentence, and the next is answered', async ({
+test('a message that does not fit the context is rejected with a message, and the next one is answered', async ({
   page,
 }) => {
   await openChat(page)
@@ -296,7 +297,7 @@ test('one message that does not fit the context is rejected in a sentence, and t
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'OK', exact: true }).click()
   await expect(notice).toHaveCount(0)
-  // What it says it reads, it reads.
+  // It reads exactly what it claims to read.
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill(text.slice(0, most))
   await page.getByRole('button', { name: 'Send again' }).click()
@@ -305,9 +306,7 @@ test('one message that does not fit the context is rejected in a sentence, and t
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('new engine settings take effect after a reload of the model, which the page offers', async ({
-  page,
-}) => {
+test('new engine settings take effect after reloading the model, which the page offers', async ({ page }) => {
   await openChat(page)
   await set(page, { Threads: '2', 'Context length': '256' })
   await page.getByRole('button', { name: 'Reload the model' }).click()
@@ -339,7 +338,7 @@ test('a setting outside its bounds is rejected, and the dialog states the bounds
   await expect(temperature).toHaveValue('1.1')
 })
 
-test('the sampler is set by keyboard, changes what is said, and goes back to its defaults', async ({
+test('the sampler can be set by keyboard, changes the answer, and can be reset to its defaults', async ({
   page,
 }) => {
   await openChat(page)

@@ -1,5 +1,5 @@
-// Clients of other APIs. In: their packages as they are published, the packed package. Out: what each shows
-// and returns in a page, as the engine says it by itself.
+// Clients of other APIs. In: their published packages, and the packed package. Out: whether each shows and
+// returns in a page what the engine says on its own.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,17 +17,17 @@ interface Client {
   readonly name: string
   /** The file in apps/. */
   readonly app: string
-  /** The folder of the package that the app imports as `ai`. */
+  /** The folder of the package imported as `ai`. */
   readonly ai?: string
-  /** What the app is given. */
+  /** The app's input. */
   readonly args?: readonly unknown[]
-  /** What it returns besides texts. */
+  /** What it returns in addition to texts. */
   readonly returns: Readonly<Record<string, unknown>>
-  /** Names of texts that are what the engine says. */
+  /** Names of the texts that must equal the engine's reply. */
   readonly texts: readonly string[]
 }
 
-/** An encoder and a reranker of random weights, by path. */
+/** An encoder and a reranker with random weights, by path. */
 async function encoderFiles(): Promise<Readonly<Record<string, Uint8Array>>> {
   const reranker = bertFolder(randomBert(10, { isReranker: true }), { prefix: 'bert.' })
   const files = [

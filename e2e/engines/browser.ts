@@ -1,10 +1,13 @@
-// Browser. The interface that smoke tests need from a browser, independent of its driver.
+// The browser interface that smoke tests need, independent of the driver.
 
 export interface Browser {
   /** The engine's own version, as it reports it. */
   readonly version: string
   open(url: string): Promise<void>
-  /** Runs `task` in the page. It may use only its argument; the argument and the result must survive JSON. */
+  /**
+   * Runs `task` in the page. It may use only its argument; the argument and the result must be
+   * JSON-serializable.
+   */
   evaluate<T, A = undefined>(task: (argument: A) => T | Promise<T>, argument?: A): Promise<T>
   /** Types into the first matching element. */
   type(selector: string, text: string): Promise<void>
@@ -15,7 +18,7 @@ export interface Browser {
 /** A browser that may be installed on this machine. */
 export interface Engine {
   readonly name: string
-  /** What is missing here, as the reason for skipping; undefined if the browser can run. */
+  /** What is missing on this machine, as the reason for skipping; undefined if the browser can run. */
   readonly lacks?: string
   launch(): Promise<Browser>
 }

@@ -1,5 +1,5 @@
-// In: the built chat page and this machine's browsers. Out: whether each answers, and all give the same
-// answer.
+// The chat page in other browsers. In: the built chat page and this machine's browsers. Out: whether each
+// answers, and all give the same answer.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Browser } from './browser.ts'
@@ -8,7 +8,7 @@ import { chromiumEngine, firefoxEngine } from './puppeteer.ts'
 import { type Site, serveSite } from './site.ts'
 import { webkitEngine, webkitSharedEngine } from './webkit.ts'
 
-/** About as long as a service worker takes to be installed after the first answer. */
+/** Roughly how long a service worker takes to install after the first answer. */
 const SERVICE_WORKER_MS = 300
 const SEND = 'button[aria-label=Send]'
 const COMPOSER = 'textarea[aria-label=Message]'
@@ -50,7 +50,7 @@ function look(browser: Browser): Promise<View> {
 
 async function untilReady(browser: Browser): Promise<View> {
   let last: View | undefined
-  // A message can be sent before the model is there, and before the page replaces its first field.
+  // A message can be sent before the model has loaded, and before the app replaces the static field.
   const isSettled = ({ canSend, figures, alert, problems }: View) =>
     (canSend && figures !== '') || alert !== '' || problems.length > 0
   const view = await vi
@@ -116,7 +116,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     expect(facts).toMatchObject({ simd: true, isolated: true })
   })
 
-  test('is left for another page while its service worker begins', async ({ skip }) => {
+  test('can be left for another page while its service worker starts', async ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     await browser.open(site.page)
     await untilReady(browser)
@@ -127,7 +127,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     expect(await browser.evaluate(() => document.title)).toBe('Empty')
   })
 
-  test('answers, in the fastest build that it runs', async ({ skip }) => {
+  test('answers, in the fastest build that it supports', async ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     await openChat(browser, { maxTokens: 40, seed: 1 })
     const { answer, figures } = await say(browser, 'Hello!')
@@ -147,7 +147,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     const answer = await story(facts.sharedMemory ? 2 : 1)
     reference ??= answer
     expect(answer).toBe(reference)
-    // Shards sum in another order, so near ties may break differently, but not among the first words.
+    // Shards sum in a different order, so near ties may break differently, but not in the first words.
     if (!facts.sharedMemory) expect((await story(2)).slice(0, 40)).toBe(reference.slice(0, 40))
   })
 })

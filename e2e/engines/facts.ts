@@ -1,21 +1,21 @@
-// Facts. In: a page's globals, because this function runs inside it. Out: the engine's features that the
-// library uses.
+// Browser features. In: a page's globals, because this function runs inside the page. Out: the engine's
+// features that the library uses.
 
 /** Features that the library's code paths depend on. */
 export interface Facts {
   readonly simd: boolean
   readonly relaxedSimd: boolean
   readonly isolated: boolean
-  /** A shared WebAssembly memory can be made and posted to a worker. */
+  /** A shared WebAssembly memory can be created and posted to a worker. */
   readonly sharedMemory: boolean
-  /** A file was written to the origin's private file system, listed and read back. */
+  /** A file can be written to the origin private file system, listed and read back. */
   readonly opfs: boolean
   readonly locks: boolean
   /** Names of newer built-ins, style properties and events that are missing. */
   readonly missing: readonly string[]
 }
 
-/** Uses nothing outside itself, because only its source text reaches the page. */
+/** Uses nothing outside itself, because only its source text is sent to the page. */
 export async function collectFacts(): Promise<Facts> {
   const returnsV128 = (...code: number[]) => {
     const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]

@@ -1,8 +1,8 @@
-// WebDriver. In: the address of a W3C WebDriver server and capabilities. Out: a session that opens, runs,
-// types, clicks.
+// A WebDriver client. In: the URL of a W3C WebDriver server, and capabilities. Out: a session that can open
+// pages, run scripts, type and click.
 import type { Browser } from './browser.ts'
 
-/** The protocol's name of the member that holds an element's id. */
+/** The protocol's name for the member that holds an element's id. */
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
 
 interface Failure {

@@ -1,4 +1,4 @@
-// WebKitGTK. In: Debian's WebKitWebDriver and MiniBrowser. Out: the engine as Debian ships it, and with
+// WebKitGTK. In: Debian's WebKitWebDriver and MiniBrowser. Out: the engine as shipped by Debian, and with
 // shared memory.
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -19,7 +19,7 @@ function lacks(): string | undefined {
   return undefined
 }
 
-/** MiniBrowser needs a display. Xvfb picks a free number and writes it to fd 3. */
+/** MiniBrowser needs a display. Xvfb picks a free display number and writes it to fd 3. */
 async function startDisplay(): Promise<{ readonly name: string; readonly process: ChildProcess }> {
   const child = spawn(
     DISPLAY_SERVER,
@@ -30,7 +30,7 @@ async function startDisplay(): Promise<{ readonly name: string; readonly process
   )
   const number = await new Promise<string>((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`Xvfb ended with ${code} before it had a display`)))
+    child.once('exit', (code) => reject(new Error(`Xvfb exited with ${code} before it had a display`)))
     child.stdio[3]?.once('data', (data: Buffer) => resolve(data.toString().trim()))
   })
   return { name: `:${number}`, process: child }
@@ -38,7 +38,7 @@ async function startDisplay(): Promise<{ readonly name: string; readonly process
 
 async function listening(server: string, driver: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
-    if (driver.exitCode !== null) throw new Error(`WebKitWebDriver ended with ${driver.exitCode}`)
+    if (driver.exitCode !== null) throw new Error(`WebKitWebDriver exited with ${driver.exitCode}`)
     const answered = await fetch(`${server}/status`).then(
       ({ ok }) => ok,
       () => false,
@@ -88,8 +88,8 @@ export const webkitEngine: Engine = {
 }
 
 /**
- * Enables what Safari has and Debian's build turns off: memory shared by threads, and the origin's private
- * file system.
+ * Enables features that Safari has and Debian's build disables: shared memory and the origin private file
+ * system.
  */
 export const webkitSharedEngine: Engine = {
   name: 'WebKitGTK with shared memory',

@@ -1,5 +1,5 @@
-// Bombs in Chromium. In: small files, templates and constraints that ask for much work or memory. Out: typed
-// errors, an exact abort, and a page that answers as before and holds no more memory.
+// Bombs in Chromium. In: small files, templates and constraints that need a lot of work or memory. Out: typed
+// errors, an exact abort, and a page that answers as before without using more memory.
 import { expect, type Page } from '@playwright/test'
 import type { Engine, ErrorCode, GenerateOptions } from '../../src/index.ts'
 import {
@@ -20,13 +20,13 @@ import { safetensorsFile } from '../../test/conformance/testing/writers/safetens
 import { openLibrary, test } from '../library-site.ts'
 import { memoryOf } from '../page-memory.ts'
 
-// A trace puts its own scripts into the page.
+// Tracing injects its own scripts into the page.
 test.use({ trace: 'off' })
 
 declare global {
   var bombs: {
     readonly engine: Engine
-    /** An error's code and sentence, the reason of an abort, or `resolved`. */
+    /** An error's code and message, an abort's reason, or `resolved`. */
     ended(promise: Promise<unknown>): Promise<unknown>
     filesOf(urls: readonly string[]): Promise<File[]>
   }
@@ -74,7 +74,7 @@ const wideAdapter = safetensorsFile(
   new Uint8Array(256),
 )
 
-/** Files that the load refuses; adapters come with the model that answers. */
+/** Files that must be rejected on load; adapters are loaded with the model that answers. */
 const LOADS: readonly (Refusal & {
   readonly title: string
   readonly files?: File[]
@@ -88,7 +88,7 @@ const LOADS: readonly (Refusal & {
   {
     title: 'constants of 6 GB that nobody reads',
     files: [DISCARDED],
-    ...{ code: 'out-of-memory', says: /steps of work to be understood/ },
+    ...{ code: 'out-of-memory', says: /reading the graph takes \d+ steps of work/ },
   },
   {
     title: 'a product of 2048 x 2048',
@@ -101,7 +101,7 @@ const LOADS: readonly (Refusal & {
         constants: [whole('shape', 2048, 2048)],
       }),
     ],
-    ...{ code: 'out-of-memory', says: /steps of work to be understood/ },
+    ...{ code: 'out-of-memory', says: /reading the graph takes \d+ steps of work/ },
   },
   {
     title: 'an axis more in each node',
@@ -128,14 +128,14 @@ const LOADS: readonly (Refusal & {
 ]
 
 const LEVELS = Array.from({ length: 60 }, (_, at) => `r${at} ::= r${at + 1} "x" | r${at + 1} "y"`)
-/** So many patterns, each within its own limits. */
+/** Many patterns, each within its own limits. */
 const patterns = (count: number): GenerateOptions => {
   const pattern = (at: number) => ({ type: 'string', pattern: `^(?!.*x{${at}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, at) => [`p${at}`, pattern(at + 1)])
   return { schema: { type: 'object', properties: Object.fromEntries(names) } }
 }
 
-/** What the engine that answers is asked for, and refuses. */
+/** Constraints that the running engine must reject. */
 const CONSTRAINTS: readonly (Refusal & { readonly title: string; readonly options: GenerateOptions })[] = [
   {
     title: 'a schema of a hundred patterns',
@@ -159,7 +159,7 @@ const CONSTRAINTS: readonly (Refusal & { readonly title: string; readonly option
   },
 ]
 
-/** Templates that a file brings. */
+/** Templates that come with a file. */
 const TEMPLATES = {
   'loops in loops': '{% for i in range(65536) %}{% for j in range(65536) %}{% endfor %}{% endfor %}',
   'a text that becomes eight times as long': `{% set ns = namespace(x="a") %}${'{% set ns.x = ns.x.replace("a", "aaaaaaaa") %}'.repeat(40)}{{ ns.x }}`,
@@ -167,7 +167,7 @@ const TEMPLATES = {
     '{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(200) }}',
 }
 
-/** Loads the model that stays. The result asks it. */
+/** Loads the model that stays. Returns a function that asks it. */
 async function openEngine(page: Page, golden: string) {
   await page.evaluate(async (golden) => {
     const engine = await halfbyte.Engine.load(golden, { threads: 1, cache: 'none' })
@@ -193,8 +193,11 @@ async function openEngine(page: Page, golden: string) {
     )
 }
 
-/** What a page may hold more of at the end: compiled code, and what the browser keeps of ended workers. */
-const MOST_GROWTH = 8e6
+/**
+ * How much more memory a page may use at the end: compiled code, and what the browser keeps of terminated
+ * workers.
+ */
+const MAX_GROWTH = 8e6
 
 test('bombs in files, templates and constraints are rejected or aborted, and the page answers as before', async ({
   page,
@@ -289,7 +292,7 @@ test('bombs in files, templates and constraints are rejected or aborted, and the
     expect(await answer()).toEqual(before)
   })
 
-  // A browser may take two seconds to end a thread that works.
+  // A browser may take two seconds to terminate a busy thread.
   await expect.poll(() => page.workers().length).toBe(workers)
-  expect((await memoryOf(page)) - heldBefore).toBeLessThan(MOST_GROWTH)
+  expect((await memoryOf(page)) - heldBefore).toBeLessThan(MAX_GROWTH)
 })

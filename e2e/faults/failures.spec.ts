@@ -12,14 +12,14 @@ import {
 import { HOSTILE_MODELS } from '../../test/conformance/testing/writers/hostile-files.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** The fields of an error that survive the way from page to test. */
+/** The fields of an error that survive the transfer from page to test. */
 interface Failure {
   readonly isTyped: boolean
   readonly code: ErrorCode | undefined
   readonly message: string
 }
 
-/** Tries to load a model that the page's Engine must refuse. */
+/** Tries to load a model that the page's Engine must reject. */
 const failure = (
   page: Page,
   urls: readonly string[],
@@ -72,7 +72,7 @@ test('every hostile model is rejected, and the page loads the next', async ({ pa
   expect(await goldenText(page, good)).toMatchObject({ text: goldenReply(GOLDEN).text })
 })
 
-test('a load that is aborted while it downloads rejects with the exact reason', async ({ page, site }) => {
+test('a load aborted while downloading rejects with the exact reason', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   const isReason = await page.evaluate(async (url) => {
@@ -103,7 +103,10 @@ for (const { what, code, options } of MISSING) {
   })
 }
 
-test('without its compute workers an engine that may choose uses one thread', async ({ page, site }) => {
+test('without its compute workers, an engine with automatic threads uses one thread', async ({
+  page,
+  site,
+}) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   expect(await goldenText(page, good, { assets: { compute: 'missing.js' } })).toEqual({
@@ -112,7 +115,7 @@ test('without its compute workers an engine that may choose uses one thread', as
   })
 })
 
-test('an address that is not there is a network error', async ({ page, site }) => {
+test('an unreachable address is a network error', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const code = await page.evaluate(() =>
     halfbyte.Engine.load('models/none.gguf', { cache: 'none' }).then(

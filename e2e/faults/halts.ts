@@ -1,13 +1,13 @@
-// Halts. In: loads, and the step at which the worker of each stands still. Out: all of them standing there in
-// one page at once, to be ended from outside; what is left of them in the end.
+// Halts. In: loads, and the step at which each one's worker pauses. Out: all of them paused at once in one
+// page, to be killed from outside, and what they leave behind.
 import type { Page } from '@playwright/test'
 import type { FileServer } from '../../test/helpers/file-server.ts'
 import { OPTIONS, PROMPT, type SmallModel } from '../small-models.ts'
 
-/** A model at its own address. */
+/** A model at a URL of its own. */
 export interface Place {
   readonly url: string
-  /** The folder of its adapter. */
+  /** Its adapter's folder. */
   readonly adapter?: string
   /** Its answer. */
   readonly text: string
@@ -16,30 +16,30 @@ export interface Place {
 export interface Halt {
   readonly place: Place
   readonly step: string
-  /** The first such step is 1. */
+  /** The first such step has number 1. */
   readonly nth: number
-  /** Of the step, for the test's report. */
+  /** The step's name, for the test report. */
   readonly name: string
-  /** What the engine does with a stored session; default: it answers. */
+  /** What the engine does with a stored session. Default: it answers. */
   readonly session?: { readonly does: 'store' | 'restore'; readonly name: string }
 }
 
 interface Run {
   readonly worker: Worker
   readonly controller: AbortController
-  /** What it answered, or how it ended. */
+  /** Its answer, or how it ended. */
   readonly outcome: Promise<string>
 }
 
 declare global {
   var runs: Run[]
-  /** By the script's address: the workers that stand still. */
+  /** The paused workers, by script URL. */
   var standing: Map<string, Worker>
-  /** How a promise ended: its text, its error's code, or the reason of an abort. */
+  /** How a promise settled: its text, its error's code, or an abort's reason. */
   var ended: (promise: Promise<string>) => Promise<string>
 }
 
-/** Puts a model's files into a folder of the server. */
+/** Puts a model's files into a folder on the server. */
 export function publish(server: FileServer, folder: string, model: SmallModel): Place {
   const { files, place, adapter, text } = model
   for (const [name, bytes] of files) server.files.set(`${folder}/${name}`, bytes)
@@ -64,7 +64,7 @@ export const watchWorkers = (page: Page) =>
     }
   })
 
-/** Resolves when all of them stand still. Rejects when one ends instead. */
+/** Resolves once all are paused. Rejects if one settles instead. */
 export const halt = (page: Page, halts: readonly Halt[]) =>
   page.evaluate(
     async ({ halts, prompt, options }) => {
@@ -93,7 +93,7 @@ export const halt = (page: Page, halts: readonly Halt[]) =>
           isOver = true
         })
         while (!standing.has(worker)) {
-          if (isOver) throw new Error(`${url} did not come to ${where}: ${await outcome}`)
+          if (isOver) throw new Error(`${url} did not reach ${where}: ${await outcome}`)
           await new Promise((resolve) => setTimeout(resolve, 20))
         }
         return { worker: standing.get(worker)!, controller, outcome }
@@ -103,7 +103,7 @@ export const halt = (page: Page, halts: readonly Halt[]) =>
     { halts, prompt: PROMPT, options: OPTIONS },
   )
 
-/** Ends them all, and returns how the calls of the page ended. */
+/** Terminates them all, and returns how the page's calls ended. */
 export const end = (page: Page, how: 'terminate' | 'abort') =>
   page.evaluate((how) => {
     for (const { worker, controller } of runs)
@@ -112,17 +112,17 @@ export const end = (page: Page, how: 'terminate' | 'abort') =>
     return Promise.all(runs.map(({ outcome }) => outcome))
   }, how)
 
-/** Ends the page's renderer, with all its workers. */
+/** Crashes the page's renderer, with all its workers. */
 export async function crash(page: Page): Promise<void> {
   const crashed = page.waitForEvent('crash')
   const session = await page.context().newCDPSession(page)
-  // It answers nothing more, this command included.
+  // It answers nothing more, including this command.
   void session.send('Page.crash').catch(() => undefined)
   await crashed
   await page.close()
 }
 
-/** The answers of each, or how its load ends, by the page's own worker. A few load at once. */
+/** The answer of each model, or how its load ends, with the page's own worker. A few load at once. */
 export const answers = (page: Page, places: readonly Place[]) =>
   page.evaluate(
     async ({ places, prompt, options }) => {
@@ -142,7 +142,7 @@ export const answers = (page: Page, places: readonly Place[]) =>
     { places, prompt: PROMPT, options: OPTIONS },
   )
 
-/** What the origin keeps that is not a whole file with its manifest, or a note of a missing one. */
+/** Everything in the origin's storage other than complete files with manifests and notes of missing files. */
 export const leftovers = (page: Page) =>
   page.evaluate(async () => {
     const stored = await halfbyte.storedFiles()
@@ -160,7 +160,7 @@ export const leftovers = (page: Page) =>
     ]
   })
 
-/** Removes the models, and returns what is there then. */
+/** Removes the models, and returns what remains. */
 export const removeAll = (page: Page, places: readonly Place[]) =>
   page.evaluate(async (places) => {
     for (const { url, adapter } of places) {

@@ -1,6 +1,5 @@
-// Killed loads in Chromium. In: models of each format, whose loads stand still at a step, and the worker, the
-// page or a signal that ends them there. Out: typed errors, the same answers from the next loads, and nothing
-// left over.
+// Killed loads in Chromium. In: models in each format, whose loads pause at a step, and a worker, page or
+// signal that kills them there. Out: typed errors, the same answers from the next loads, and no leftovers.
 import { type BrowserContext, expect, type Page } from '@playwright/test'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { test as base, openLibrary } from '../library-site.ts'
@@ -9,7 +8,7 @@ import { answers, crash, end, type Halt, halt, leftovers, publish, removeAll, wa
 
 const ENDS = ['terminate', 'abort', 'crash'] as const
 
-/** Where the load of each format ends; `file`: in the second file, if the model has one. */
+/** Where each format's load is killed; `file`: in the second file, if the model has one. */
 const PHASES = [
   ['request', 'file'],
   ['write bin', 'file'],
@@ -20,7 +19,7 @@ const PHASES = [
   ['warmup', 1],
   ['chunk', 1],
 ] as const
-/** With these everything is stored. */
+/** With these, everything is stored. */
 const STORED: readonly string[] = ['compile', 'convert', 'warmup', 'chunk']
 
 /** What else a load does to its files, once with any format. */
@@ -43,14 +42,14 @@ const CHANGES: readonly (readonly [SmallFormat, string, number])[] = [
   ['safetensors', 'flush json', 2],
   ['pack', 'close json', 1],
   ['gguf', 'remove part', 1],
-  // Of files that the server lacks.
+  // For files that the server lacks.
   ['safetensors', 'remove bin', 1],
   ['onnx', 'remove part', 2],
   ['pack', 'truncate json', 2],
 ]
 
 /**
- * Between the writing and the cutting of the note that a pack is sound, which is shorter than the one before.
+ * Between writing and truncating the note that a pack is verified, which is shorter than the previous one.
  */
 const isSecondLoad = ({ name }: Halt) => name === 'pack at truncate json 2'
 
@@ -77,7 +76,7 @@ const open = async (context: BrowserContext, url: string): Promise<Page> => {
 
 const isOneFile = (format: SmallFormat) => format === 'gguf' || format === 'pack'
 
-/** Each format and step comes to its turn with one of the ends. */
+/** Each combination of format and step is tested with one of the endings. */
 function halts(server: FileServer, how: (typeof ENDS)[number]): Halt[] {
   const phases = FORMATS.flatMap((format, row) =>
     PHASES.flatMap(([step, nth], column) =>
@@ -94,7 +93,7 @@ function halts(server: FileServer, how: (typeof ENDS)[number]): Halt[] {
 }
 
 for (const how of ENDS)
-  test(`loads that end by ${how} at any step answer the next time as if nothing had been`, async ({
+  test(`loads killed by ${how} at any step answer normally the next time`, async ({
     context,
     site,
     server,

@@ -1,6 +1,5 @@
-// Killed stores and restores in Chromium. In: stored sessions, and engines that stand still while they write
-// others over them or read them, and are ended there. Out: typed errors, the session before or the one after,
-// and nothing left over.
+// Killed stores and restores in Chromium. In: stored sessions, and engines that pause while overwriting or
+// reading them and are killed there. Out: typed errors, the old or the new session, and no leftovers.
 import { expect, type Page } from '@playwright/test'
 import { openLibrary, test } from '../library-site.ts'
 import { OPTIONS, PROMPT, smallModel } from '../small-models.ts'
@@ -25,7 +24,7 @@ const STEPS = [
 ] as const
 
 /**
- * Stores a session under each name. Returns what such a session says next, and what those written over it.
+ * Stores a session under each name. Returns the next reply of such a session, and of those written over it.
  */
 const storeAll = (page: Page, model: string, names: readonly string[]) =>
   page.evaluate(
@@ -43,7 +42,7 @@ const storeAll = (page: Page, model: string, names: readonly string[]) =>
     { model, names, prompt: PROMPT, options: OPTIONS },
   )
 
-/** What each stored session says next, and whether it can be stored again. */
+/** Each stored session's next reply, and whether it can be stored again. */
 const goOn = (page: Page, model: string, names: readonly string[]) =>
   page.evaluate(
     async ({ model, names, options }) => {
@@ -70,7 +69,7 @@ const entries = (page: Page) =>
   })
 
 for (const how of ['terminate', 'crash'] as const)
-  test(`sessions whose engine ends by ${how} while it stores or restores them are the old or the new ones`, async ({
+  test(`sessions whose engine is killed by ${how} while storing or restoring them are either the old or the new ones`, async ({
     context,
     site,
   }) => {
@@ -95,7 +94,7 @@ for (const how of ['terminate', 'crash'] as const)
     if (how === 'crash') await crash(doomed)
     else expect(await end(doomed, how)).toEqual(names.map(() => 'internal'))
     const said = await goOn(page, url, names)
-    // A session is there with its manifest.
+    // A session exists if its manifest does.
     const isWritten = (name: string) => /^store at (flush json|close json|remove)/.test(name)
     expect(said.map((text, at) => `${names[at]}: ${text}`)).toEqual(
       names.map((name) => `${name}: ${isWritten(name) ? after : before}`),

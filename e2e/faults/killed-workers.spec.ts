@@ -1,5 +1,5 @@
-// Tests that a worker of each pool that ends while it loads, reads a prompt, answers, saves, restores, forks
-// or rests is a typed error, and that the next attempt succeeds.
+// Killed workers. In: a worker of each pool that is killed while it loads, reads a prompt, answers, saves,
+// restores, forks or idles. Out: a typed error, and a successful next attempt.
 import { expect } from '@playwright/test'
 import {
   GOLDEN,
@@ -11,7 +11,7 @@ import {
 import { endlessModel } from '../endless-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** The worker that was started last is the one that dies: the engine's own, or the one that helps it. */
+/** The worker that was started last is killed: the engine's own, or a helper. */
 const POOLS = [
   { pool: 'single', threads: 1, site: 'isolated', workers: 1 },
   { pool: 'shared', threads: 2, site: 'isolated', workers: 2 },
@@ -19,8 +19,9 @@ const POOLS = [
 ] as const
 
 /**
- * What else may be in progress when a worker dies, and how it may end. The engine's worker is missed at once.
- * One that helps is only missed by what needs it: the rest resolves, and then what comes next is what fails.
+ * Other activities that may be in progress when a worker dies, and how they may end. The engine's worker is
+ * noticed at once. A helper is noticed only by operations that need it: the others resolve, and the next
+ * operation fails.
  */
 const OTHERS = {
   save: ['internal', 'resolved'],
@@ -36,7 +37,7 @@ const OTHERS = {
 } as const
 
 for (const { pool, threads, site: kind, workers: count } of POOLS) {
-  test(`a worker of ${pool} that is killed in a load, a prompt, an answer or anything else is a typed error, and the next attempt succeeds`, async ({
+  test(`killing a worker of ${pool} during a load, a prompt, an answer or anything else gives a typed error, and the next attempt succeeds`, async ({
     page,
     site,
   }) => {
@@ -70,7 +71,7 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
           const options = { pool, threads, cache: 'none', contextLength: 16_384, assets } as const
           return halfbyte.Engine.load(model, { ...options, onProgress })
         }
-        /** Kills the last worker in the middle of what `text` makes the engine do. */
+        /** Kills the last worker while the engine processes `text`. */
         const die = async (text: string, when: 'prompt' | 'answer') => {
           const engine = await load()
           const victim = started.at(-1)
@@ -97,7 +98,7 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
             disposed: await codeOf(engine.dispose()),
           })
         }
-        /** Kills a worker in the middle of something else. */
+        /** Kills a worker during another activity. */
         const dieIn = async (what: string, who: 'engine' | 'last') => {
           const engine = await load()
           const victim = started.at(who === 'engine' ? 0 : -1)
@@ -135,7 +136,8 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
           victim?.terminate()
           return async () => {
             const during = await outcome
-            // A browser may take two seconds to end a thread that works; until then it helps.
+            // A browser may take two seconds to terminate a busy thread; until then, the thread keeps
+            // helping.
             let next: string
             do next = await codeOf(session.send('b', short).result)
             while (next === 'resolved')
@@ -143,7 +145,7 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
             return { what, during, next, last, disposed: await codeOf(engine.dispose()) }
           }
         }
-        // In parallel, so that the patience of the worker is waited for once.
+        // In parallel, so that the worker's timeout is only waited for once.
         const deaths: Awaited<ReturnType<typeof dieIn>>[] = []
         for (const what of others) {
           deaths.push(await dieIn(what, 'engine'))
@@ -151,7 +153,7 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
         }
         const other = Promise.all(deaths.map((death) => death()))
         const reports = [await die('a'.repeat(12_000), 'prompt'), await die('and then', 'answer')]
-        // One that helps dies before it has answered; the engine's own when it has begun to load.
+        // A helper is killed before it has answered; the engine's own worker once it has started loading.
         const kill = () => void (started.length === count && started.at(-1)?.terminate())
         onStart = () => count > 1 && kill()
         const loading = codeOf(load(({ phase }) => count === 1 && phase === 'compile' && kill()))

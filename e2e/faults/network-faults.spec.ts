@@ -1,4 +1,4 @@
-// Tests permanent network faults in Chromium: those of the table that end within 2 s have the same code, at
+// Permanent network faults in Chromium. In: the table's faults that end within 2 s. Out: the same codes, at
 // most as many requests, and waits that are no longer.
 import { expect } from '@playwright/test'
 import { FAULTS } from '../../src/core/store/testing/faults.ts'
@@ -15,7 +15,7 @@ test('permanent faults of a server end with the code and the waits of the table'
   const { address } = server
   const permanent = FAULTS.filter(({ code, seconds }) => code === 'network' && seconds <= 2)
   for (const [index, { title, behaviour, isAbsent, requests, seconds }] of permanent.entries()) {
-    // Its own fault for each file, so that nothing is left of the one before.
+    // Each file has a fault of its own, so that nothing remains from the previous one.
     const name = `m${index}.gguf`
     server.files.set(name, server.files.get('golden.gguf') as Uint8Array)
     server.behaviour = { ...FRIENDLY, ...behaviour }

@@ -1,6 +1,5 @@
-// Tabs that share an engine. In: tabs of one site, of which some are closed or killed in the middle of
-// replies, and others' workers die. Out: a typed error for what was in progress, then the same replies, from
-// one engine.
+// Tabs that share an engine. In: tabs of one site, some of which are closed or killed during replies, while
+// others' workers die. Out: a typed error for pending replies, then the same replies from one engine.
 import type { BrowserContext, Page } from '@playwright/test'
 import { expect } from '@playwright/test'
 import type { Engine, Generation, Session } from '../../src/index.ts'
@@ -16,9 +15,9 @@ import { openLibrary, test } from '../library-site.ts'
 interface Tab {
   readonly engine: Engine
   readonly session: Session
-  /** Of the session, before anything died. */
+  /** The session's reply before anything died. */
   readonly file: Blob
-  /** What the session's next turn answers. */
+  /** The reply of the session's next turn. */
   readonly next: string
   running?: Generation
   outcome?: Promise<string>
@@ -30,7 +29,7 @@ declare global {
   var tab: Tab
 }
 
-/** How the engine of a tab ends, and whether its own worker is what ends. */
+/** How a tab's engine dies, and whether its own worker is what dies. */
 const DEATHS = [
   { death: 'the worker of the engine is terminated', pool: 'shared', threads: 2, site: 'isolated' },
   { death: 'one thread after the other is terminated', pool: 'shared', threads: 3, site: 'isolated' },
@@ -40,7 +39,7 @@ const DEATHS = [
 
 type Death = (typeof DEATHS)[number]
 
-/** Tabs of one site with one engine, which the first of them has. Each has answered one turn. */
+/** Tabs of one site that share the first tab's engine. Each has answered one turn. */
 async function openTabs(
   context: BrowserContext,
   count: number,
@@ -79,7 +78,7 @@ async function openTabs(
   return pages
 }
 
-/** Begins a reply that continues until somebody ends it. It stands still after three chunks. */
+/** Starts an endless reply, which pauses after three chunks. */
 const begin = (page: Page) =>
   page.evaluate(async () => {
     const session = tab.engine.createSession({ overflow: 'shift' })
@@ -105,7 +104,7 @@ const outcomeOf = (page: Page) => page.evaluate(() => tab.outcome)
 const kill = (page: Page, death: Death['death'], turn: number) =>
   page.evaluate(
     ({ death, turn }) => {
-      // An engine that was late may have had others before.
+      // A late engine may have replaced others.
       const engines = started.filter(({ address }) => address === workers.impatient)
       if (death === 'the worker of the engine is terminated') engines.at(-1)!.terminate()
       if (death === 'a shard is terminated') started.at(-1)?.terminate()
@@ -115,7 +114,7 @@ const kill = (page: Page, death: Death['death'], turn: number) =>
     { death, turn },
   )
 
-/** Whatever has died: new sessions, this tab's own one and its file answer as before. */
+/** Whatever has died, new sessions, this tab's own session and its saved file must answer as before. */
 async function answers(page: Page): Promise<void> {
   const found = await page.evaluate(
     async ({ prompt, options }) => {
@@ -136,7 +135,7 @@ const expectOneEngine = (pages: readonly Page[]) =>
   expect.poll(() => pages.map((page) => page.workers().length).filter((count) => count > 0)).toHaveLength(1)
 
 for (const { death, pool, threads, site: kind } of DEATHS) {
-  test(`when ${death} in a reply to another tab, that fails with its code and each tab's next one is answered, also where it is alone (${pool})`, async ({
+  test(`when ${death} during a reply to another tab, that reply fails with its code and each tab's next one succeeds, even in a single tab (${pool})`, async ({
     context,
     site,
   }) => {
@@ -160,7 +159,7 @@ for (const { death, pool, threads, site: kind } of DEATHS) {
   })
 }
 
-test('tabs that are killed or closed in the middle of replies leave nothing behind, and a closed leader is followed', async ({
+test('tabs killed or closed during replies leave nothing behind, and a closed leader is replaced', async ({
   context,
   site,
 }) => {
@@ -173,14 +172,14 @@ test('tabs that are killed or closed in the middle of replies leave nothing behi
   for (const page of [killed, closed, leader, last]) await begin(page)
   expect(await held()).toBeGreaterThan(before)
   const session = await context.newCDPSession(killed)
-  // A tab that crashes answers nothing more, this command included.
+  // A tab that crashes answers nothing more, including this command.
   void session.send('Page.crash').catch(() => undefined)
   await closed.close()
   for (const page of [leader, last]) {
     await page.evaluate(() => tab.running?.cancel())
     expect(await outcomeOf(page)).toBe('cancelled')
   }
-  // What the two others held of their sessions is free too.
+  // The memory of the other two tabs' sessions is freed too.
   await expect.poll(held).toBeLessThan(before)
   await answers(leader)
 
@@ -198,7 +197,7 @@ test('tabs that are killed or closed in the middle of replies leave nothing behi
     Object.assign(tab, { outcome: rest(), goOn })
   }, asked)
   await leader.close()
-  // It was not read further meanwhile, so the leader was closed in the middle of it.
+  // Nothing more was read in the meantime, so the leader was closed during the reply.
   await last.evaluate(() => tab.goOn?.())
   expect(await outcomeOf(last)).toBe(whole)
   await answers(last)

@@ -1,6 +1,5 @@
-// An engine worker that stands still at one of its steps. In: the step's name and which of its kind it is, in
-// the script's fragment. Out: the real engine worker, which there tells the page, and waits until it is
-// ended.
+// An engine worker that pauses at a step. In: the step's name and its number, in the script's fragment. Out:
+// the real engine worker, which tells the page when it is there, and waits to be terminated.
 import '../../workers/engine.worker.ts'
 
 const asked = new URLSearchParams(self.location.hash.slice(1))
@@ -9,7 +8,7 @@ let left = Number(asked.get('nth'))
 function step(name: string): void {
   if (name !== asked.get('step') || --left !== 0) return
   self.postMessage({ type: 'halted' })
-  // In the middle of what it does, as a kill finds it.
+  // Blocks in the middle of its work, as a kill would find it.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 }
 
@@ -21,7 +20,7 @@ globalThis.fetch = async (...how) => {
   return response
 }
 
-/** Endings of entries: `json`, `part` and `bin` of the store, and none of notes. */
+/** Extensions of entries: `json`, `part` and `bin` for the store, none for notes. */
 const ending = (entry: string): string => /\.(\w+)$/.exec(entry)?.[1] ?? 'note'
 
 // TypeScript's DOM library leaves out what only workers have.

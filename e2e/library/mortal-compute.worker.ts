@@ -1,4 +1,4 @@
-// A compute worker that fails on command. In: a word on a channel. Out: the real compute worker, until it
+// A compute worker that fails on command. In: a command on a channel. Out: the real compute worker, until it
 // throws or hangs.
 import '../../workers/compute.worker.ts'
 
@@ -6,7 +6,7 @@ new BroadcastChannel('mortal-compute').addEventListener(
   'message',
   ({ data }: MessageEvent<'throw' | 'hang'>) => {
     if (data === 'throw') throw new Error('thrown on command')
-    // Ended from outside.
+    // Terminated from outside.
     for (;;);
   },
 )

@@ -1,4 +1,4 @@
-// An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it
+// An engine worker that dies on command. In: a command on a channel. Out: the real engine service, until it
 // throws or closes.
 
 import { browserHost } from '../../src/engine/browser-host.ts'

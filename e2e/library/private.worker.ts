@@ -1,4 +1,4 @@
-// An engine worker as in a private window. The real engine worker, without access to storage.
+// The real engine worker, without access to storage, as in a private window.
 import '../../workers/engine.worker.ts'
 
 navigator.storage.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'))

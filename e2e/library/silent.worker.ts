@@ -1,2 +1,2 @@
-// A compute worker that never answers. In: anything. Out: nothing.
+// A compute worker that never answers.
 self.addEventListener('message', () => undefined)

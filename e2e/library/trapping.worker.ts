@@ -1,5 +1,5 @@
-// An engine worker whose memory is overwritten on command. In: a word on a channel. Out: the real engine
-// worker, until its kernels trap on what was written over their records.
+// An engine worker whose memory is overwritten on command. In: a command on a channel. Out: the real engine
+// worker, until its kernels trap because their records were overwritten.
 import '../../workers/engine.worker.ts'
 
 const { Memory } = WebAssembly

@@ -1,10 +1,12 @@
-// Encoders in Chromium. In: folders of a random encoder and of a random reranker, isolated and not. Out: the
-// vectors and scores that the definition gives, progress, aborts and typed errors.
+// Encoders in Chromium. In: folders with a random encoder and a random reranker, isolated and not. Out:
+// vectors and scores that match the definition, progress, aborts and typed errors.
 import { expect, type Page } from '@playwright/test'
 import { jsonSpec } from '../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../src/core/text/tokenize/read/encoder-tokenizer.ts'
+import { pooledResult, repository, resultsOf } from '../../test/conformance/encoders/graph-repository.ts'
 import { around, bodyFolder, bodyStates, randomBody } from '../../test/conformance/encoders/random-bodies.ts'
 import { denseFiles, denseOf, randomDense } from '../../test/conformance/encoders/random-dense.ts'
+import { newFile } from '../../test/conformance/testing/model-files.ts'
 import {
   bertFolder,
   bertScore,
@@ -35,10 +37,7 @@ const embedded = (page: Page, folder: string, options: Options) =>
     { folder, options, texts: TEXTS },
   )
 
-test('vectors are those of the definition, on one thread and on two, isolated or not', async ({
-  page,
-  site,
-}) => {
+test('vectors match the definition, on one thread and on two, isolated or not', async ({ page, site }) => {
   const folder = await site.addFolder(encoderFiles())
   await openLibrary(page, site.isolated)
   const here = await embedded(page, folder, { threads: 1 })
@@ -53,7 +52,24 @@ test('vectors are those of the definition, on one thread and on two, isolated or
   expect(await embedded(page, folder, { threads: 2 })).toEqual({ ...here, pool: 'single' })
 })
 
-test('under a strict policy, a reranker scores as the definition does', async ({ page, site }) => {
+test('an ONNX repository has the vectors of onnxruntime, on one thread and on two', async ({
+  page,
+  site,
+}) => {
+  const files = [...repository('xlm-roberta')].map(([path, bytes]) => [path, newFile(path, bytes)] as const)
+  const folder = await site.addFolder(new Map(files))
+  await openLibrary(page, site.isolated)
+  const here = await embedded(page, folder, { threads: 1 })
+  for (const [index, result] of resultsOf('xlm-roberta').slice(0, 2).entries())
+    for (const [at, value] of pooledResult(result, 'mean').entries())
+      expect(here.vectors[index]![at]).toBeCloseTo(value, 5)
+  expect(here).toMatchObject({ threads: 1, pool: 'single', done: TEXTS.length })
+  expect(await embedded(page, folder, { threads: 2 })).toEqual({ ...here, threads: 2, pool: 'shared' })
+  await openLibrary(page, site.plain)
+  expect(await embedded(page, folder, { threads: 2 })).toEqual(here)
+})
+
+test("under a strict policy, a reranker's scores match the definition", async ({ page, site }) => {
   const model = randomBert(10, { isReranker: true })
   const folder = await site.addFolder(byPath(bertFolder(model, { prefix: 'bert.' })))
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
@@ -70,7 +86,7 @@ test('under a strict policy, a reranker scores as the definition does', async ({
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 
-test('Dense modules are fetched with their encoder, opened again without a server, and removed', async ({
+test('Dense modules are downloaded with their encoder, reopened without a server, and removed', async ({
   page,
   site,
 }) => {

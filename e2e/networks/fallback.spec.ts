@@ -1,12 +1,12 @@
 // Networks with nodes that are not compiled, in Chromium. In: a small graph with LpNormalization and NonZero,
-// in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the nodes that are
-// told, and what is fetched only when it is asked for.
+// in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the reported nodes,
+// and what is downloaded only on request.
 import { expect, type Page } from '@playwright/test'
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** Twice the share of each number in the sum of its row, and where it is not 0. */
+/** Twice each number's share of its row's sum, and the nonzero positions. */
 function file(): File {
   const to = new NodeWriter()
   to.node('LpNormalization', [to.op('Relu', ['x'])], ['share'], { axis: 1, p: 1 })
@@ -78,7 +78,7 @@ test('in the page, in a worker and on two threads, nodes that are not compiled r
   expect(await outcome(page, model, { fallback: 'ort', threads: 2 })).toEqual({ ...EXPECTED, threads: 2 })
 })
 
-test('a .wasm file of onnxruntime-web that is missing is named', async ({ page, site }) => {
+test('a missing .wasm file of onnxruntime-web is named', async ({ page, site }) => {
   const model = await site.add(file())
   await page.context().route(/ort-wasm.*\.wasm/, (route) => route.fulfill({ status: 404 }))
   await openLibrary(page, site.isolated)
@@ -95,7 +95,7 @@ test('a .wasm file of onnxruntime-web that is missing is named', async ({ page, 
   )
 })
 
-test('a page that is not isolated, and a strict policy, allow it', async ({ page, site }) => {
+test('it works in a page that is not isolated, and under a strict policy', async ({ page, site }) => {
   const model = await site.add(file())
   await openLibrary(page, site.plain)
   expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)

@@ -1,5 +1,5 @@
 // Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
-// policies. Out: equal outputs, progress, aborts and typed errors, and a page that continues meanwhile.
+// policies. Out: equal outputs, progress, aborts and typed errors, and a page that stays responsive.
 import { expect, type Page } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { openLibrary, test } from '../library-site.ts'
@@ -9,7 +9,7 @@ const file = () => new File([new Uint8Array(bertBytes(SHAPE))], 'bert.onnx')
 
 type Options = NonNullable<Parameters<typeof networks.load>[1]>
 
-/** The outputs of one run as numbers, what the network says of itself, and the phases that were told. */
+/** A run's outputs as numbers, the network's properties, and the reported phases. */
 const outcome = (page: Page, model: string, options: Options, tokens = 20) =>
   page.evaluate(
     async ({ model, options, tokens }) => {
@@ -36,7 +36,7 @@ const outcome = (page: Page, model: string, options: Options, tokens = 20) =>
     { model, options, tokens },
   )
 
-test('in a worker, on one thread and on two, a network gives what it gives in the page', async ({
+test('in a worker, on one thread and on two, a network gives the same outputs as in the page', async ({
   page,
   site,
 }) => {
@@ -59,7 +59,7 @@ test('a page that is not isolated has one thread', async ({ page, site }) => {
   expect(await outcome(page, model, { cache: 'none', threads: 2 })).toEqual(here)
 })
 
-test('a worker keeps downloads for the next load', async ({ page, site }) => {
+test('a worker stores downloads for the next load', async ({ page, site }) => {
   const model = await site.add(file())
   await openLibrary(page, site.isolated)
   let asked = 0
@@ -73,7 +73,7 @@ test('a worker keeps downloads for the next load', async ({ page, site }) => {
   expect(asked).toBe(0)
 })
 
-test('a strict policy that lets the engine compile lets networks compile, and weights in 8 bits', async ({
+test('a strict policy that lets the engine compile also allows networks and 8-bit weights', async ({
   page,
   site,
 }) => {
@@ -94,10 +94,7 @@ test('a strict policy that lets the engine compile lets networks compile, and we
   expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
 })
 
-test('under Trusted Types, a worker and threads start from the addresses of their scripts', async ({
-  page,
-  site,
-}) => {
+test('under Trusted Types, a worker and threads start from their script URLs', async ({ page, site }) => {
   const model = await site.add(file())
   await openLibrary(
     page,
@@ -133,7 +130,7 @@ test('a policy without wasm-unsafe-eval is named, in the page and in a worker', 
   }
 })
 
-/** The code, or the name, and the message of what `networks.load` or a run rejects with. */
+/** The code or name, and the message, of an error from `networks.load` or a run. */
 declare global {
   var reasonOf: (work: Promise<unknown>) => Promise<string>
 }
@@ -166,7 +163,7 @@ test('an abort, a missing file and a missing script reject with their reasons', 
   expect(found.script).toMatch(/^worker: the engine's worker script .*none\.js did not load/)
 })
 
-test("a bundle's missing script is named with its address", async ({ page, site }) => {
+test("a bundle's missing script is reported with its URL", async ({ page, site }) => {
   const model = await site.add(file())
   await giveReasons(page)
   await page.context().route(/network\.worker/, (route) => route.fulfill({ status: 404 }))
@@ -175,7 +172,7 @@ test("a bundle's missing script is named with its address", async ({ page, site 
   expect(why).toMatch(/^worker: the engine's worker script http\S+network\.worker\S+ did not load/)
 })
 
-test('an id outside of its table is an error, and a worker that dies rejects the run', async ({
+test('an id outside its table is an error, and a worker that dies rejects the run', async ({
   page,
   site,
 }) => {

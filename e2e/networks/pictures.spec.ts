@@ -1,11 +1,11 @@
-// Images in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply
-// that its pixels have, on every pool; typed errors for files that aren't images.
+// Images in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the same reply
+// as for its pixels, on every pool, and typed errors for files that aren't images.
 import { expect, type Page } from '@playwright/test'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
 import { openLibrary, test } from '../library-site.ts'
 import { seeingModel } from './seeing-model.ts'
 
-/** Replies about a drawn image, as a PNG and as its pixels, and the code of the error of a broken file. */
+/** Replies about a drawn image, as a PNG and as pixels, and the error code for a broken file. */
 const replies = (page: Page, folder: string, options: { readonly threads: number }) =>
   page.evaluate(
     async ({ folder, options }) => {
@@ -48,7 +48,7 @@ const replies = (page: Page, folder: string, options: { readonly threads: number
     { folder, options },
   )
 
-test('a file is read like its pixels, on every pool', async ({ page, site }) => {
+test('a file gives the same reply as its pixels, on every pool', async ({ page, site }) => {
   const folder = await site.addFolder(byPath(await seeingModel()))
   await openLibrary(page, site.isolated)
   const shared = await replies(page, folder, { threads: 2 })

@@ -1,5 +1,5 @@
-// Images of a page in the Prompt API. In: a drawing as a canvas, an image, a bitmap, pixels, a frame and a
-// file. Out: its pixels, or the file, and an error for an image that was never loaded.
+// A page's images in the Prompt API. In: a drawing as a canvas, an image, a bitmap, pixels, a video frame and
+// a file. Out: its pixels, or the file, and an error for an image that was never loaded.
 import { fileURLToPath } from 'node:url'
 import { expect } from '@playwright/test'
 import { build, type Rolldown } from 'vite'
@@ -16,7 +16,7 @@ async function script(): Promise<string> {
   return built[0]!.output[0].code
 }
 
-test('every form of an image has its own pixels', async ({ page, site }) => {
+test('every form of an image gives the same pixels', async ({ page, site }) => {
   await openLibrary(page, site.plain)
   const found = await page.evaluate(
     async (code) => {

@@ -1,4 +1,4 @@
-// A random model that sees: a language model that speaks, and the vision tower that belongs to it.
+// A random vision model: a language model and its vision tower.
 import { ggufFile } from '../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { randomTower, towerFile } from '../../test/conformance/vision/random-tower.ts'
@@ -10,7 +10,7 @@ const TOWER = randomTower(4, {
 })
 const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
 
-/** `model.gguf` and `mmproj.gguf`. Its tiles have 24 pixels on a side. */
+/** `model.gguf` and `mmproj.gguf`. Its tiles are 24 pixels wide. */
 export async function seeingModel(): Promise<readonly File[]> {
   const metadata = { 'tokenizer.chat_template': ['string', TEMPLATE] as const }
   const tower = await towerFile(TOWER, { change: { 'clip.vision.preproc_image_size': ['u32', 24] } })

@@ -1,5 +1,5 @@
-// Packed app. In: the built package. Out: a folder with its tarball unpacked in node_modules, as npm would
-// install it.
+// An app with the packed package. In: the built package. Out: a folder with its tarball unpacked in
+// node_modules, as installed by npm.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
@@ -16,7 +16,7 @@ export interface PackedApp {
   remove(): Promise<void>
 }
 
-/** Dependencies and `tools` are links to the repository's copies, so nothing is fetched. */
+/** Dependencies and `tools` are links to the repository's copies, so nothing is downloaded. */
 export async function packedApp(tools: readonly string[] = []): Promise<PackedApp> {
   if (!existsSync(join(ROOT, 'dist/index.js'))) throw new Error('there is no dist; run npm run build first')
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-app-'))
@@ -39,7 +39,7 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
   return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** For programs: a tool that the embedded model knows. */
+/** For programs: a tool that the embedded model can use. */
 export const CALCULATOR = `const tools = [{
   name: 'calculate', description: 'Computes an arithmetic expression.',
   parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },

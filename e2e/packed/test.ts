@@ -1,4 +1,4 @@
-// The test of what is tried with the packed package, which each worker unpacks once.
+// The test fixture with the packed package, which each worker unpacks once.
 import { test } from '@playwright/test'
 import { type PackedApp, packedApp } from './app.ts'
 

@@ -1,5 +1,5 @@
-// The section "A first page" of the guide. In: its files as they are printed, with the packed package, served
-// by Vite. Out: what the three buttons show.
+// The section "A first page" of the guide. In: its files as printed, with the packed package, served by Vite.
+// Out: what the three buttons show.
 import { expect, test } from '@playwright/test'
 import { createServer } from 'vite'
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
@@ -19,7 +19,7 @@ test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page })
     await server.listen()
     await page.goto(server.resolvedUrls!.local[0]!)
     const out = page.locator('#out')
-    // Vite reloads the page when it has found the dependencies, which may lose a press.
+    // Vite reloads the page once it has discovered the dependencies, which may lose a click.
     const press = (name: string, shown: RegExp) =>
       expect(async () => {
         await page.getByRole('button', { name }).click()

@@ -1,5 +1,4 @@
-// Preparation. In: dist/cdn on a plain page. Out: whether a load takes the worker and the module that were
-// prepared for it.
+// Preparation. In: dist/cdn on a plain page. Out: whether a load uses the prepared worker and module.
 import { fileURLToPath } from 'node:url'
 import { expect } from '@playwright/test'
 import { serveFolder } from '../../test/helpers/http-server.ts'
@@ -12,7 +11,7 @@ Engine.prepare()
 globalThis.load = () => Engine.load('/models/halfbyte-stories.hbm', { threads: 1 })
 </script>`
 
-test('what is prepared is there before the load, which asks for no other', async ({ page }) => {
+test('prepared files are downloaded before the load, which requests no others', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/app.html': PAGE })
   try {
     const asked: string[] = []

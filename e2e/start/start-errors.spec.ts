@@ -1,5 +1,5 @@
-// Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the sentence that a
-// developer reads for each.
+// Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the error message for
+// each.
 import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { test as base } from '../library-site.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
-/** A script that puts what happens into `outcome`, as text. */
+/** A script that stores the result in `outcome`, as text. */
 const attempt = (library: string, options = {}, model = '/models/halfbyte-stories.hbm') => `
 import { Engine } from '${library}'
 const sentence = (error) => error.name === 'HalfbyteError' ? error.code + ': ' + error.message : 'untyped ' + error
@@ -56,7 +56,7 @@ async function outcomeOf(page: Page, url: string): Promise<Outcome> {
 
 const both = (sentence: string) => ({ loaded: sentence, probed: sentence })
 
-test('a policy without wasm-unsafe-eval is named', async ({ page, serve }) => {
+test('a policy without wasm-unsafe-eval is named in the error', async ({ page, serve }) => {
   const headers = { 'Content-Security-Policy': "default-src 'self'; script-src 'self' 'unsafe-inline'" }
   const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
   const reason =
@@ -67,7 +67,7 @@ test('a policy without wasm-unsafe-eval is named', async ({ page, serve }) => {
 const STRICTEST =
   "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte"
 
-test('the strictest policy that works has wasm-unsafe-eval and the Trusted Types policy halfbyte', async ({
+test('the strictest working policy has wasm-unsafe-eval and the Trusted Types policy halfbyte', async ({
   page,
   serve,
 }) => {
@@ -79,7 +79,7 @@ test('the strictest policy that works has wasm-unsafe-eval and the Trusted Types
   expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 2', probed: 'probed' })
 })
 
-test('a reader of a format loads under the strictest policy, and is named when it is missing', async ({
+test('a reader of a format loads under the strictest policy, and is named if it is missing', async ({
   page,
   serve,
 }) => {
@@ -104,7 +104,7 @@ test('a reader of a format loads under the strictest policy, and is named when i
   await rm(folder, { recursive: true })
 })
 
-test('Trusted Types without the policy halfbyte are named', async ({ page, serve }) => {
+test('Trusted Types without the policy halfbyte are named in the error', async ({ page, serve }) => {
   const policy = "require-trusted-types-for 'script'; trusted-types other"
   const server = await serve(
     { '/': pageOf(attempt('/cdn/halfbyte.js')) },
@@ -121,7 +121,7 @@ const CHECK =
   'did not load; check that the build has this file (node_modules/halfbyte/docs/guide/bundlers.md), ' +
   "the server (404? CORS?) and the page's policy (worker-src)"
 
-test("a worker's script that is missing is named with its address", async ({ page, serve }) => {
+test('a missing worker script is named with its URL', async ({ page, serve }) => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-static-'))
   await cp(join(DIST, 'cdn/halfbyte.js'), join(folder, 'halfbyte.js'))
   const server = await serve({ '/': pageOf(attempt('/halfbyte.js')) }, {}, folder)
@@ -132,14 +132,14 @@ test("a worker's script that is missing is named with its address", async ({ pag
   await rm(folder, { recursive: true })
 })
 
-test("a worker's script that a policy refuses is named", async ({ page, serve }) => {
+test('a worker script blocked by a policy is named', async ({ page, serve }) => {
   const headers = { 'Content-Security-Policy': "worker-src 'none'" }
   const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
   const { loaded, probed } = await outcomeOf(page, server.address)
   expect([loaded, probed]).toEqual([expect.stringContaining(CHECK), expect.stringContaining(CHECK)])
 })
 
-/** The script of the built page of the library. */
+/** The script of the library's built page. */
 const bundledScript = async (address: string): Promise<string> => {
   const [, script] = /<script[^>]* src="\.\/([^"]+)"/.exec(
     await (await fetch(address)).text(),
@@ -152,7 +152,7 @@ const BUNDLED = attempt('', { threads: 2 }).replace(
   'const { Engine } = globalThis.halfbyte',
 )
 
-test("a bundle's worker script that is missing is named with its address", async ({ page, site }) => {
+test("a bundle's missing worker script is named with its URL", async ({ page, site }) => {
   await page.context().route(/engine\.worker/, (route) => route.fulfill({ status: 404 }))
   const workers: string[] = []
   page.context().on('request', (request) => workers.push(request.url()))
@@ -165,7 +165,7 @@ test("a bundle's worker script that is missing is named with its address", async
   expect(loaded).toBe(`worker: the engine's worker script ${address} ${CHECK}`)
 })
 
-test('a bundle of another origin starts its workers by scripts of the page', async ({
+test('a bundle from another origin starts its workers through scripts of the page', async ({
   page,
   serve,
   site,
@@ -176,7 +176,7 @@ test('a bundle of another origin starts its workers by scripts of the page', asy
   expect(server.requests.filter((path) => path.endsWith('.js'))).toEqual([])
 })
 
-test('a script of a compute worker that is missing is named, and fewer threads have a note', async ({
+test('a missing compute worker script is named, and running with fewer threads is noted', async ({
   page,
   site,
 }) => {
@@ -218,9 +218,9 @@ test('a script of a compute worker that is missing is named, and fewer threads h
 const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
-test('a shared worker is told what to use, and a dedicated worker loads', async ({ page, serve }) => {
+test('a shared worker gets an error with advice, and a dedicated worker loads', async ({ page, serve }) => {
   const script = attempt('/cdn/halfbyte.js')
-  // A module that waits misses the connection, so the listener comes first.
+  // A module with top-level await would miss the connection, so the listener comes first.
   const late = script.replace(/^import .*$/m, "const { Engine } = await import('/cdn/halfbyte.js')")
   const pages = {
     '/': '<!doctype html><title>App</title>',
@@ -254,7 +254,7 @@ ${late}
 test.describe('where service workers are allowed', () => {
   test.use({ serviceWorkers: 'allow' })
 
-  test('a service worker is told what to use', async ({ page, serve }) => {
+  test('a service worker gets an error with advice', async ({ page, serve }) => {
     const pages = {
       '/': '<!doctype html><title>App</title>',
       '/service.js': `import { Engine } from '/cdn/halfbyte.js'

@@ -1,11 +1,11 @@
-// Probing a repository of graphs. In: graphs at a server, in the layout of transformers.js. Out: what the
-// page is told of each, and what it has asked for.
+// Probing a repository of graphs. In: graphs on a server, in the layout of transformers.js. Out: what the
+// page learns about each, and its requests.
 import { expect } from '@playwright/test'
 import { test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 import { tinyOnnx } from '../small-models.ts'
 
-test('a page learns what each graph would cost, and a missing file is asked for once', async ({
+test('a page learns what each graph would cost, and a missing file is requested once', async ({
   page,
   site,
   server,

@@ -1,5 +1,6 @@
-// Requests that are rejected outright. In: addresses of a server without CORS, of no server, and of no kind
-// that pages fetch. Out: a sentence after waits of two seconds at most, and the retries as progress.
+// Requests that are rejected outright. In: URLs of a server without CORS, of no server, and with an
+// unsupported scheme. Out: an error message after waits of at most two seconds, with retries reported as
+// progress.
 import { expect } from '@playwright/test'
 import { serveFolder } from '../../test/helpers/http-server.ts'
 import { test } from '../golden-server.ts'
@@ -7,7 +8,7 @@ import { openLibrary } from '../library-site.ts'
 
 const UNREACHED = "could not be fetched; check the address, the connection and the server's CORS headers"
 
-test('they are waited for two seconds at most, say what to check, and tell each retry', async ({
+test('they wait for at most two seconds, say what to check, and report each retry', async ({
   page,
   site,
 }) => {

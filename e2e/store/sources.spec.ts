@@ -1,12 +1,12 @@
-// Sources that are not files on a server. In: a model's bytes in the page, in each form that pages have them.
-// Out: the same text from each, and what to pass in place of the forms that are rejected.
+// Sources that are not files on a server. In: a model's bytes in the page, in every form. Out: the same text
+// from each, and advice for the rejected forms.
 import { expect } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from '../../test/conformance/testing/golden.ts'
 import { TEXT, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 
-test('a model loads from an address of the page, a Blob and bytes', async ({ page, site }) => {
+test('a model loads from a blob URL, a Blob and bytes', async ({ page, site }) => {
   const model = await site.add(await goldenFile(GOLDEN))
   await openLibrary(page, site.isolated)
   const seen = await page.evaluate(
@@ -47,7 +47,7 @@ test('a model loads from an address of the page, a Blob and bytes', async ({ pag
   expect(seen.stored).toEqual([])
 })
 
-test('responses, streams, lists of an input and shared bytes are rejected with what to pass', async ({
+test('responses, streams, lists of an input and shared bytes are rejected with advice on what to pass', async ({
   page,
   site,
 }) => {

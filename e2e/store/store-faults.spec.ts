@@ -1,5 +1,5 @@
-// Tests faults of network, disk and page in Chromium: each ends in the model or a typed error, and the next
-// attempt in the model.
+// Faults of network, disk and page in Chromium. In: a load with one fault. Out: the model or a typed error,
+// and the model on the next attempt.
 import { expect, type Page } from '@playwright/test'
 import type { Behaviour } from '../../test/helpers/file-server.ts'
 import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
@@ -19,7 +19,7 @@ const begin = (page: Page, url: string) =>
 const outcome = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { outcome: Promise<string> }).outcome)
 
-/** Requests for bytes of the chunk that the stalls of `long.gguf` let through. */
+/** Requests for the one chunk of `long.gguf` that does not stall. */
 const forLastChunk = (requests: readonly string[]) =>
   requests.filter((request) => Number(/bytes=(\d+)-/.exec(request)?.[1] ?? 0) >= 8 * MIB)
 
@@ -108,7 +108,7 @@ const modified = (page: Page) =>
   })
 
 for (const file of ['long.gguf', 'tiny.hbm']) {
-  test(`stored bytes of ${file} that became others come again, and no more`, async ({
+  test(`changed bytes of the stored ${file} are downloaded again, and no others`, async ({
     page,
     site,
     server,
@@ -132,11 +132,7 @@ for (const file of ['long.gguf', 'tiny.hbm']) {
   })
 }
 
-test('a download whose journal claims chunks that are not there brings them', async ({
-  page,
-  site,
-  server,
-}) => {
+test('a download whose journal claims missing chunks fetches them', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   server.behaviour.stallsBefore = 8 * MIB
@@ -151,7 +147,7 @@ test('a download whose journal claims chunks that are not there brings them', as
   expect(new Set(server.requests).size).toBe(3)
 })
 
-test('five tabs that load the same model at once all get it, and one of them brings it', async ({
+test('five tabs that load the same model at once all get it, with one download', async ({
   page,
   site,
   server,
@@ -168,7 +164,7 @@ test('five tabs that load the same model at once all get it, and one of them bri
   expect(await Promise.all(tabs.map((tab) => load(tab, url)))).toEqual(loaded)
 })
 
-test('a disk that fills up while others write is said so, and what was there stays', async ({
+test('a disk that fills up during other writes is reported, and existing files stay', async ({
   page,
   site,
   server,
@@ -187,7 +183,7 @@ test('a disk that fills up while others write is said so, and what was there sta
   expect((await load(page, `${server.address}long.gguf`)).text).toBe(TEXT)
 })
 
-test('a body without an end is given up where there is no more room, and takes none', async ({
+test('an endless body is abandoned once the disk is full, and leaves nothing behind', async ({
   page,
   site,
   server,
@@ -206,7 +202,7 @@ test('a body without an end is given up where there is no more room, and takes n
   )
 })
 
-test('a worker that is killed in the middle of a download', async ({ page, site, server }) => {
+test('a worker killed during a download is replaced and the model loads', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   server.behaviour.stallsBefore = 8 * MIB
@@ -221,7 +217,7 @@ test('a worker that is killed in the middle of a download', async ({ page, site,
   expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
 })
 
-test('a tab that is closed in the middle of a download, while another waits for it', async ({
+test('a tab closed during a download lets a waiting tab take over', async ({
   page,
   site,
   server,
@@ -238,7 +234,7 @@ test('a tab that is closed in the middle of a download, while another waits for 
   server.requests.length = 0
   await page.close()
   expect(await outcome(other)).toBe('loaded')
-  // The page may have tried its stalled requests again before it was closed.
+  // The page may have retried its stalled requests before it was closed.
   expect(server.requests).not.toEqual([])
   expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
   expect((await load(other, url)).text).toBe(TEXT)

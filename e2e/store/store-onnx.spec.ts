@@ -1,5 +1,5 @@
-// ONNX from an address. In: a graph with its data beside it, on a server that stalls. Out: the reply, with
-// each part of the data fetched once.
+// ONNX from an address. In: a graph with external data, on a server that stalls. Out: the reply, with each
+// part of the data downloaded once.
 import { basename } from 'node:path'
 import { expect } from '@playwright/test'
 import { openEngine } from '../../test/conformance/testing/node-engine.ts'
@@ -16,7 +16,7 @@ let TEXT = ''
 test.beforeAll(async () => {
   for (const file of await tinyOnnx()) FILES.set(`onnx/${file.name}`, await file.bytes())
   DATA = [...FILES.keys()].find((name) => name.endsWith('.data'))!
-  // Padding after the tensors makes the same data span more than one chunk.
+  // Padding after the tensors makes the same data span several chunks.
   const long = new Uint8Array(11 * MIB)
   long.set(FILES.get(DATA)!)
   FILES.set(DATA, long)
@@ -29,7 +29,7 @@ test.beforeEach(({ server }) => {
   for (const [name, bytes] of FILES) server.files.set(name, bytes)
 })
 
-test('a page that is closed in the data asks only for the rest when it is back', async ({
+test('a page closed while downloading the data requests only the rest when it returns', async ({
   page,
   site,
   server,
@@ -53,7 +53,7 @@ test('a page that is closed in the data asks only for the rest when it is back',
   expect(server.requests.filter((request) => request.includes(DATA))).toEqual([])
 })
 
-test('a connection that is cut in the data is taken up there', async ({ page, site, server }) => {
+test('a connection lost in the data is resumed there', async ({ page, site, server }) => {
   await openLibrary(page, site.isolated)
   server.behaviour = { ...FRIENDLY, only: DATA, cutAfter: MIB, cuts: 3 }
   expect(await load(page, `${server.address}onnx/model.onnx`, PROMPT, OPTIONS)).toEqual({ text: TEXT })

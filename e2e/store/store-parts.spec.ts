@@ -1,5 +1,5 @@
 // Packs in parts. In: a pack in three files, on a server that fails in the second. Out: the model, with each
-// part fetched once.
+// part downloaded once.
 import { expect, type Page } from '@playwright/test'
 import { openEngine } from '../../test/conformance/testing/node-engine.ts'
 import { FRIENDLY, load, MIB, stored, test } from '../golden-server.ts'
@@ -49,14 +49,14 @@ test('a pack in parts loads by the address of any of them, and then from storage
   expect(server.requests).toEqual([])
 })
 
-test('a connection that is cut in the second part is taken up there', async ({ page, site, server }) => {
+test('a connection lost in the second part is resumed there', async ({ page, site, server }) => {
   await openLibrary(page, site.isolated)
   server.behaviour = { ...FRIENDLY, only: SECOND, cutAfter: MIB, cuts: 3 }
   expect(await reply(page, server.address + FIRST)).toBe(TEXT)
   expect(server.behaviour.cuts).toBe(0)
 })
 
-test('a page that is closed in the second part asks only for what is missing when it is back', async ({
+test('a page closed in the second part requests only what is missing when it returns', async ({
   page,
   site,
   server,
@@ -76,7 +76,7 @@ test('a page that is closed in the second part asks only for what is missing whe
   expect(server.requests).not.toContainEqual(expect.stringContaining(`/${SECOND} bytes=${4 * MIB}-`))
 })
 
-test('a byte that is turned over once in the second part comes again in the same load', async ({
+test('a byte corrupted once in the second part is downloaded again in the same load', async ({
   page,
   site,
   server,
@@ -88,7 +88,7 @@ test('a byte that is turned over once in the second part comes again in the same
   expect(ranges).toHaveLength(2)
 })
 
-test('a byte that is turned over every time is an error, and only its chunk comes again then', async ({
+test('a byte corrupted every time is an error, and only its chunk is downloaded again', async ({
   page,
   site,
   server,
@@ -105,7 +105,7 @@ test('a byte that is turned over every time is an error, and only its chunk come
   expect([ranges(FIRST).length, ranges(THIRD).length]).toEqual([1, 1])
 })
 
-test('a part that is missing, too short or of another pack is an error, and the next load is well', async ({
+test('a part that is missing, too short or from another pack is an error, and the next load succeeds', async ({
   page,
   site,
   server,

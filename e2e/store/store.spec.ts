@@ -13,7 +13,7 @@ interface Loaded {
   readonly downloads: readonly Extract<LoadProgress, { phase: 'download' }>[]
 }
 
-/** Loads and generates in the page. An error is returned as its code. */
+/** Loads and generates in the page. Errors are returned as codes. */
 const load = (
   page: Page,
   url: string,
@@ -38,7 +38,7 @@ const load = (
     { url, cache, worker, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
   )
 
-/** Names and sizes of the stored files, as the browser has them. */
+/** Names and sizes of the stored files, as reported by the browser. */
 const files = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -50,7 +50,7 @@ const files = (page: Page) =>
     return found
   })
 
-test('the second load comes from storage, also after a reload, until it is removed', async ({
+test('the second load comes from storage, even after a reload, until it is removed', async ({
   page,
   site,
   server,
@@ -80,7 +80,7 @@ test('the second load comes from storage, also after a reload, until it is remov
   expect((await load(page, url)).code).toBe('network')
 })
 
-test('a download that breaks off continues by itself', async ({ page, site, server }) => {
+test('an interrupted download resumes by itself', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   Object.assign(server.behaviour, { cutAfter: 1 << 20, cuts: 2 })
@@ -90,14 +90,14 @@ test('a download that breaks off continues by itself', async ({ page, site, serv
   expect(loaded.downloads.some(({ bytesPerSecond = 0 }) => bytesPerSecond > 0)).toBe(true)
 })
 
-test('a page that is closed in the middle continues where it stopped, and half a model is never read', async ({
+test('a page closed during a download resumes where it stopped, and a partial model is never read', async ({
   page,
   site,
   server,
 }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
-  // The short last chunk arrives; the others stall.
+  // The short last chunk arrives, while the others stall.
   server.behaviour.stallsBefore = 8 << 20
   await page.evaluate((url) => {
     void halfbyte.Engine.load(url).catch(() => undefined)
@@ -120,7 +120,7 @@ test('a page that is closed in the middle continues where it stopped, and half a
   expect(await stored(page, url)).toBe(11 << 20)
 })
 
-test('a download that cannot end keeps what came, until it is removed', async ({ page, site, server }) => {
+test('a download that cannot finish keeps its data until it is removed', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   server.behaviour.status = 403
@@ -138,7 +138,7 @@ test('a download that cannot end keeps what came, until it is removed', async ({
   expect(await files(page)).toEqual([])
 })
 
-test('a model that changed on the server while it was away is fetched whole', async ({
+test('a model that changed on the server in the meantime is downloaded completely', async ({
   page,
   site,
   server,
@@ -158,7 +158,7 @@ test('a model that changed on the server while it was away is fetched whole', as
   expect(new Set(server.requests).size).toBe(3)
 })
 
-test('room is made by removing the least recently used files, unfinished downloads first', async ({
+test('space is freed by removing the least recently used files, unfinished downloads first', async ({
   page,
   site,
   server,
@@ -176,7 +176,11 @@ test('room is made by removing the least recently used files, unfinished downloa
   expect(await stored(page, urls[2]!)).toBe(size)
 })
 
-test('a stored file that lost its end, or its manifest, is fetched again', async ({ page, site, server }) => {
+test('a stored file that lost its end, or its manifest, is downloaded again', async ({
+  page,
+  site,
+  server,
+}) => {
   const url = `${server.address}golden.gguf`
   await openLibrary(page, site.isolated)
   for (const ending of ['.bin', '.json']) {
@@ -197,7 +201,7 @@ test('a stored file that lost its end, or its manifest, is fetched again', async
   }
 })
 
-test('where storage is refused the model runs from memory', async ({ page, site, server }) => {
+test('if storage is denied, the model runs from memory', async ({ page, site, server }) => {
   const url = `${server.address}golden.gguf`
   await openLibrary(page, site.isolated)
   for (let visit = 0; visit < 2; visit++) {
@@ -220,7 +224,7 @@ test('a model larger than the quota is rejected and runs without storing', async
     code: 'storage-full',
     message: expect.stringMatching(/needs \d{6} bytes of storage but/),
   })
-  // If the server does not send the length, the browser finds out in the middle.
+  // If the server does not send the length, the browser notices during the download.
   server.behaviour.length = false
   expect((await load(page, url)).code).toBe('storage-full')
   expect(await stored(page, url)).toBe(0)
@@ -231,7 +235,7 @@ test('a model larger than the quota is rejected and runs without storing', async
   expect(await stored(page, url)).toBeGreaterThan(100_000)
 })
 
-test('what is not stored is read by ranges where the server lets this page see them, else as a whole', async ({
+test('without storage, a model is read by ranges if the server lets the page see them, otherwise as a whole', async ({
   page,
   site,
   server,
@@ -247,7 +251,7 @@ test('what is not stored is read by ranges where the server lets this page see t
   expect(await stored(page, url)).toBe(0)
 })
 
-test('a body that was compressed on the way, which other origins cannot see, is whole', async ({
+test('a body compressed in transit, which other origins cannot detect, arrives complete', async ({
   page,
   site,
   server,
@@ -262,7 +266,7 @@ test('a body that was compressed on the way, which other origins cannot see, is 
 test('two tabs that load the same model at once both get it', async ({ page, site, server, context }) => {
   const other = await context.newPage()
   await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
-  // Which tab ends first, and how far the other is then, differs from round to round.
+  // Which tab finishes first, and how far the other one is, varies between rounds.
   for (let round = 0; round < 8; round++) {
     const name = `round-${round}.gguf`
     const url = server.address + name

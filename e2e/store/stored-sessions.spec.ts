@@ -14,7 +14,7 @@ const test = base.extend<{ model: string }>({
   },
 })
 
-/** Sends a message and stores the session. Returns the reply or the error's code. */
+/** Sends a message and stores the session. Returns the reply, or the error's code. */
 const sayAndStore = (
   page: Page,
   model: string,
@@ -34,7 +34,7 @@ const sayAndStore = (
       const { usage } = await session.send(question, options).result
       try {
         const stored = await session.store(name)
-        // The reply that the conversation would give without a reload.
+        // The reply that the conversation gives without a reload.
         const next = await session.send('and then', options).result
         return { stored, usage, next }
       } catch (error) {
@@ -60,7 +60,7 @@ const goOn = (page: Page, model: string, name: string, threads = 1): Promise<Gen
 
 const listed = (page: Page) => page.evaluate(() => halfbyte.storedSessions())
 
-/** Names and sizes of the stored files, as the browser has them. */
+/** Names and sizes of the stored files, as reported by the browser. */
 const files = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -71,7 +71,7 @@ const files = (page: Page) =>
     return found.sort()
   })
 
-/** Damages the stored files whose names have this ending. */
+/** Damages the stored files with this extension. */
 const spoil = (page: Page, ending: string, how: 'cut' | 'flip' | 'copy') =>
   page.evaluate(
     async ({ ending, how }) => {
@@ -97,7 +97,7 @@ for (const [kind, threads] of [
   ['plain', 1],
   ['plain', 2],
 ] as const) {
-  test(`a conversation goes on after a reload of the ${kind} page on ${threads} workers, and reads only what is new`, async ({
+  test(`a conversation continues after a reload of the ${kind} page on ${threads} workers, and processes only what is new`, async ({
     page,
     site,
     model,
@@ -120,10 +120,10 @@ for (const [kind, threads] of [
   })
 }
 
-test('half a file is never read: the one before it is, or none', async ({ page, site, model }) => {
+test('a partial file is never read: the previous one is, or none', async ({ page, site, model }) => {
   await openLibrary(page, site.isolated)
   const { next } = await sayAndStore(page, model, 'trip')
-  // As if a tab was closed while it wrote the next file.
+  // As if a tab had been closed while writing the next file.
   await spoil(page, '.bin', 'copy')
   expect(await files(page)).toHaveLength(3)
   expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
@@ -140,7 +140,7 @@ test('half a file is never read: the one before it is, or none', async ({ page, 
   expect(await goOn(page, model, 'never')).toBe('unsupported')
 })
 
-test('two tabs that store under one name leave one whole session, and a third reads one of both', async ({
+test('two tabs that store under one name leave one complete session, and a third tab reads one of the two', async ({
   page,
   site,
   model,
@@ -195,7 +195,7 @@ const openSession = (page: Page, model: string, question = QUESTION) =>
     { model, question, options: OPTIONS },
   )
 
-/** Stores the session `times` under a name. Returns the final outcome. */
+/** Stores the session `times` under a name. Returns the last outcome. */
 const storeAgain = (page: Page, name: string, times = 1) =>
   page.evaluate(
     async ({ name, times }) => {
@@ -221,7 +221,7 @@ const inTheMiddle = (page: Page) =>
     }
   })
 
-test('a full disk refuses the new session and keeps the old one, wherever it is full', async ({
+test('a full disk rejects the new session and keeps the old one, at whatever point it fills up', async ({
   page,
   site,
   model,
@@ -238,7 +238,7 @@ test('a full disk refuses the new session and keeps the old one, wherever it is 
   expect(refused.code).toBe('storage-full')
   expect(refused.message).toMatch(/the session needs \d{5} bytes of storage but .*remove a stored session/)
   expect(await files(page)).toEqual(before)
-  // From no room at all to nearly enough for both.
+  // From no space at all to nearly enough for both.
   await limit()
   await openSession(page, model, QUESTION.repeat(2))
   const outcomes: string[] = []
@@ -254,7 +254,7 @@ test('a full disk refuses the new session and keeps the old one, wherever it is 
   expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
 })
 
-test('five tabs that store under one name leave one whole session', async ({
+test('five tabs that store under one name leave one complete session', async ({
   page,
   site,
   model,
@@ -273,7 +273,7 @@ test('five tabs that store under one name leave one whole session', async ({
   expect(written).toContain(((await goOn(page, model, 'shared')) as GenerationResult).text)
 })
 
-test('a renderer that crashes while it stores leaves the session before, or the one it stored', async ({
+test('a renderer that crashes while storing leaves the previous session or the new one', async ({
   site,
   model,
   context,
@@ -301,7 +301,7 @@ test('a renderer that crashes while it stores leaves the session before, or the 
   }
 })
 
-test('where storage is refused, storing is rejected and says what to do', async ({ page, site, model }) => {
+test('if storage is denied, storing is rejected with advice', async ({ page, site, model }) => {
   await openLibrary(page, site.isolated)
   const worker = await page.evaluate(() => workers.private)
   const refused = await sayAndStore(page, model, 'trip', QUESTION, worker)

@@ -34,9 +34,9 @@ export async function misuse(engine: Engine, session: Session, widget: HalfbyteC
   new HalfbyteError('oops', 'x')
   // @ts-expect-error a request needs messages
   await openai(engine).chat.completions.create({ stream: true })
-  // @ts-expect-error a stream has no its own choices
+  // @ts-expect-error a stream has no choices of its own
   ;(await openai(engine).chat.completions.create({ messages: [], stream: true })).choices
-  // @ts-expect-error a whole reply is no stream
+  // @ts-expect-error a complete reply is not a stream
   for await (const _ of await openai(engine).chat.completions.create({ messages: [] })) break
   // @ts-expect-error an engine is needed
   openaiFetch()
@@ -44,7 +44,7 @@ export async function misuse(engine: Engine, session: Session, widget: HalfbyteC
   createHalfbyte({})
   // @ts-expect-error the SDK's versions are 5, 6 and 7
   createHalfbyte({ engine, sdk: 4 })
-  // @ts-expect-error a function that loads is needed
+  // @ts-expect-error a load function is needed
   promptApi(engine)
   // @ts-expect-error there is no such mode
   await promptApi(async () => engine).create({ samplingMode: 'wild' })

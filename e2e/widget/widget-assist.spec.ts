@@ -1,5 +1,5 @@
-// Questions that the widget answers itself. In: a message of someone in need, and a sum. Out: the answer, without
-// any download of a model.
+// Questions that the widget answers itself. In: a message from someone in need, and a sum. Out: the answer,
+// without downloading a model.
 import { answersOf, chat, expect, reported, send, test } from './widget-site.ts'
 
 const NEVER = 'model="/models/halfbyte-stories.hbm"'
@@ -19,13 +19,13 @@ test('someone in need gets help at once, without a model and without being asked
   await expect(answersOf(chat(page)).last()).toContainText('hablar con alguien')
 })
 
-test('sums are computed where the page wants it', async ({ page, sites }) => {
+test('sums are computed if the page asks for it', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat ${NEVER} assist="all"></halfbyte-chat>` })
   await send(page, 'What is 15 % of 240?')
   await expect(answersOf(chat(page)).last()).toContainText('15% * 240 = 36')
 })
 
-test('a page that answers by itself turns it off', async ({ page, sites }) => {
+test('a page that gives its own answers can turn it off', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat ${NEVER} assist="none"></halfbyte-chat>` })
   await send(page, 'I want to kill myself')
   await expect(chat(page).locator('.accept')).toBeVisible()

@@ -10,7 +10,7 @@ let session
 
 async function load() {
   const engine = await Engine.load(model, {
-    // The file is part of the app, so a stored copy would only take room.
+    // The file is part of the app, so a stored copy would only take up space.
     cache: 'none',
     onProgress: ({ phase, loaded, total }) => {
       status.textContent = phase === 'download' ? `${loaded} of ${total} bytes` : phase

@@ -1,5 +1,5 @@
 // Runs test/arm/*.test.ts (or the named test files) under an arm64 Node, native or in QEMU, and writes a TAP
-// report to build/reports/arm.tap. With --run it runs any script with its arguments instead.
+// report to build/reports/arm.tap. With --run, it runs any script with its arguments instead.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,11 +55,11 @@ if (asked[0] === '--run') {
   const files = asked.length > 0 ? asked : own.sort().map((name) => join('test/arm', name))
   if (files.length === 0) fail('there is no test in test/arm/')
   mkdirSync(join(root, 'build/reports'), { recursive: true })
-  // One process: every start of an emulated Node costs a second, and child processes would not be emulated.
+  // One process: every start of an emulated Node takes a second, and child processes would not be emulated.
   args = ['--test', '--test-isolation=none', '--test-reporter=spec', '--test-reporter-destination=stdout']
   args.push('--test-reporter=tap', '--test-reporter-destination=build/reports/arm.tap', ...files)
 }
-// Tests that start another arm64 Node need this command: process.execPath would run only on arm64.
+// Tests that start another arm64 Node need this command: process.execPath runs only on arm64.
 const env = { ...process.env, NODE_OPTIONS: '', HALFBYTE_ARM: JSON.stringify([command, ...prefix]) }
 const { status, error } = spawnSync(command, [...prefix, ...args], { cwd: root, stdio: 'inherit', env })
 if (error !== undefined) fail(error.message)

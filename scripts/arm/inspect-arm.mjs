@@ -1,7 +1,7 @@
-// Prints Markdown tables of the machine code that TurboFan makes of the kernels' inner loops, on arm64 and on
-// this machine.
+// Prints Markdown tables of TurboFan's machine code for the kernels' inner loops, on arm64 and on this
+// machine.
 //
-// npm run inspect:arm [FOLDER] also keeps the whole listings in the folder. The arm64 Node runs natively or
+// npm run inspect:arm [FOLDER] also stores the full listings in the folder. The arm64 Node runs natively or
 // under QEMU.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -53,7 +53,7 @@ const line = (cells) => `| ${cells.join(' | ')} |`
 
 for (const arch of new Set(['arm64', process.arch])) {
   for (const build of ['relaxed', 'simd128']) {
-    // Loops without an integer dot are the same code in both builds.
+    // Loops without an integer dot have the same code in both builds.
     const rows = mainLoops(print(arch, build), arch, build).filter(
       ({ dots }) => dots > 0 || build === 'relaxed',
     )

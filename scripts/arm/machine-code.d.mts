@@ -1,4 +1,3 @@
-// In: machine-code.mjs. Out: its types, for the tests.
 export interface PrintedFunction {
   readonly name: string
 }

@@ -1,9 +1,7 @@
-// Reads what V8 prints for --print-wasm-code on arm64 or x64: functions, their loops, and what a loop is made
-// of.
+// Reads what V8 prints for --print-wasm-code on arm64 or x64: functions, their loops, and the instructions of
+// a loop.
 
-/**
- * Runs a Node command that compiles a module in TurboFan alone and prints its code: these are the arguments.
- */
+/** Arguments of a Node command that compiles a module with TurboFan only and prints its code. */
 export const printArguments = (module) => [
   '--no-liftoff',
   '--no-wasm-lazy-compilation',
@@ -16,7 +14,7 @@ export const printArguments = (module) => [
 const LINE = /^(0x[0-9a-f]+) +([0-9a-f]+) {2}[0-9a-f]+ +(.*?) *$/
 const BRANCH = /^(?:b|b\.\w+|cbn?z|tbn?z|j\w+) .*?(0x[0-9a-f]{6,})/
 
-/** The instructions of one function: offset, text, and the offset that a branch goes to. */
+/** The instructions of one function: offset, text, and a branch's target offset. */
 const instructionsOf = (section) => {
   const instructions = []
   let base
@@ -37,7 +35,7 @@ const instructionsOf = (section) => {
 
 /**
  * Loops that contain no call, outer before inner. V8 keeps a loop's code together and puts rare calls after
- * all loops. The jumps back from those calls would look like loops.
+ * all loops. The jumps back from these calls would look like loops.
  */
 const loopsOf = (instructions) => {
   const loops = []
@@ -55,7 +53,9 @@ const loopsOf = (instructions) => {
   return loops
 }
 
-/** The functions that V8 printed, by order; names come from the module's name section and need not differ. */
+/**
+ * The functions that V8 printed, by order; names come from the module's name section and need not be unique.
+ */
 export const readCode = (text) =>
   text
     .split('--- WebAssembly code ---')
@@ -97,7 +97,7 @@ const X64 = {
   register: /\bxmm(\d+)\b/g,
 }
 
-/** What a loop is made of, without the loops inside it. */
+/** Counts a loop's instructions, excluding nested loops. */
 export const countLoop = (loop, arch) => {
   const kinds = arch === 'arm64' ? ARM64 : X64
   const own = loop.body.filter(
@@ -107,7 +107,7 @@ export const countLoop = (loop, arch) => {
   const registers = new Set(
     own.flatMap(({ text }) => [...text.matchAll(kinds.register)].map((match) => match[1])),
   )
-  // Wide dots with ones finish the sums of pairs.
+  // Wide dots with ones complete the pairwise sums.
   const pairDots = count(kinds.pairDot)
   return {
     instructions: own.length,

@@ -1,26 +1,25 @@
-// In: main-loops.mjs. Out: its types, for the tests.
 import type { PrintedFunction } from './machine-code.mjs'
 
-/** One inner loop: instructions of one pass, without the loops inside it. */
+/** One inner loop: instructions of one iteration, excluding nested loops. */
 export interface MainLoop {
   /** `linear w4`, `attention K` and so on. */
   readonly kernel: string
-  /** Tokens, or queries, that share what is read. */
+  /** Tokens, or queries, that share the loaded data. */
   readonly tokens: number
-  /** Bytes of weights, keys or values that one pass reads. */
+  /** Bytes of weights, keys or values that one iteration reads. */
   readonly bytes: number
   readonly instructions: number
-  /** Instructions that compute on vectors or move between them. */
+  /** Instructions that compute on vectors or move data between them. */
   readonly vector: number
   readonly dots: number
   readonly multiplies: number
   readonly loads: number
   readonly splats: number
   readonly logic: number
-  /** Vector loads from the frame and stores to it. */
+  /** Vector loads from and stores to the stack frame. */
   readonly spills: number
   readonly scalarSpills: number
-  /** Different vector registers that are named. */
+  /** Number of different vector registers used. */
   readonly registers: number
 }
 export function mainLoops(

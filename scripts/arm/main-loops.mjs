@@ -1,4 +1,4 @@
-// Finds the inner loops of the main kernels among the functions that V8 printed, and names and counts them.
+// Finds the inner loops of the main kernels among the functions that V8 printed; names and counts them.
 import { countLoop } from './machine-code.mjs'
 
 /** Bytes of one block of a panel: 32 inputs of 8 outputs. Four panels are read in parallel. */
@@ -9,7 +9,7 @@ const BLOCKS = {
   linear_w4a8_channel_product: { kernel: 'linear w4 per channel', bytes: 128 },
 }
 const STREAMS = 4
-/** Keys and values have their own function for each way of storing them and number of queries. */
+/** Keys and values have a function for each storage format and number of queries. */
 const ATTENTION = /^(?:score_floats|score_codes|accumulate_f32|accumulate_codes|accumulate_fp8)_([1-4])$/
 const ATTENTION_KERNELS = {
   score_floats: 'attention K',
@@ -22,7 +22,7 @@ const ATTENTION_KERNELS = {
 const PAIRS = '__pairs'
 /** The simd128 build's other form, for arm64. */
 const PRODUCTS = '__products'
-/** Its form for arm64 has a function for each tile; bytes as they lie where the tile reads them. */
+/** Its arm64 form has a function for each tile; bytes are used in place if the tile reads them directly. */
 const WIDE = /^add_(w4|w4m|w8|laid|laid_m)_([1-4])$/
 const WIDE_KERNELS = {
   w4: { kernel: 'linear w4', bytes: 144 },
@@ -32,14 +32,14 @@ const WIDE_KERNELS = {
   laid_m: { kernel: 'linear w4m, laid out', bytes: 320 },
 }
 
-/** Of nested loops with dots only the innermost: a loop inside it that widens activations has none. */
+/** Of nested loops with dots, only the innermost; an inner loop that widens activations has no dots. */
 const dotLoops = (name, loops, arch, build, isProducts) => {
   const counted = loops.map((loop) => ({ loop, counts: countLoop(loop, arch) }))
   const found = counted.filter(
     ({ loop, counts }) => counts.dots > 0 && !loop.inner.some((inner) => countLoop(inner, arch).dots > 0),
   )
   const { kernel, bytes } = BLOCKS[name]
-  // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further where a dot takes less.
+  // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further if a dot takes fewer.
   const isWhole = build === 'relaxed' ? kernel !== 'linear w8' : isProducts
   const perPanel = (isWhole ? 2 : 4) * 8
   return found.map(({ counts }) => {
@@ -54,7 +54,7 @@ const dotLoops = (name, loops, arch, build, isProducts) => {
   })
 }
 
-/** One loop, over groups: 16 dots for each panel and token. */
+/** A single loop over groups: 16 dots for each panel and token. */
 const wideLoop = (name, loops, arch) => {
   const [, form, rows] = WIDE.exec(name)
   const tokens = Number(rows)
@@ -79,7 +79,7 @@ const floatLoops = (name, loops, arch) => {
     })
 }
 
-/** The loop with most products: the others are for odd dims and the last positions. */
+/** The loop with the most products; the others handle odd dims and the last positions. */
 const attentionLoop = (name, loops, arch) => {
   const [, queries] = ATTENTION.exec(name)
   const [counts] = loops
@@ -91,9 +91,9 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions of the form of the dots that a machine takes: on arm64 the wide ones or products, and quads
- * of what these do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in
- * all.
+ * The functions in the dot form that a machine uses: on arm64 the wide form or products, and quads where
+ * these are missing; elsewhere quads, unless one of them consists of pairs. Functions with a single form are
+ * always included.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))
@@ -111,7 +111,7 @@ const takenFunctions = (functions, arch) => {
   )
 }
 
-/** The rows of the table. `tokens` is the number of tokens, or of queries, that share what is read. */
+/** The rows of the table. `tokens` is the number of tokens, or of queries, that share the loaded data. */
 export const mainLoops = (functions, arch, build) =>
   takenFunctions(functions, arch)
     .flatMap((each) => {

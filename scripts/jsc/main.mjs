@@ -1,6 +1,6 @@
-// Runs the kernel tests of test/arm/ in JavaScriptCore's shell, which every iPhone has: on this processor and
-// on arm64, with and without the optimising compiler. It writes a TAP report to build/reports/jsc.tap. If the
-// shell is missing, one test is skipped.
+// Runs the kernel tests of test/arm/ in the shell of JavaScriptCore, every iPhone's engine: on this processor
+// and on arm64, with and without the optimising compiler. It writes a TAP report to build/reports/jsc.tap. If
+// the shell is missing, one test is skipped.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { jscCommand, PROCESSORS } from './shell.mjs'
 
 requirePinnedNode()
 
-/** Functions are compiled at their first call, by one compiler, and the caller waits for it. */
+/** Compiles functions at their first call, synchronously, with a single compiler. */
 const WAITS = ['--useConcurrentJIT=0', '--useWasmIPInt=0', '--useWasmLLInt=0']
 const COMPILERS = {
   BBQ: [...WAITS, '--useOMGJIT=0'],
@@ -19,7 +19,7 @@ const COMPILERS = {
 const TESTS = ['test/arm/kernels.test.ts', 'test/arm/sparse.test.ts']
 const SHIMS = join(root, 'scripts/jsc/shims.mjs')
 
-/** One script of all tests: the shell has no modules of Node. */
+/** One script with all tests, because the shell lacks Node's modules. */
 const bundle = async () => {
   const entry = 'halfbyte:jsc'
   const build = await rolldown({

@@ -7,7 +7,7 @@ import { root } from '../pinned-node.mjs'
 import { which } from '../toolchain.mjs'
 
 export const OWN = process.arch === 'arm64' ? 'arm64' : 'amd64'
-/** Both processors where QEMU is there. */
+/** Both processors if QEMU is installed. */
 export const PROCESSORS = OWN === 'arm64' ? ['arm64'] : ['amd64', 'arm64']
 const PACKAGE = 'libjavascriptcoregtk-4.0-bin'
 const SUITE = 'bookworm'
@@ -20,7 +20,7 @@ const MIRRORS = [
 const folderOf = (processor) => join(root, '.cache', `jsc-${processor}`)
 const shellOf = (processor) => join(folderOf(processor), 'usr/bin/jsc')
 
-/** The command and its first arguments, or undefined where the shell is missing. */
+/** The command and its first arguments, or undefined if the shell is missing. */
 export const jscCommand = (processor) => {
   if (!existsSync(shellOf(processor))) return undefined
   const tree = folderOf(processor)
@@ -31,11 +31,13 @@ export const jscCommand = (processor) => {
   const name = processor === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu'
   const libraries = [join(tree, 'usr/lib', name), join(tree, 'lib', name)].join(':')
   const loader = processor === 'arm64' ? 'lib/ld-linux-aarch64.so.1' : 'lib64/ld-linux-x86-64.so.2'
-  // The tree's own loader: its C library may differ from this system's.
+  // The packages' own loader: their C library may differ from this system's.
   return [join(tree, loader), '--library-path', libraries, shellOf(processor)]
 }
 
-/** Downloads the shell and every library that it needs, for one processor. Returns whether it is there. */
+/**
+ * Downloads the shell and every library that it needs, for one processor. Returns whether it is available.
+ */
 export const fetchJsc = (processor) => {
   if (existsSync(shellOf(processor))) return true
   const draft = `${folderOf(processor)}.${process.pid}`

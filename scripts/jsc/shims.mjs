@@ -1,5 +1,5 @@
-// What the kernel tests need of Node, for JavaScriptCore's shell, which has neither modules of Node nor a
-// URL. In: paths from the repository's root. Out: tests that run one after the other and print TAP.
+// The parts of Node that the kernel tests need, for JavaScriptCore's shell, which has neither Node's modules
+// nor URL. In: paths from the repository's root. Out: tests that run one after another and print TAP.
 
 /** main.mjs sets it in the script's first line. */
 export const { processor } = globalThis.HALFBYTE
@@ -44,6 +44,6 @@ export const test = (title, run) => {
   }
 }
 
-/** Kernels of native machine code are for Node alone. */
+/** Natively compiled kernels run only in Node. */
 export const isNative = false
 export const nativeExports = undefined

@@ -13,15 +13,15 @@ import { PROMPTS } from './prompts.ts'
 /** The page's build reads it, and git ignores it. */
 const PACKS_FOLDER = fileURLToPath(new URL('../../demo/models/made', import.meta.url))
 
-/** 8,192 tokens, and 2,048 more by which the pack is judged. */
+/** 8,192 tokens, and 2,048 more to evaluate the pack. */
 const TEXT = { replyTokens: 160, windows: 32, windowTokens: 256 }
 
 type MakeFlags = Pick<EngineFlags, 'threads'>
 
-/** Returns the exit code. `find`: the file of a model; undefined if it is not set up. */
+/** Returns the exit code. `find`: returns a model's file, or undefined if it is not set up. */
 export async function main(args: readonly string[], find = realModel): Promise<number> {
   const command = new Command('npm run make --')
-    .description('Makes a smaller pack of a model that is set up, and puts it where the chat page offers it.')
+    .description('Makes a smaller pack of a downloaded model, and puts it where the chat page offers it.')
     .argument('[pack]', `one of: ${Object.keys(PACKS).join(', ')}`)
     .addOption(threadsOption())
     .exitOverride()
@@ -50,13 +50,14 @@ async function make(name: string | undefined, { threads }: MakeFlags, find: type
     ...TEXT,
   })
   console.log(`make: ${name} is at ${pack} (${bytes} bytes, SHA-256 ${sha256})`)
-  console.log('make: "npm run build -- demo" puts it into the page, and "npm start" shows the page')
+  console.log('make: "npm run build -- demo" adds it to the page, and "npm start" opens the page')
 }
 
 function list(find: typeof realModel): void {
   console.log('What can be made, with "npm run make -- NAME":')
   for (const [name, { card, model }] of Object.entries(PACKS)) {
-    const state = find(model) === undefined ? `first run "npm run setup -- ${model}"` : 'its model is set up'
+    const state =
+      find(model) === undefined ? `first run "npm run setup -- ${model}"` : 'its model is downloaded'
     console.log(`  ${name}  ${card.title} for the chat page, ${card.languages}, ${card.licence}; ${state}`)
   }
 }
@@ -65,7 +66,7 @@ function notSetUp(name: string, model: keyof typeof REAL_MODELS): HalfbyteError 
   const { title, sizeBytes } = REAL_MODELS[model]
   return new HalfbyteError(
     'unsupported',
-    `${name} is made of ${title} (${sizeBytes} bytes), which is not set up here; run "npm run setup -- ${model}" first`,
+    `${name} is made from ${title} (${sizeBytes} bytes), which is not set up here; run "npm run setup -- ${model}" first`,
     { name, model },
   )
 }

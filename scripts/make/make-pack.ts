@@ -1,5 +1,5 @@
-// Makes a smaller pack of a model for the chat page. In: the model, and what the pack is to be. Out: the pack
-// and its card in a folder that the page's build reads. A run that was stopped continues where it was.
+// Makes a smaller pack of a model for the chat page. In: the model, and the pack's settings. Out: the pack
+// and its card in a folder that the page's build reads. An interrupted run is resumed.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -11,16 +11,16 @@ import type { MadePack } from './packs.ts'
 import { writeChats } from './write-chats.ts'
 
 export interface MakeOptions {
-  /** File of the model. */
+  /** The model's file. */
   readonly model: string
   /** Where the pack is written. */
   readonly packs: string
-  /** Where the text is written that the model makes. */
+  /** Where the model's generated text is written. */
   readonly work: string
   readonly prompts: readonly string[]
-  /** Maximum number of tokens of a reply to a prompt. */
+  /** Maximum tokens of the reply to a prompt. */
   readonly replyTokens: number
-  /** Windows of the text that are calibrated on, and tokens of each. */
+  /** Number of calibration windows of the text, and tokens per window. */
   readonly windows: number
   readonly windowTokens: number
   readonly threads: number | 'auto'
@@ -42,7 +42,7 @@ export async function makePack({ file, table, card }: MadePack, options: MakeOpt
   const pack = join(packs, `${file}.hbm`)
   const cardPath = join(packs, `${file}.json`)
   await mkdir(packs, { recursive: true })
-  // The page offers what has a card, so that it comes last.
+  // The page offers every pack that has a card, so the card is written last.
   await rm(cardPath, { force: true })
   await interruptible((signal) =>
     writeChats(chats, {
@@ -56,7 +56,7 @@ export async function makePack({ file, table, card }: MadePack, options: MakeOpt
   ).finally(clearProgress)
   await newProgram().parseAsync(quantizeArguments(pack, chats, { table, card }, options), { from: 'user' })
   await writeFile(cardPath, `${JSON.stringify(card, undefined, 2)}\n`)
-  // The next run begins again, with whatever has changed by then.
+  // The next run starts over, with whatever has changed by then.
   await rm(chats)
   const sha256 = createHash('sha256')
     .update(await readFile(pack))
@@ -73,13 +73,13 @@ function quantizeArguments(
   return [
     ...['quantize', model, pack, '--weights', 'keep', '--table', table, '--calibration', chats],
     ...['--windows', String(windows), '--context', String(windowTokens), '--threads', String(threads)],
-    // Plain GPTQ: sweeps over so many rows take several times as long.
+    // Plain GPTQ: sweeps over this many rows take several times as long.
     ...['--sweeps', '0', '--name', card.title, '--license', card.licence, '--force'],
     ...(existsSync(`${pack}.work`) ? ['--resume'] : []),
   ]
 }
 
-/** Without a terminal, one line each. */
+/** Without a terminal, prints one line each. */
 function tell(text: string): void {
   if (process.stderr.isTTY) overwrite(text)
   else process.stdout.write(`${text}\n`)

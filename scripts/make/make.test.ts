@@ -1,5 +1,5 @@
-// Making packs. In: a model that comes with the page, in place of a large one. Out: its pack and card,
-// twice and after a stop, and what `npm run make` says.
+// Making packs. In: a model that ships with the page, instead of a large one. Out: its pack and card, twice
+// and after an interruption, and the output of `npm run make`.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ const options = (name: string, threads = 1): MakeOptions => ({
   threads,
 })
 
-/** What a work prints on the terminal. */
+/** What `work` prints on the terminal. */
 async function printed(work: () => Promise<unknown>): Promise<string> {
   const pieces: string[] = []
   for (const stream of [process.stdout, process.stderr]) {
@@ -51,7 +51,7 @@ async function printed(work: () => Promise<unknown>): Promise<string> {
   return pieces.join('')
 }
 
-test('a pack has the layers of its model, a smaller table, and a card that the page reads', async () => {
+test('a pack has the layers of its model, a smaller table, and a card that the page can read', async () => {
   const out = await printed(() => makePack(PACK, options('one')))
   expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the error of rounding$/m)
   expect(out).toMatch(/^on \d+ held-out tokens: perplexity [\d.]+, original [\d.]+ /m)
@@ -73,11 +73,11 @@ test('a pack has the layers of its model, a smaller table, and a card that the p
   expect(await readdir(join(folder, 'one-work'))).toEqual([])
 })
 
-test('other threads and a stop in the middle end with the same bytes', async () => {
+test('other thread counts, or an interruption, give the same bytes', async () => {
   const sums: string[] = []
   await printed(async () => {
     sums.push((await makePack(PACK, options('twice', 2))).sha256)
-    // Two chats, and half of the third: as after a process that was killed.
+    // Two chats and half of the third, as if the process had been killed.
     const cut = options('cut')
     const text = await chatsOf(cut)
     await mkdir(cut.work)
@@ -86,7 +86,7 @@ test('other threads and a stop in the middle end with the same bytes', async () 
       text.slice(0, text.indexOf('\n', text.indexOf('\n') + 1) + 40),
     )
     sums.push((await makePack(PACK, cut)).sha256)
-    // A run that has other prompts does not continue these chats.
+    // A run with other prompts does not resume these chats.
     const other = { ...options('other'), prompts: PROMPTS.slice(9, 18) }
     await mkdir(other.work)
     await writeFile(join(other.work, 'chats.jsonl'), text)
@@ -110,7 +110,7 @@ async function chatsOf(options: MakeOptions): Promise<string> {
   return text
 }
 
-test('without a name it lists what can be made; an unknown name and a model that is not there are rejected', async () => {
+test('without a name, it lists what can be made; unknown names and missing models are rejected', async () => {
   const list = await printed(async () => expect(await main([], () => undefined)).toBe(0))
   expect(list).toMatch(
     /smollm2-page {2}SmolLM2 135M .*English, Apache-2\.0; first run "npm run setup -- smollm2"/,
@@ -123,7 +123,7 @@ test('without a name it lists what can be made; an unknown name and a model that
   )
 })
 
-test('the prompts differ, and each names one subject', () => {
+test('the prompts differ, and each names a single subject', () => {
   expect(new Set(PROMPTS).size).toBe(PROMPTS.length)
   expect(PROMPTS.filter((prompt) => /[{}]|undefined/.test(prompt))).toEqual([])
 })

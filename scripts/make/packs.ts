@@ -1,13 +1,13 @@
-// The packs that can be made of real models, and what the page says of each.
+// The packs that can be made from real models, and the page's text about each.
 import type { PackCard } from '../../demo/src/models/page-pack.ts'
 import type { RealModelName } from '../models/real-models.mjs'
 
 export interface MadePack {
-  /** What is set up before it can be made. */
+  /** The model that must be set up first. */
   readonly model: RealModelName
-  /** Of the pack, without its ending. People read it while the pack is in use. */
+  /** The pack's file name without its extension. Users see it while the pack is in use. */
   readonly file: string
-  /** Codes of the embedding and the logits matrix; all other matrices stay as the model has them. */
+  /** Format of the embedding and the logits matrix; all other matrices keep the model's. */
   readonly table: 'w4' | 'w4m' | 'w8'
   readonly card: PackCard
 }

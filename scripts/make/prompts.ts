@@ -1,7 +1,6 @@
-// What a model is asked so that it writes the text that its pack is calibrated on. In: nothing. Out: the
-// prompts, in their order.
+// The prompts with which a model generates its pack's calibration text.
 
-/** Things that people ask a model to do; `{}` is what it is about. */
+/** Requests that people make of a model; `{}` is the subject. */
 const REQUESTS = [
   'Write the first two paragraphs of an encyclopedia article about {}.',
   'Explain {} to a child of ten in a few sentences.',
@@ -17,7 +16,7 @@ const REQUESTS = [
   'Ask five questions about {} and answer each in one sentence.',
 ] as const
 
-/** Subjects from all over an encyclopedia. */
+/** Subjects from across an encyclopedia. */
 const SUBJECTS = [
   'the river Danube',
   'the invention of the printing press',
@@ -53,10 +52,10 @@ const SUBJECTS = [
   'a school for children with one teacher',
 ] as const
 
-/** Requests that each subject comes with. */
+/** Number of requests per subject. */
 const TURNS = 2
 
-/** Neighbours differ in both, so that the first prompts alone are a fair sample of all. */
+/** Adjacent prompts differ in both, so that the first ones are a fair sample of all. */
 export const PROMPTS: readonly string[] = Array.from({ length: TURNS * SUBJECTS.length }, (_, index) => {
   const turn = Math.floor(index / SUBJECTS.length)
   const subject = SUBJECTS[index % SUBJECTS.length] as string

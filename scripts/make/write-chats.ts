@@ -1,6 +1,5 @@
-// Lets a model write the text that its own pack is calibrated on, so that making the pack needs no text from
-// elsewhere. In: a model and prompts. Out: a .jsonl file of chats. A run that was stopped continues those
-// that are there.
+// Lets a model generate its own calibration text, so that making its pack needs no other text. In: a model
+// and prompts. Out: a .jsonl file of chats. An interrupted run is resumed.
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseJson } from '../../src/core/base/json.ts'
@@ -13,27 +12,27 @@ import { openEngine } from '../../src/tools/cli/command-engine.ts'
 interface ChatsJob {
   readonly model: string
   readonly prompts: readonly string[]
-  /** Maximum number of tokens of a reply. */
+  /** Maximum tokens per reply. */
   readonly replyTokens: number
   readonly threads: number | 'auto'
   readonly signal: AbortSignal
   readonly onChat?: (done: number, total: number) => void
 }
 
-/** Chats that the model answers at a time: a step reads each weight once for all of them. */
+/** Chats answered at the same time: a step reads each weight once for all of them. */
 const AT_A_TIME = 8
 /** Room for a template's own words, a prompt and the longest reply. */
 const CONTEXT = 1024
 
 /**
- * Draws from the model's own distribution, so that the text has what the model finds likely and not only its
- * favourites.
+ * Draws from the model's own distribution, so that the text reflects everything the model finds likely, not
+ * only its top choices.
  */
 const PLAIN_DRAWS: GenerateOptions = { temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 }
 
 /**
- * Each chat is drawn from its own seed, so that neither the others nor the number of threads changes it.
- * Throws what loading and generating throw, or the signal's reason.
+ * Each chat has its own seed, so that neither other chats nor the number of threads affect it. Throws what
+ * loading and generating throw, or the signal's reason.
  */
 export async function writeChats(path: string, job: ChatsJob): Promise<void> {
   const { model, prompts, threads, signal, onChat } = job
@@ -55,10 +54,10 @@ export async function writeChats(path: string, job: ChatsJob): Promise<void> {
   }
 }
 
-/** How many prompts an earlier run has answered. What is not their chats is cut off the file. */
+/** How many prompts an earlier run has answered. Anything else is cut off the file. */
 async function finishedChats(path: string, prompts: readonly string[]): Promise<number> {
   const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n')
-  // What follows the last line break is half a line.
+  // Anything after the last line break is an incomplete line.
   lines.pop()
   const wrong = lines.findIndex((line, index) => promptOf(line) !== prompts[index])
   const kept = wrong < 0 ? lines : lines.slice(0, wrong)

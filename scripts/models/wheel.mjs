@@ -1,4 +1,4 @@
-// Reads files out of a wheel (a ZIP archive) on disk: one as a stream, or all of a folder.
+// Reads files out of a wheel (a ZIP archive) on disk: one as a stream, or a whole folder.
 import { createReadStream } from 'node:fs'
 import { mkdir, open, writeFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
@@ -10,12 +10,12 @@ const MAX_COMMENT_BYTES = 65_535
 const ENTRY_BYTES = 46
 const LOCAL_BYTES = 30
 
-/** The streams, or an error that names the archive and what it lacks. */
+/** Streams of the files. Throws an error that names the archive and the missing file. */
 export async function readWheelFile(path, name) {
   const handle = await open(path)
   try {
     const entry = entriesOf(await directoryOf(handle, path)).find((each) => each.name === name)
-    if (entry === undefined) throw new Error(`${path} holds no ${name}`)
+    if (entry === undefined) throw new Error(`${path} does not contain ${name}`)
     const { packedBytes, isPacked, start } = await placeOf(handle, path, entry)
     const bytes =
       packedBytes === 0 ? Readable.from([]) : createReadStream(path, { start, end: start + packedBytes - 1 })
@@ -25,7 +25,7 @@ export async function readWheelFile(path, name) {
   }
 }
 
-/** Writes each file below `prefix` to the same place below `folder`, and returns how many there were. */
+/** Writes each file below `prefix` to the same path below `folder`, and returns how many there were. */
 export async function extractWheelFolder(path, prefix, folder) {
   const handle = await open(path)
   try {
@@ -34,7 +34,7 @@ export async function extractWheelFolder(path, prefix, folder) {
     for (const entry of entriesOf(await directoryOf(handle, path))) {
       if (!entry.name.startsWith(prefix) || entry.name.endsWith('/')) continue
       const name = normalize(entry.name.slice(prefix.length))
-      if (name.startsWith('..')) throw new Error(`${path} names a file outside of its folder: ${entry.name}`)
+      if (name.startsWith('..')) throw new Error(`${path} names a file outside its folder: ${entry.name}`)
       const { packedBytes, isPacked, start } = await placeOf(handle, path, entry)
       const packed = await readAt(handle, path, start, packedBytes)
       const target = join(folder, name)
@@ -66,10 +66,10 @@ async function directoryOf(handle, path) {
   return readAt(handle, path, tail.readUInt32LE(end + 16), tail.readUInt32LE(end + 12))
 }
 
-/** Where an entry's bytes begin, after its own header. */
+/** The offset of an entry's bytes, after its local header. */
 async function placeOf(handle, path, { name, method, packedBytes, offset }) {
   if (method !== 0 && method !== 8)
-    throw new Error(`${name} in ${path} is packed by method ${method}, which is not read here`)
+    throw new Error(`${name} in ${path} is compressed with method ${method}, which is not supported`)
   const local = await readAt(handle, path, offset, LOCAL_BYTES)
   const start = offset + LOCAL_BYTES + local.readUInt16LE(26) + local.readUInt16LE(28)
   return { packedBytes, isPacked: method === 8, start }

@@ -1,5 +1,5 @@
-// Where the project lives. In: `npm run address -- https://github.com/OWNER/halfbyte`. Out: package.json with
-// the repository, home page and issues of that address. With --check it says whether there is one to publish.
+// The project's address. In: `npm run address -- https://github.com/OWNER/halfbyte`. Out: package.json with
+// that repository, home page and issue tracker. With --check, it reports whether one is set for publishing.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,12 +8,12 @@ import { root } from '../pinned-node.mjs'
 /** In package.json until the project has an address. */
 export const PLACEHOLDER = 'https://github.com/OWNER/halfbyte'
 
-/** The fields of package.json. Throws an Error for anything else than the https address of a repository. */
+/** The fields of package.json. Throws an Error for anything but a repository's https address. */
 export function addressFields(address) {
   const { protocol, pathname, search, hash } = URL.canParse(address) ? new URL(address) : {}
   const isRepository = protocol === 'https:' && /^(?:\/[\w.~-]+){2,}$/.test(pathname) && search + hash === ''
   if (!isRepository)
-    throw new Error(`${address ?? 'nothing'} is not an address of a repository; give one like ${PLACEHOLDER}`)
+    throw new Error(`${address ?? 'nothing'} is not a repository address; give one like ${PLACEHOLDER}`)
   const home = address.replace(/\.git$/, '')
   return {
     homepage: `${home}#readme`,
@@ -22,7 +22,7 @@ export function addressFields(address) {
   }
 }
 
-/** Throws an Error where a package.json has no address, or not one address in all three fields. */
+/** Throws an Error if package.json has no address, or not the same one in all three fields. */
 export function checkAddress({ homepage, bugs, repository }) {
   const home = String(homepage).replace(/#readme$/, '')
   if (home === PLACEHOLDER)

@@ -1,10 +1,10 @@
-// The address of the project. In: addresses as people give them, and package.json. Out: its three fields, and
-// whether it may be published.
+// The project's address. In: addresses as people write them, and package.json. Out: its three fields, and
+// whether it can be published.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { addressFields, checkAddress, PLACEHOLDER } from './address.mjs'
 
-test('one address fills all fields', () => {
+test('an address fills all fields', () => {
   const fields = addressFields('https://example.org/group/team/halfbyte.git')
   expect(fields).toEqual({
     homepage: 'https://example.org/group/team/halfbyte#readme',
@@ -27,7 +27,7 @@ test.each([
   expect(() => addressFields(address)).toThrow('give one like https://')
 })
 
-test('package.json has the fields, and is not published with their placeholder or with two addresses', () => {
+test('package.json has the fields, and cannot be published with the placeholder or with two addresses', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const { homepage, bugs, repository } = manifest
   const home = homepage.replace(/#readme$/, '')

@@ -3,10 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { root } from '../pinned-node.mjs'
 
-/** Lists of packages by build, because each build is a process or its own bundle. */
+/** Lists of packages by build, because each build is a separate process or bundle. */
 const LISTS = join(root, 'build/notices')
 const LICENSE_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i
-/** Helpers of the bundler that end in the scripts have no file. */
+/** The bundler's helpers in the scripts have no file. */
 const HELPERS = /^\0(rolldown|vite)\//
 
 /** The folder of the package that a module belongs to; undefined for the project's own modules. */
@@ -19,8 +19,8 @@ export function packageFolder(id) {
 }
 
 /**
- * A plugin that writes down the packages that the build `name` reads. A package of which only parts of others
- * remain, as of `lit`, counts too.
+ * A plugin that records the packages read by the build `name`. A package such as `lit`, of which only its
+ * dependencies' code remains, counts too.
  */
 export const recordPackages = (name) => ({
   name: 'halfbyte:record-packages',
@@ -31,13 +31,13 @@ export const recordPackages = (name) => ({
   },
 })
 
-/** To be called before all builds: a build that no longer exists must not leave its list. */
+/** Call this before all builds: a build that no longer exists must not leave its list behind. */
 export const forgetPackages = () => rmSync(LISTS, { recursive: true, force: true })
 
-/** Here a bundler's licence file continues its own dependencies, which its helpers do not contain. */
+/** From here on, a bundler's licence file lists its own dependencies, which its helpers do not contain. */
 const OTHERS = /^#+ licenses of bundled dependencies/im
 
-/** Throws for a package without the text of its licence. */
+/** Throws for a package without a licence text. */
 function noticeOf(folder) {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const files = readdirSync(folder)
@@ -45,7 +45,7 @@ function noticeOf(folder) {
     .sort()
   const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').split(OTHERS)[0].trim())
   if (texts.length === 0)
-    throw new Error(`${name} ${version} has no licence file; add its text or leave it out`)
+    throw new Error(`${name} ${version} has no licence file; add its text or remove the package`)
   return { name, text: [`## ${name} ${version} (${license})`, ...texts].join('\n\n') }
 }
 

@@ -1,9 +1,9 @@
 // Rewrites `new URL('<relative path>', import.meta.url)` in the library's source to the path of that file in
 // the built package, in a form that users' bundlers recognise.
 //
-// A worker (.ts) becomes its own entry in workers/, and any other file is copied to assets/. Wasm
-// modules and readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the
-// URL twice, which bundlers then miss.
+// A worker (.ts) becomes its own entry in workers/, and any other file is copied to assets/. Wasm modules and
+// readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice,
+// which hides it from bundlers.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'
@@ -19,7 +19,7 @@ const WORKER_START = new RegExp(
 
 /**
  * The Vite plugin, only for builds of the library. `alone`: for a page without a bundler. Workers are then
- * built by themselves, and are started by a script of the page's own origin wherever the library lies.
+ * built separately, and started by a script of the page's own origin, wherever the library is hosted.
  */
 export const packageUrls = ({ alone = false } = {}) => ({
   name: 'halfbyte:package-urls',
@@ -49,7 +49,7 @@ export const packageUrls = ({ alone = false } = {}) => ({
   renderChunk(code, chunk) {
     if (!code.includes(MARK)) return undefined
     const from = posix.dirname(chunk.fileName)
-    // The users' bundlers are to see what this one had to leave alone.
+    // Users' bundlers must see the original expression, which this one must not process.
     const output = new MagicString(code).replaceAll(MARKED, (_whole, quote, path) => {
       const relative = posix.relative(from, path)
       return `${quote}${relative.startsWith('.') ? relative : `./${relative}`}`

@@ -1,5 +1,5 @@
-// Bun and Deno in the versions that the tests run, from the npm registry, in .cache/. npm checks what it
-// fetches; nothing is installed elsewhere, and no script of the packages runs.
+// Bun and Deno in the versions that the tests run, from the npm registry into .cache/. npm verifies the
+// downloads; nothing is installed elsewhere, and no package scripts run.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +9,13 @@ const EXTENSION = process.platform === 'win32' ? '.exe' : ''
 const ARM = process.arch === 'arm64'
 const NAMES = { linux: 'linux', darwin: 'darwin', win32: 'windows' }
 
-/** Each runtime: its version, the package that has it for this system, and its program in there. */
+/** Each runtime: its version, the package for this system, and the program inside it. */
 export const RUNTIMES = {
   bun: {
     version: '1.4.5',
     package: `@oven/bun-${NAMES[process.platform]}-${ARM ? 'aarch64' : 'x64'}`,
     program: `bin/bun${EXTENSION}`,
-    /** What stands before the name of a script. */
+    /** Arguments before a script's name. */
     args: [],
   },
   deno: {
@@ -38,11 +38,11 @@ const folderOf = (name) => join(root, '.cache', `${name}-${RUNTIMES[name].versio
 const programOf = (name) =>
   join(folderOf(name), 'node_modules', RUNTIMES[name].package, RUNTIMES[name].program)
 
-/** The command and its first arguments, or undefined where the runtime was not fetched. */
+/** The command and its first arguments, or undefined if the runtime was not downloaded. */
 export const runtimeCommand = (name) =>
   existsSync(programOf(name)) ? [programOf(name), ...RUNTIMES[name].args] : undefined
 
-/** Fetches a runtime. Returns whether it is there. */
+/** Downloads a runtime. Returns whether it is available. */
 export const fetchRuntime = (name) => {
   if (existsSync(programOf(name))) return true
   const { package: spec, version } = RUNTIMES[name]

@@ -1,5 +1,6 @@
-// The package in Bun and Deno, beside Node. In: the packed package, and the runtimes that "npm run setup --
-// bun deno" fetched. Out: the same replies and vectors as in Node; what is not there is left out by name.
+// The package in Bun and Deno, compared with Node. In: the packed package, and the runtimes downloaded by
+// "npm run setup -- bun deno". Out: the same replies and vectors as in Node; missing runtimes are skipped by
+// name.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => app?.remove())
 
-/** What each program prints is JSON, and each has to end by itself. */
+/** Each program prints JSON and must exit by itself. */
 const PROGRAMS = {
   text: `import { Engine } from 'halfbyte'
 const told = []
@@ -81,7 +82,7 @@ async function told(command: readonly [string, ...string[]], name: keyof typeof 
 
 const known = new Map<string, Promise<unknown>>()
 
-/** What Node tells; each program runs once. */
+/** Node's output; each program runs once. */
 function inNode(name: keyof typeof PROGRAMS): Promise<unknown> {
   const found = known.get(name) ?? told([process.execPath], name)
   known.set(name, found)
@@ -93,7 +94,7 @@ describe.each<RuntimeName>(['bun', 'deno'])('%s', (name) => {
   const missing = `left out: npm run setup -- ${name} fetches it`
 
   test.for(Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])(
-    'tells what Node tells: %s',
+    'prints the same as Node: %s',
     async (what, context) => {
       if (command === undefined) return context.skip(missing)
       expect(await told(command, what)).toEqual(await inNode(what))
@@ -101,7 +102,7 @@ describe.each<RuntimeName>(['bun', 'deno'])('%s', (name) => {
   )
 })
 
-test('Node tells what is expected of it', async () => {
+test('Node prints the expected output', async () => {
   expect(await inNode('abilities')).toEqual({
     supported: true,
     sharedMemory: true,

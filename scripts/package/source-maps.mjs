@@ -1,11 +1,11 @@
-// Scripts of ASCII characters only, with source maps that stay true.
+// Converts scripts to ASCII, with source maps that stay correct.
 import { decode, encode } from '@jridgewell/sourcemap-codec'
 
 const NOT_ASCII = /(\\*)([^\t\n\r -~])/g
 
 /**
- * A script and its map with other characters written as escapes. Browsers keep the source of a script as long
- * as the page lives, in two bytes a character if one of them is not Latin-1.
+ * A script and its map with non-ASCII characters escaped. Browsers keep a script's source for the page's
+ * lifetime, at two bytes per character if any is not Latin-1.
  */
 export function escaped({ code, map }) {
   const lines = code.split('\n')
@@ -17,11 +17,11 @@ export function escaped({ code, map }) {
 }
 
 function inAscii(_whole, slashes, character) {
-  if (slashes.length % 2 === 1) throw new Error(`a backslash before ${character} cannot be kept`)
+  if (slashes.length % 2 === 1) throw new Error(`a backslash before ${character} cannot be escaped`)
   return `${slashes}\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** A character becomes six, so what stands behind it on its line moves by five columns. */
+/** A character becomes six, so everything after it on its line moves by five columns. */
 function shifted(segments, line) {
   const columns = [...line.matchAll(NOT_ASCII)].map(({ index, 1: slashes }) => index + slashes.length)
   let passed = 0

@@ -1,5 +1,5 @@
-// The source maps of the npm package. In: the packed package. Out: whether a debugger finds each place in the
-// source.
+// The source maps of the npm package. In: the packed package. Out: whether a debugger finds each source
+// position.
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
@@ -36,13 +36,13 @@ afterAll(() => app?.remove())
 const textOf = (path: string) => readFile(join(app.installed, path), 'utf8')
 const mapOf = async (path: string): Promise<SourceMap> => JSON.parse(await textOf(path))
 
-/** The path of a script's map; undefined if the script names none. */
+/** The path of a script's map; undefined if it has none. */
 const namedMap = (path: string, script: string): string | undefined => {
   const [, name] = /\n\/\/# sourceMappingURL=(.*)\n?$/.exec(script) ?? []
   return name && posix.join(posix.dirname(path), name)
 }
 
-test('scripts name maps that are in the package, unless they only export what others have', async () => {
+test('scripts name maps that are in the package, unless they only re-export', async () => {
   const named = new Set<string>()
   for (const path of scripts.filter((name) => name !== 'dist/cli.js')) {
     // The bundler's own helpers have no source.
@@ -57,7 +57,7 @@ test('scripts name maps that are in the package, unless they only export what ot
   expect(maps).toContain('dist/cdn/workers/engine.worker.js.map')
 })
 
-test('maps hold the text of each source, which lies where the map says', async () => {
+test('maps contain the text of each source, which is where the map says', async () => {
   for (const path of maps) {
     const { version, sources, sourcesContent } = await mapOf(path)
     expect(version).toBe(3)
@@ -86,7 +86,7 @@ test.each([
   ['the widget without a bundler', /^dist\/cdn\/widget\.js$/],
   ['the worker without a bundler', /^dist\/cdn\/workers\/engine\.worker\.js$/],
   ['a reader beside it', /^dist\/cdn\/readers\/onnx\.js$/],
-])('each literal of %s is found at its line and column of the source', async (_what, name) => {
+])('each literal of %s is found at its line and column in the source', async (_what, name) => {
   const [path] = scripts.filter((script) => name.test(script)) as [string]
   const script = await textOf(path)
   const file = namedMap(path, script) as string
@@ -100,14 +100,14 @@ test.each([
     const line = sources.get(segment.source)?.[segment.originalLine - 1] ?? ''
     const source = literal(line, segment.originalColumn)
     if (written === undefined || source === undefined) return
-    // The bundler may have joined a constant to its end.
+    // The bundler may have appended a constant.
     expect(written.startsWith(source), `${segment.source}:${segment.originalLine} ${written}`).toBe(true)
     found++
   })
   expect(found).toBeGreaterThan(100)
 })
 
-test('Node shows the line of the source where the installed package throws', async () => {
+test('Node shows the source line where the installed package throws', async () => {
   const program = `import { Engine } from 'halfbyte'\nawait Engine.load('embedded', { threads: 0 })`
   const failed = await run(
     process.execPath,

@@ -1,4 +1,4 @@
-// Finds the dead links of a built site, with the pages that have them.
+// Finds the dead links of a built site, with the pages that contain them.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 
@@ -7,8 +7,8 @@ const ID = /\sid="([^"]+)"/g
 const unescaped = (text) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"')
 
 /**
- * Checks every page that is HTML: the file of each link within the site is there, and so is the element after
- * its #. `base` is the path at which the site will lie.
+ * Checks every HTML page: the file of each link within the site must exist, and so must the element after
+ * the #. `base` is the path at which the site will be served.
  */
 export function deadLinks(folder, base = '/') {
   const pages = readdirSync(folder, { recursive: true })

@@ -1,17 +1,15 @@
 // Turns a document of the repository into a page of the site.
 import { posix } from 'node:path'
 
-/**
- * Links in brackets, with the text, the path and what follows a #. Addresses with a scheme stay as they are.
- */
+/** Links in brackets, with the text, the path and the part after a #. URLs with a scheme are left alone. */
 const LINK = /(!?)\[((?:[^\]\n]|\n(?!\n))*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g
 const IMAGE = /(<img\b[^>]*\bsrc=")(?![a-z]+:)([^"]+)"/g
-/** A block of code with its fences. In brackets, so that split keeps it. */
+/** A code block with its fences. The capture group makes `split` keep it. */
 const BLOCK = /^((?:```|~~~)[\s\S]*?^(?:```|~~~)[^\n]*)/m
 
 /**
  * Turns links to documents into links between pages. The site has no source files, so a link to one becomes
- * its text. `from` and the keys of `places` are paths from the repository's root.
+ * plain text. `from` and the keys of `places` are paths from the repository's root.
  */
 export function sitePage(text, from, places) {
   const here = posix.dirname(places.get(from))
@@ -29,7 +27,7 @@ export function sitePage(text, from, places) {
     const target = posix.join(posix.dirname(from), path)
     return `${start}${relative(here, target.replace(/^(?:docs|lab)\//, ''))}"`
   }
-  // A link may be broken over two lines, so the text between two blocks of code is one piece.
+  // A link may span two lines, so the text between two code blocks is processed as one piece.
   return text
     .split(BLOCK)
     .map((piece, index) => (index % 2 === 1 ? piece : piece.replace(LINK, follow).replace(IMAGE, show)))

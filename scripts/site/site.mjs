@@ -1,4 +1,4 @@
-// Builds the documentation site in build/site from docs/, the papers at the root, examples/, and the
+// Builds the documentation site in build/site from docs/, the documents at the root, examples/, and the
 // declarations and the chat page of npm run build. With --serve it serves the site on this machine.
 //
 // HALFBYTE_SITE_BASE is the path at which the site will be served, such as /halfbyte/; default /.
@@ -23,7 +23,7 @@ requirePinnedNode()
 const site = join(root, 'docs/site')
 const pages = join(site, 'pages')
 const out = join(root, 'build/site')
-/** The place of each document of the repository on the site. */
+/** The site path of each document in the repository. */
 const PAPERS = {
   'README.md': 'start.md',
   'ARCHITECTURE.md': 'project/architecture.md',
@@ -36,7 +36,7 @@ const PAPERS = {
   'demo/models/README.md': 'project/embedded-models.md',
   'lab/train/README.md': 'project/training.md',
 }
-/** Folders whose documents are pages; the site leaves out the first part of their paths. */
+/** Folders whose documents become pages; the site omits the first part of their paths. */
 const FOLDERS = ['docs/guide', 'docs/internals', 'lab/measurements']
 const ENTRIES = [
   '.',
@@ -71,13 +71,13 @@ const markdownUnder = (folder) =>
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`)
 
-/** True if what is installed is what the lockfile asks for. npm writes its own copy of it last. */
+/** Whether the installed packages match the lockfile. npm writes its own copy of it last. */
 const isInstalled = () => {
   const copy = join(site, 'node_modules/.package-lock.json')
   return existsSync(copy) && statSync(copy).mtimeMs > statSync(join(site, 'package-lock.json')).mtimeMs
 }
 
-/** Copies the documents, with links that hold on the site. */
+/** Copies the documents, with links that work on the site. */
 const writeDocuments = () => {
   const places = new Map(Object.entries(PAPERS))
   for (const folder of FOLDERS)
@@ -106,7 +106,7 @@ const examples = () => {
   return `${readFileSync(join(folder, 'README.md'), 'utf8')}\n${sources.join('\n')}`
 }
 
-/** The reference of the package's exports, from the comments in its declarations. */
+/** The reference for the package's exports, from the comments in its declarations. */
 const writeReference = () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entries = join(site, 'entries')
@@ -140,6 +140,6 @@ const chat = join(root, 'build/demo')
 if (!existsSync(join(chat, 'index.html'))) fail('there is no built chat page; run "npm run build" first')
 cpSync(chat, join(out, 'chat'), { recursive: true })
 const dead = deadLinks(out, process.env.HALFBYTE_SITE_BASE)
-if (dead.length > 0) fail(`${dead.length} links lead nowhere:\n${dead.join('\n')}`)
+if (dead.length > 0) fail(`${dead.length} dead links:\n${dead.join('\n')}`)
 console.log(`site: ${out}`)
 if (process.argv.includes('--serve')) run(join(site, 'node_modules/.bin/vitepress'), ['preview'])

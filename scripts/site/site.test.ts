@@ -1,4 +1,5 @@
-// In: documents and built pages, made up. Out: whether the site's links hold and dead ones are found.
+// The site. In: made-up documents and built pages. Out: whether the site's links work and dead ones are
+// found.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,27 +23,27 @@ test('links between documents become links between pages, with their anchors', (
   )
 })
 
-test('a link to a file that is not a page becomes its text, an address stays', () => {
+test('a link to a file that is not a page becomes plain text, and a URL stays', () => {
   expect(sitePage('[the code](src/a.ts), [x](https://x.example/a.md)', 'README.md', PLACES)).toBe(
     'the code, [x](https://x.example/a.md)',
   )
 })
 
-test('a link that is broken over two lines is followed too', () => {
+test('a link that spans two lines is converted too', () => {
   expect(sitePage('see [the\npools](docs/guide/pools.md).', 'README.md', PLACES)).toBe(
     'see [the\npools](./guide/pools.md).',
   )
   expect(sitePage('an open [ bracket\n\nand (a)', 'README.md', PLACES)).toBe('an open [ bracket\n\nand (a)')
 })
 
-test('images are found where the site keeps them', () => {
+test('image paths are adapted to the site', () => {
   expect(sitePage('<img alt="" src="docs/images/chat.png">', 'README.md', PLACES)).toBe(
     '<img alt="" src="./images/chat.png">',
   )
   expect(sitePage('![a](../images/a.svg)', 'docs/guide/pools.md', PLACES)).toBe('![a](../images/a.svg)')
 })
 
-test('code stays as it is', () => {
+test('code is unchanged', () => {
   const text = '```md\n[a](src/a.ts)\n```'
   expect(sitePage(text, 'README.md', PLACES)).toBe(text)
   const between = `${text}\n[a](docs/guide/pools.md)\n${text}`
@@ -57,7 +58,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('dead links are found: files and anchors', () => {
+test('dead links to files and anchors are found', () => {
   writeFileSync(
     join(folder, 'guide/a.html'),
     '<a href="../index.html#top"></a><a href="/index.html#gone"></a><img src="b.png"><a href="a"></a>' +
@@ -70,7 +71,7 @@ test('dead links are found: files and anchors', () => {
   ])
 })
 
-test('a site below a path is checked there', () => {
+test('a site below a base path is checked relative to it', () => {
   writeFileSync(
     join(folder, 'guide/a.html'),
     '<a href="/halfbyte/index.html#top"></a><a href="/halfbyte/x"></a>',

@@ -1,5 +1,5 @@
-// Comments of the source. In: every source file that git knows. Out: a failure for each file name in a
-// comment that no file of the repository has.
+// Comments in the source. In: every source file tracked by git. Out: a failure for each file name in a
+// comment that does not exist in the repository.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,11 +12,11 @@ const SOURCES = FILES.filter(
   (path) => /\.(?:ts|mts|mjs|c|h|py)$/.test(path) && path !== 'scripts/test/comments.test.ts',
 )
 
-/** A line or block comment of TypeScript or C, or a line of Python's; the `//` of an address is none. */
+/** A line or block comment in TypeScript or C, or a Python comment; the `//` in a URL does not count. */
 const COMMENT = { c: /\/\*[\s\S]*?\*\/|(?<![:'"`\w\\/])\/\/.*$/gm, py: /(?<=^|\s)#.*$/gm }
 const NAME = /(?<![\w.$*{}<>/-])(?:[\w@.-]+\/)*[\w-][\w.-]*\.(?:ts|mts|mjs|c|h|py|md)\b(?![\w(/*-])/g
 
-/** Files of other projects, which a comment names as its source, and files that a build writes. */
+/** Files of other projects that comments cite, and files written by a build. */
 const ELSEWHERE = new Set([
   'src/libImaging/Resample.c',
   'convert_lora_to_gguf.py',
@@ -31,10 +31,10 @@ const ELSEWHERE = new Set([
   'readme.md',
   'turbojpeg.h',
 ])
-/** A part that stands for many, as in `corpus/TARGET.ts`. */
+/** A placeholder, as in `corpus/TARGET.ts`. */
 const PLACEHOLDER = /(?:^|\/)[A-Z]+\./
 
-/** Names in comments of files that are not in `files`. */
+/** File names in comments that are not in `files`. */
 function unknownNames(path: string, text: string, files: readonly string[]): string[] {
   const comments = text.match(path.endsWith('.py') ? COMMENT.py : COMMENT.c) ?? []
   const names = comments.flatMap((comment) => comment.match(NAME) ?? [])
@@ -51,7 +51,7 @@ test('file names in comments exist', () => {
   expect(wrong).toEqual([])
 })
 
-test('the check sees a name that does not exist', () => {
+test('the check finds a name that does not exist', () => {
   const text = "const a = 'x.ts' // see b.ts\n/* and c/d.h, https://host.example/e.ts */"
   expect(unknownNames('a.ts', text, ['src/b.ts'])).toEqual(['a.ts: c/d.h'])
   expect(unknownNames('a.py', 'x = "#"  # as f.py has it', [])).toEqual(['a.py: f.py'])

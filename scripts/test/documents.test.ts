@@ -1,5 +1,5 @@
-// What the documents say. In: every Markdown file that git knows, the source. Out: a failure for a file, a
-// line or a link that does not exist, and for counts, codes and names that the source has otherwise.
+// Facts in the documents. In: every Markdown file tracked by git, the source. Out: a failure for a file, line
+// or link that does not exist, and for counts, codes and names that differ from the source.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
@@ -18,10 +18,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILES = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')
 const KNOWN = new Set([...FILES, ...FILES.flatMap(foldersOf)])
 const DOCUMENTS = FILES.filter((path) => path.endsWith('.md') && !path.startsWith('demo/models/'))
-/** Folders whose name at the front says that a path of this tree is meant. */
+/** Folders that mark a path as one of this repository. */
 const TOP = new Set(FILES.filter((path) => path.includes('/')).map((path) => path.split('/')[0] as string))
 const SOURCE = /\w\.(?:ts|mts|mjs|c|h|py)$/
-/** Files of lm-evaluation-harness and of GPTQ, which a guide names as the source of its rules. */
+/** Files of lm-evaluation-harness and of GPTQ, which a guide cites as the source of its rules. */
 const FOREIGN = /^lm_eval\/|^datautils\.py$/
 
 function foldersOf(path: string): string[] {
@@ -33,10 +33,10 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const withoutBlocks = (text: string) => text.replace(/^```.*?^```/gms, '')
 const lineCount = (path: string) => read(path).split('\n').length
 
-/** A path as documents write it, perhaps with lines; no blanks, patterns or places to fill in. */
+/** A path as written in documents, optionally with lines; without blanks, patterns or placeholders. */
 const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
 
-/** What people look for in the site's search, which finds words of its pages. */
+/** What people type into the site's search, which finds words in its pages. */
 const SOUGHT = [
   ...['Angular', 'React', 'Vue', 'Svelte', 'Next.js', 'Electron', 'browser extension'],
   ...[
@@ -62,24 +62,24 @@ const SOUGHT = [
   ],
 ]
 
-/** A part that stands for many, as in `corpus/TARGET.ts`. */
+/** A placeholder, as in `corpus/TARGET.ts`. */
 const PLACEHOLDER = /(?:^|\/)[A-Z]+(?:\.[a-z]+|\/|$)/
 
-/** What is wrong with a name between backticks, if it is that of a file. */
+/** What is wrong with a name between backticks, if it names a file. */
 function wrongName(name: string, folder: string): string[] {
   const [, path, from, to] = PATH.exec(name) ?? []
   if (path === undefined || FOREIGN.test(path) || PLACEHOLDER.test(path)) return []
   const isOfTree = path.includes('/') && TOP.has(path.split('/')[0] as string)
   if (!isOfTree && !SOURCE.test(path)) return []
   const meant = [path, posix.join(folder, path), `src/${path}`].find((each) => KNOWN.has(each))
-  // A file is also named by its last parts, where the text around it says in which folder it lies.
+  // A file may also be named by its last path parts if the surrounding text names the folder.
   const found = meant ?? (isOfTree ? undefined : FILES.find((file) => file.endsWith(`/${path}`)))
   if (found === undefined) return [`${name} does not exist`]
   const last = Number(to ?? from ?? 0)
   return last > 0 && last > lineCount(found) ? [`${name}: the file has ${lineCount(found)} lines`] : []
 }
 
-/** Links within the tree that lead nowhere; the site's own test looks at anchors. */
+/** Dead links within the repository; the site's own test checks anchors. */
 function wrongLinks(text: string, folder: string): string[] {
   const targets = [...text.matchAll(/\]\((?![a-z]+:)([^)#\s]+)/g)].map(([, target]) => target as string)
   return targets.filter((target) => !KNOWN.has(posix.join(folder, target).replace(/\/$/, '')))
@@ -92,7 +92,7 @@ function undeclared(text: string, folder: string): string[] {
     .filter(([, target]) => KNOWN.has(posix.join(folder, target as string)))
     .filter(([name, target]) => {
       const typescript = `(?:function\\*?|class|const|interface|type) ${name}\\b`
-      // A kernel is declared by a line for the build, a function of C by its type and an opening parenthesis.
+      // A kernel is declared by a line for the build, a C function by its type and an opening parenthesis.
       const c = `kernel: OP_\\w+ ${name}\\b|^[a-z_].*\\b${name}\\([^;]*$`
       const form = new RegExp(target?.endsWith('.ts') ? typescript : c, 'm')
       return !form.test(read(posix.join(folder, target as string)))
@@ -104,12 +104,12 @@ describe.each(DOCUMENTS)('%s', (document) => {
   const text = withoutBlocks(read(document))
   const folder = dirname(document)
 
-  test('names files and lines that exist', () => {
+  test('names only files and lines that exist', () => {
     const names = [...text.matchAll(/`([^`\n]+)`/g)].map(([, name]) => name as string)
     expect(names.flatMap((name) => wrongName(name, folder))).toEqual([])
   })
 
-  test('links to files that exist', () => {
+  test('links only to files that exist', () => {
     expect(wrongLinks(text, folder)).toEqual([])
   })
 
@@ -122,13 +122,13 @@ describe.each(DOCUMENTS)('%s', (document) => {
     expect(commands.filter(([, before]) => before !== 'npx ').map(([command]) => command)).toEqual([])
   })
 
-  test('shows models that the package has', () => {
+  test('shows only models in the package', () => {
     const models = [...read(document).matchAll(/[/ ]models\/(halfbyte-\w+\.hbm)/g)].map(([, name]) => name)
     expect(models.filter((name) => !KNOWN.has(`demo/models/${name}`))).toEqual([])
   })
 })
 
-test('the check sees what does not exist', () => {
+test('the check finds what does not exist', () => {
   expect(wrongName('src/core/base/nothing.ts', '.')).toHaveLength(1)
   expect(wrongName('nothing-of-the-kind.ts', 'docs')).toHaveLength(1)
   expect(wrongName('src/layers.test.ts:100000', '.')).toHaveLength(1)
@@ -167,7 +167,7 @@ describe('the six walks', () => {
     expect(files.filter((file) => !KNOWN.has(file))).toEqual([])
   })
 
-  test('there are six', () => {
+  test('there are six of them', () => {
     expect(walks).toHaveLength(6)
   })
 })
@@ -203,7 +203,7 @@ describe('numbers of the source', () => {
     expect([...sentence.matchAll(/\d+/g)].map(Number)).toEqual(Object.values(EXIT_CODES))
   })
 
-  test('loading.md has the statuses that are tried again', () => {
+  test('loading.md lists the statuses that are retried', () => {
     const [sentence = ''] = /the statuses [^.]* are retried/.exec(flat('docs/guide/loading.md')) ?? []
     expect([...sentence.matchAll(/\d+/g)].map(Number)).toEqual([...PASSING])
   })
@@ -214,7 +214,7 @@ describe('numbers of the source', () => {
     expect(rows.sort()).toEqual([...TARGETS].sort())
   })
 
-  test('fuzzing.md counts the families that it makes headers of', () => {
+  test('fuzzing.md counts the families that it generates headers for', () => {
     expect(flat('docs/internals/fuzzing.md')).toContain(`headers of ${FAMILIES.length} families`)
   })
 
@@ -235,7 +235,7 @@ describe('numbers of the source', () => {
     expect(page.toLowerCase()).toContain(`${stay} engines stay`)
   })
 
-  test('recipes.md counts the files of each recipe as its tables do', () => {
+  test("recipes.md counts each recipe's files consistently with its tables", () => {
     const page = read('docs/internals/recipes.md')
     const rows = (title: string) => {
       const [, section = ''] = page.split(`## A new ${title}\n`)
@@ -250,12 +250,12 @@ describe('numbers of the source', () => {
       const counted = new RegExp(`^\\| ${recipe}\\b[^|]*\\|[^|]*\\| (\\d+) \\|`, 'm').exec(page)?.[1]
       expect([recipe, rows(recipe)]).toEqual([recipe, Number(counted)])
     }
-    const most = /MOST_FILES = (\d+)/.exec(read('scripts/test/folders.test.ts'))?.[1]
+    const most = /MAX_FILES = (\d+)/.exec(read('scripts/test/folders.test.ts'))?.[1]
     expect(page).toContain(`excluding data (a test) | 61 | at most ${most} |`)
   })
 
   test.each(['ARCHITECTURE.md', 'docs/internals/glossary.md', 'docs/internals/arm.md'])(
-    '%s names the sparse formats that have products',
+    '%s names the sparse formats with products',
     (path) => {
       const files = FILES.filter((file) => /^wasm\/sparse\/sparse-\w+\.c$/.test(file))
       const formats = files.filter((file) => /^\/\* forms: .*\bproducts\b/m.test(read(file)))
@@ -266,7 +266,7 @@ describe('numbers of the source', () => {
   )
 })
 
-test('commands.md has every command that one runs by hand', () => {
+test('commands.md lists every command that is run by hand', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   const commands = [...read('docs/internals/commands.md').matchAll(/`(?:npm (?:run )?)?([\w:-]+)/g)]
   const shown = new Set(commands.map(([, name]) => name))

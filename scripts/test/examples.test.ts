@@ -1,4 +1,4 @@
-// The examples' packages. In: their package.json files, those of the tests and of the package. Out: a failure
+// The examples' packages. In: their package.json files, those of the tests and the package's. Out: a failure
 // for a version that no test installs.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -10,7 +10,7 @@ const names = readdirSync(here('examples')).filter((name) =>
   existsSync(here(`examples/${name}/package.json`)),
 )
 
-test('each example asks for the versions that its test installs', () => {
+test('each example requires the versions that its test installs', () => {
   const { version } = read('package.json')
   const tried = { ...read('e2e/bundlers/package.json').devDependencies, halfbyte: version }
   expect(names.length).toBeGreaterThan(0)
@@ -21,7 +21,7 @@ test('each example asks for the versions that its test installs', () => {
   }
 })
 
-test("each example has a line in the examples' list", () => {
+test('each example is in the list of examples', () => {
   const list = readFileSync(here('examples/README.md'), 'utf8')
   const folders = readdirSync(here('examples'), { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),

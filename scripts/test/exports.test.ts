@@ -1,4 +1,4 @@
-// Exports. In: every script that git knows. Out: a failure for each exported name that no other file uses and
+// Exports. In: every script tracked by git. Out: a failure for each exported name that no other file uses and
 // that isn't a public name of the package.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

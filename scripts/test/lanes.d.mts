@@ -1,4 +1,3 @@
-// The types of lanes.mjs, for its tests.
 import type { SpawnOptions } from 'node:child_process'
 import type { Report } from './test-reports.mjs'
 

@@ -1,10 +1,10 @@
-// Runs suites in steps, those of a step in lanes beside each other, and counts what they report. A run that
-// is interrupted ends the processes of all suites.
+// Runs suites in steps, each step in parallel lanes, and counts their results. Interrupting a run stops the
+// processes of all suites.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Processes of this run, each the head of a group. */
+/** This run's processes, each the leader of a process group. */
 const running = new Set()
 let isEnding = false
 
@@ -13,13 +13,13 @@ const signalAll = (signal) => {
     try {
       process.kill(-pid, signal)
     } catch (error) {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
       if (error.code !== 'ESRCH') throw error
     }
   }
 }
 
-/** Ends all suites when this process is told to end. They get five seconds to end what they started. */
+/** Stops all suites when this process is told to stop. They get five seconds to stop what they started. */
 export const endWithRun = () => {
   for (const [signal, status] of Object.entries({ SIGHUP: 129, SIGINT: 130, SIGTERM: 143 })) {
     process.once(signal, async () => {
@@ -34,8 +34,8 @@ export const endWithRun = () => {
 }
 
 /**
- * Runs a command, and ends it after `limitMs`. Resolves to whether it ended with 0. `print` gets its output
- * piece by piece; without `print` the output goes where this process's own goes.
+ * Runs a command, and kills it after `limitMs`. Resolves to whether it exited with 0. `print` receives its
+ * output in pieces; without `print`, the output is inherited.
  */
 export const runCommand = async (command, args, { limitMs, print, ...options }) => {
   const output = print === undefined ? 'inherit' : 'pipe'
@@ -53,7 +53,7 @@ export const runCommand = async (command, args, { limitMs, print, ...options }) 
   }
 }
 
-/** Counts of a suite, and a line about it. One that throws or runs no test has failed. */
+/** A suite's counts, and a line about it. A suite that throws or runs no test has failed. */
 const runSuite = async (name, suite, print) => {
   const start = performance.now()
   let counts
@@ -67,23 +67,23 @@ const runSuite = async (name, suite, print) => {
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   const note = hasRun ? '' : ' (ran no test)'
   const { passed, skipped } = counts
-  const line = `${name.padEnd(12)} ${passed} ok, ${failed} failing, ${skipped} left out, ${seconds} s${note}`
+  const line = `${name.padEnd(12)} ${passed} ok, ${failed} failing, ${skipped} skipped, ${seconds} s${note}`
   return { ...counts, failed, line }
 }
 
 /**
- * Runs the steps in order, the lanes of a step beside each other and the suites of a lane in order. The first
- * lane prints at once; another one prints the output of a suite whole, once it has ended.
+ * Runs the steps in order, a step's lanes in parallel and a lane's suites in order. The first lane prints
+ * immediately; the others print a suite's output as a whole once it has ended.
  *
  * @param steps names of suites, by step and lane
- * @param suites functions by name, each of which gets `print` or undefined and resolves to counts
- * @param write gets all titles, and the output of the lanes after the first
+ * @param suites functions by name, each called with `print` or undefined and resolving to counts
+ * @param write receives all titles, and the output of all lanes but the first
  */
 export const runSteps = async (steps, suites, write) => {
   const results = new Map()
   const runLane = async (names, index) => {
     for (const name of names) {
-      // The process is about to end: nothing may begin any more.
+      // The process is about to exit: nothing new may start.
       if (isEnding) await new Promise(() => {})
       const pieces = []
       const print = index === 0 ? undefined : (piece) => void pieces.push(piece)

@@ -1,5 +1,5 @@
-// The lanes of npm test, with real processes: their order, their output, what fails, and what an interrupted
-// run leaves.
+// The lanes of npm test, with real processes: their order, their output, failures, and what an interrupted
+// run leaves behind.
 import { spawn, spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { runCommand, runSteps } from './lanes.mjs'
@@ -8,13 +8,13 @@ import type { Report } from './test-reports.mjs'
 const PASSED: Report = { passed: 1, failed: 0, skipped: 0, failures: [] }
 type Print = ((piece: Uint8Array | string) => void) | undefined
 
-/** A suite that passes if this script ends with 0. */
+/** A suite that passes if this script exits with 0. */
 const script = (code: string) => async (print: Print) => {
   const hasPassed = await runCommand(process.execPath, ['-e', code], { print: print ?? (() => undefined) })
   return hasPassed ? PASSED : { ...PASSED, passed: 0, failed: 1, failures: [{ name: 'one', message: 'no' }] }
 }
 
-test('lanes run beside each other, steps after each other, and a suite’s output is whole', async () => {
+test('lanes run in parallel, steps one after another, and a suite’s output is not interleaved', async () => {
   const order: string[] = []
   const written: string[] = []
   const named = (name: string, suite: (print: Print) => Promise<Report>) => async (print: Print) => {
@@ -29,7 +29,7 @@ test('lanes run beside each other, steps after each other, and a suite’s outpu
   })
   const suites = {
     build: named('build', script('')),
-    // Ends only after the other lane has ended: the two must run at once.
+    // Exits only after the other lane has, so the two must run in parallel.
     long: named('long', async () => released.then(() => PASSED)),
     loud: named('loud', script('console.log(1); console.error(2); console.log(3)')),
     last: named('last', async (print) => {
@@ -51,7 +51,7 @@ test('lanes run beside each other, steps after each other, and a suite’s outpu
   expect(output.indexOf('=== long')).toBeLessThan(output.indexOf('=== loud'))
 })
 
-test('a suite that fails, throws, does not start or runs no test fails the run, and the others continue', async () => {
+test('a suite that fails, throws, does not start or runs no test fails the run, while the others continue', async () => {
   const suites = {
     fails: script('process.exit(3)'),
     throws: async () => Promise.reject(new Error('no report')),
@@ -75,7 +75,7 @@ test('a suite that fails, throws, does not start or runs no test fails the run, 
   expect(lines.find((line) => line.startsWith('empty'))).toContain('(ran no test)')
 })
 
-test('a command that takes longer than its limit is ended', async () => {
+test('a command that exceeds its time limit is killed', async () => {
   const endless = ['-e', 'setInterval(() => undefined, 1000)']
   expect(await runCommand(process.execPath, endless, { limitMs: 200 })).toBe(false)
 })
@@ -84,9 +84,9 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)(
-  'a run that gets %s ends the processes of all lanes and begins no other suite',
+  'on %s, a run stops the processes of all lanes and starts no other suite',
   async (signal, status) => {
-    // Each suite starts its own process, as runners of tests do.
+    // Each suite starts a process of its own, like test runners do.
     const child = `console.log('pid', process.pid); setInterval(() => undefined, 1000)`
     const suite = `const { spawn } = require('node:child_process')
     console.log('pid', process.pid)
@@ -114,7 +114,7 @@ test.each([
   },
 )
 
-/** One that ended may stay as a zombie until its new parent looks. */
+/** A process that has exited may stay a zombie until its new parent reaps it. */
 function isRunning(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
   return /^[^Z]/.test(stdout.trim())

@@ -1,16 +1,16 @@
-// Merges. In: the files that git knows. Out: those in which a merge has left both of its sides.
+// Merges. In: the files tracked by git. Out: files in which a merge has left conflict markers.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-test('no file holds the marks of a merge', () => {
+test('no file contains conflict markers', () => {
   const { status, stdout } = spawnSync('git', ['grep', '-IlE', '^(<{7}|>{7}) '], {
     cwd: ROOT,
     encoding: 'utf8',
   })
   expect(stdout).toBe('')
-  // git says so when it has found nothing; any other status is its own failure.
+  // git exits with 1 if it finds nothing; any other status is a failure of git itself.
   expect(status).toBe(1)
 })

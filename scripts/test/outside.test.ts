@@ -1,5 +1,5 @@
-// What the repository reads. In: the files that git knows. Out: paths in them that lead out of the
-// repository, or to somebody's home.
+// What the repository reads. In: the files tracked by git. Out: paths in them that lead outside the
+// repository, or to a home directory.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const files = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter(Boolean)
 
-/** What lies in the root: files that git knows, and what is made there. */
+/** Names in the root: files tracked by git, and generated ones. */
 const ENTRIES = new Set([
   ...files.map((path) => path.split('/')[0]),
   ...['build', 'dist', 'node_modules', 'test-results', 'playwright-report', '.cache'],
@@ -29,14 +29,17 @@ const TEXTS = new Set([
   '.h',
 ])
 
-/** A path that goes up, in quotes, backticks or brackets, after a blank or `=`; and its first name. */
+/**
+ * A path that goes up (`../`), in quotes, backticks or brackets, or after a blank or `=`; captures its first
+ * name.
+ */
 const UPWARD = /(?:^|['"`(\s=])((?:\.\.\/)+)([\w.-]+)/g
-/** Folders of a user. */
+/** Home directories. */
 const HOME = /(?:^|['"`(\s=])(\/(?:home|Users|root)\/[\w.-]+)/g
 
 /**
- * Paths of a file's text that lead outside. Those of a module begin in its own folder, those of other
- * programs may begin where they are started, so the first name must be one of the root's.
+ * Paths in a file's text that lead outside. A module's paths start in its own folder; other programs' may
+ * start in the working directory, so their first name must be in the root.
  */
 function outside(path: string, text: string): string[] {
   const depth = path.split('/').length - 1
@@ -57,7 +60,7 @@ test('a path that leads outside is found', () => {
   expect(outside('a.sh', `cd /${'home'}/me`)).toEqual([`/${'home'}/me`])
 })
 
-/** Paths in these are data, such as forged names. */
+/** Paths in these files are data, such as forged names. */
 const DATA = /^test\/(?:fixtures|fuzz\/corpus)\/|^src\/layers\.test\.ts$/
 
 test('no path leads out of the repository', () => {

@@ -1,6 +1,6 @@
-// Globals that a test replaced. Out: what they were, after each test.
+// Restores globals that a test has replaced, after each test.
 //
-// A process runs many test files one after another, so what one file left would reach the next.
+// A process runs many test files one after another, so leftovers of one file would affect the next.
 import { afterAll, afterEach, vi } from 'vitest'
 
 const restore = () => {
@@ -12,6 +12,6 @@ afterEach(restore)
 // A file may replace them before its first test.
 afterAll(() => {
   restore()
-  // Node has none, and the next file counts on that. onnxruntime-web defines it when it starts.
+  // Node does not define it, and other files rely on that. onnxruntime-web defines it when it starts.
   Reflect.deleteProperty(globalThis, 'Worker')
 })

@@ -1,5 +1,5 @@
-// Runs the kernels' tests on the kernels compiled for this machine under sanitizers. It writes
-// build/reports/sanitizers.json, and fails if a kernel was not run in every form
+// Runs the kernels' tests on the kernels compiled for this machine under sanitizers. Writes
+// build/reports/sanitizers.json, and fails if a kernel was not run in all its forms
 // (docs/internals/sanitizers.md).
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
@@ -44,9 +44,9 @@ const { status } = spawnSync(
 if (status !== 0) process.exit(1)
 if (process.argv.length > 2) process.exit(0)
 
-// Here as in the tests: all forms run.
+// As in the tests, all forms run.
 process.env.HALFBYTE_KERNELS = 'native'
 const { missingKernels, kernelCount } = await import('../../wasm/testing/kernel-list.ts')
 const missing = missingKernels(existsSync(covered) ? readFileSync(covered, 'utf8') : '')
 if (missing.length > 0) fail(`${missing.length} kernels were not run: ${missing.join(', ')}`)
-console.log(`sanitizers: all ${kernelCount} kernels ran, each in every form that it has`)
+console.log(`sanitizers: all ${kernelCount} kernels ran in all their forms`)

@@ -1,5 +1,5 @@
 // The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a
-// bound that differs from its constant, and for a check whose file no test of its row loads.
+// bound that differs from its constant, and for a check whose file none of its row's tests load.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,10 +15,10 @@ interface Row {
   readonly tests: readonly string[]
 }
 
-/** A path of the table, from the root. */
+/** A path in the table, from the root. */
 const fromRoot = (path: string) => (/^(?:test|demo)\//.test(path) ? path : `src/${path}`)
 
-/** The rows of the table with paths in full: a name without a folder lies in that of the name before it. */
+/** The table's rows with full paths: a name without a folder is in the preceding name's folder. */
 function rows(): Row[] {
   const [, table = ''] = /\| input \|[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)+)/.exec(read('SECURITY.md')) ?? []
   return table
@@ -42,7 +42,7 @@ function rows(): Row[] {
 
 const ROWS = rows()
 
-/** Adds a file and all that it imports or starts, by path from the root. */
+/** Adds a file and everything that it imports or starts, by path from the root. */
 function load(path: string, loaded: Set<string>): void {
   if (loaded.has(path) || !existsSync(join(ROOT, path))) return
   loaded.add(path)
@@ -50,7 +50,7 @@ function load(path: string, loaded: Set<string>): void {
     load(posix.join(dirname(path), target), loaded)
 }
 
-/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or one of an object, as `MOST.layers`. */
+/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or an object's field, such as `MOST.layers`. */
 function constant(path: string, name: string): number {
   const [object = '', key] = name.split('.')
   const form =
@@ -73,7 +73,7 @@ const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
   ['2^', (value) => `2^${Math.log2(value)}`],
 ])
 
-/** The beginning of the row's name, the constant and its file, the unit, and what stands after the number. */
+/** The start of the row's name, the constant's file and name, the unit, and the text after the number. */
 const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit: string, after: string])[] = [
   ['JSON of any file', 'core/base/json.ts', 'MOST_DEPTH', '', ' levels'],
   ['JSON of any file', 'core/base/json.ts', 'MOST_VALUES', '', ' brackets and commas'],
@@ -86,17 +86,17 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['safetensors header', 'core/formats/safetensors/safetensors.ts', 'HEADER_LIMIT_BYTES', 'MiB', ', '],
   ['safetensors header', 'core/formats/safetensors/safetensors.ts', 'MAX_DIMS', '', ' dimensions'],
   ['`.hbm` header', 'core/formats/hbm/hbm.ts', 'HEADER_LIMIT_BYTES', 'MiB', ' unpacked'],
-  ['ONNX file', 'network/onnx/read-model.ts', 'MOST_STRUCTURE', 'MiB', ' without weights'],
-  ['ONNX file', 'network/onnx/read-model.ts', 'MOST_FILES', '', ' data files'],
-  ['ONNX graph', 'network/onnx/ir/tensor.ts', 'MOST_ELEMENTS', '2^', ' elements'],
-  ['what an ONNX file makes', 'network/onnx/graph-budget.ts', 'MOST_WORK', '2^', ' units'],
-  ['what an ONNX file makes', 'network/onnx/graph-budget.ts', 'MOST_BYTES', 'MiB', ' and'],
-  ['what an ONNX file makes', 'network/onnx/ir/tensor.ts', 'MOST_AXES', '', ' axes'],
-  ['what an ONNX file makes', 'network/onnx/operators/flow.ts', 'MOST_STEPS', '', ' steps'],
-  ['what a network', 'network/onnx/graph-budget.ts', 'MOST_WORK', '2^', ' units'],
-  ['what a network', 'network/onnx/graph-budget.ts', 'MOST_STEPS', '2^', ' steps'],
-  ['what a network', 'network/onnx/graph-budget.ts', 'MOST_RUN_BYTES', 'MiB', ''],
-  ['what a network', 'network/compile/fuse/groups.ts', 'MOST_LOOPS', '', ' loops'],
+  ['ONNX file', 'network/onnx/read-model.ts', 'MAX_STRUCTURE', 'MiB', ' without weights'],
+  ['ONNX file', 'network/onnx/read-model.ts', 'MAX_FILES', '', ' data files'],
+  ['ONNX graph', 'network/onnx/ir/tensor.ts', 'MAX_ELEMENTS', '2^', ' elements'],
+  ['what an ONNX file makes', 'network/onnx/graph-budget.ts', 'MAX_WORK', '2^', ' units'],
+  ['what an ONNX file makes', 'network/onnx/graph-budget.ts', 'MAX_BYTES', 'MiB', ' and'],
+  ['what an ONNX file makes', 'network/onnx/ir/tensor.ts', 'MAX_AXES', '', ' axes'],
+  ['what an ONNX file makes', 'network/onnx/operators/flow.ts', 'MAX_STEPS', '', ' steps'],
+  ['what a network', 'network/onnx/graph-budget.ts', 'MAX_WORK', '2^', ' units'],
+  ['what a network', 'network/onnx/graph-budget.ts', 'MAX_STEPS', '2^', ' steps'],
+  ['what a network', 'network/onnx/graph-budget.ts', 'MAX_RUN_BYTES', 'MiB', ''],
+  ['what a network', 'network/compile/fuse/groups.ts', 'MAX_LOOPS', '', ' loops'],
   ['run of a network', 'network/compile/run/parts.ts', 'PART_STEPS', '2^', ' steps'],
   ['bytes of `.hbm`', 'core/formats/hbm/hbm.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
   ['model configuration', 'core/arch/config/validate.ts', 'MOST.layers', '', ' layers'],
@@ -135,17 +135,19 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['saved session', 'core/state/snapshot.ts', 'MOST_LEVELS', '', ' levels'],
   ["server's answer", 'core/store/download/peek.ts', 'LONGEST_BEGINNING', 'MiB', ''],
   ['file name', 'core/formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
-  ['texts and datasets', 'tools/cli/files.ts', 'MOST_BYTES', 'MiB', ''],
+  ['texts and datasets', 'tools/cli/files.ts', 'MAX_BYTES', 'MiB', ''],
   ['texts and datasets', 'core/base/bytes.ts', 'LONGEST_LINE', '', ' characters per line'],
   ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ' together'],
   ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_READERS', '', ' being received'],
-  ['request to', 'adapters/openai-server/fetch.ts', 'MOST_BODY_LEVELS', '', ' levels'],
-  ['request to', 'adapters/openai-server/fetch.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
+  ['request to', 'tools/cli/serve/http-server.ts', 'MOST_CONNECTIONS', '', ' connections'],
+  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MOST_FILE_BYTES', 'MiB', ''],
+  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_LEVELS', '', ' levels'],
+  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
   ['stored file', 'core/store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
 ]
 
 describe('the table of SECURITY.md', () => {
-  test('names files that exist', () => {
+  test('names only files that exist', () => {
     expect(ROWS.length).toBeGreaterThan(30)
     const missing = ROWS.flatMap(({ input, files }) =>
       files.filter((path) => !existsSync(join(ROOT, fromRoot(path)))).map((path) => `${input}: ${path}`),

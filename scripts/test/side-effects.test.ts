@@ -1,5 +1,5 @@
-// Modules that do something when they load. In: the sources and `sideEffects` of package.json. Out: a failure
-// for a module that a bundler would drop, because nothing that it exports is used.
+// Modules with side effects. In: the sources and `sideEffects` in package.json. Out: a failure for a module
+// that a bundler would drop because none of its exports is used.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
@@ -16,7 +16,7 @@ const sources = execFileSync('git', ['ls-files', 'src/**/*.ts', 'demo/src/**/*.t
   .trim()
   .split('\n')
 
-test('modules that define elements are kept by bundlers', () => {
+test('bundlers keep modules that define elements', () => {
   const defining = sources.filter((path) =>
     /^customElements\.define\(/m.test(readFileSync(join(ROOT, path), 'utf8')),
   )

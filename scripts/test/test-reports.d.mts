@@ -1,5 +1,3 @@
-// In: test-reports.mjs. Out: its types, for the tests.
-
 export interface Report {
   passed: number
   failed: number

@@ -1,7 +1,7 @@
 // Reads the reports of Vitest, Playwright, node:test, the soak and the fuzzers: how many tests passed, failed
-// and were skipped, and what failed.
+// and were skipped, and which failed.
 
-/** ANSI colours and cursor moves, which runners put into messages. */
+/** ANSI colours and cursor moves, which runners include in messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
 /** Lines of one failure's message: enough to see the difference, few enough to show many. */
 const MESSAGE_LINES = 12
@@ -11,7 +11,7 @@ const failure = (name, message) => ({
   message: message.replace(ESCAPES, '').trim().split('\n').slice(0, MESSAGE_LINES).join('\n'),
 })
 
-/** Vitest's and Jest's JSON. A file that could not run has a message but no test. */
+/** Vitest's and Jest's JSON. A file that could not run has a message but no tests. */
 export const readVitest = (text) => {
   const report = JSON.parse(text)
   const failures = report.testResults.flatMap(({ name, message, status, assertionResults }) => {
@@ -41,7 +41,7 @@ const playwrightFailures = ({ suites = [], specs = [] }) => [
   ),
 ]
 
-/** Playwright's JSON. Errors outside of tests (a server that did not start) are failures too. */
+/** Playwright's JSON. Errors outside tests, such as a server that did not start, are failures too. */
 export const readPlaywright = (text) => {
   const report = JSON.parse(text)
   const { stats, errors = [] } = report
@@ -51,7 +51,7 @@ export const readPlaywright = (text) => {
     skipped: stats.skipped,
     failures: [
       ...playwrightFailures(report),
-      ...errors.map(({ message }) => failure('outside of the tests', message ?? '')),
+      ...errors.map(({ message }) => failure('outside the tests', message ?? '')),
     ],
   }
 }
@@ -62,7 +62,7 @@ export const readSoak = (text) => {
   return { passed, failed, skipped: 0, failures: failures.map(({ what }) => failure('the soak', what)) }
 }
 
-/** node:test's TAP: an indented YAML block follows a line that says what failed. */
+/** node:test's TAP: an indented YAML block follows each line that reports a failure. */
 export const readTap = (text) => {
   const count = (name) => Number(text.match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? 0)
   const failures = [...text.matchAll(/^not ok \d+ - (.*)\n((?: {2}.*\n)*)/gm)].map(([, name, details]) =>
@@ -76,7 +76,7 @@ export const readTap = (text) => {
   }
 }
 
-/** The fuzzers' report: each target is a test, which fails if it has findings. */
+/** The fuzzers' report: each target counts as a test that fails if it has findings. */
 export const readFuzz = (text) => {
   const reports = JSON.parse(text)
   const failures = reports.flatMap(({ target, findings }) =>

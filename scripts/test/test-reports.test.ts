@@ -1,5 +1,5 @@
-// The readers of test reports, on what the real runners write. In: a failing and a passing test each. Out:
-// both counted, one named.
+// Readers of test reports, tried on real runners' output. In: one failing and one passing test each. Out:
+// both counted, the failing one named.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ let folder: string
 
 beforeAll(() => {
   mkdirSync(join(root, 'build'), { recursive: true })
-  // Inside of the project, so that the runners' packages are found.
+  // Inside the project, so that the runners' packages are found.
   folder = mkdtempSync(join(root, 'build/reports-'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -76,7 +76,7 @@ const runners: Record<string, () => Report> = {
 }
 
 for (const [runner, read] of Object.entries(runners)) {
-  test(`the report of ${runner} says what failed and why`, () => {
+  test(`the report of ${runner} gives the failed test and the reason`, () => {
     const { passed, failed, skipped, failures } = read()
     expect({ passed, failed, skipped }).toEqual({ passed: 1, failed: 1, skipped: 1 })
     expect(failures.map(({ name }) => name)).toEqual([expect.stringContaining('adds wrongly')])
@@ -85,7 +85,7 @@ for (const [runner, read] of Object.entries(runners)) {
   })
 }
 
-test('the report of a soak counts its checks and names those that failed', () => {
+test('a soak report counts its checks and names those that failed', () => {
   const failures = [{ what: 'workers are still there', holds: false }]
   const log = JSON.stringify({ passed: 12, failed: 1, failures, samples: [] })
   expect(readSoak(log)).toEqual({
@@ -96,7 +96,7 @@ test('the report of a soak counts its checks and names those that failed', () =>
   })
 })
 
-test('each fuzz target counts as a test, which fails if there are findings', () => {
+test('each fuzz target counts as a test that fails if there are findings', () => {
   const fault = { kind: 'hang', message: 'it took more than 5 s', signature: 'hang' }
   const reports = [
     { target: 'gguf', findings: [] },

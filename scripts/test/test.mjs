@@ -1,7 +1,8 @@
-// Runs checks and suites of a clone, then prints what failed and why. The last line is "N passed, N failed, N
-// skipped". A suite that runs no test counts as failed.
+// Runs a clone's checks and suites, then prints the failures with their reasons. The last line is "N passed,
+// N failed, N skipped". A suite that runs no test counts as failed.
 //
-// npm test runs what a change needs, npm run test:all everything, npm test -- NAME... only the suites named.
+// npm test runs what a change needs, npm run test:all everything, and npm test -- NAME... only the named
+// suites.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from '../pinned-node.mjs'
@@ -14,7 +15,7 @@ requirePinnedNode()
 const reports = join(root, 'build/reports')
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
-/** What the suites `fetched` and `models` read. */
+/** The data that the suites `fetched` and `models` need. */
 const FETCHED = [
   ...['onnx-node-tests', 'llama-vocabularies'],
   ...['minimind2', 'minilm', 'smollm2', 'gemma3-270m', 'qwen2.5-coder-0.5b'],
@@ -22,9 +23,9 @@ const FETCHED = [
 /** 947 MB at 1 MB a second. */
 const FETCH_MS = 947_000
 
-/** Tests start the command a few hundred times, which halves with its scripts compiled. */
+/** Tests start the command a few hundred times; compiling its scripts halves the time. */
 const COMPILED = { NODE_COMPILE_CACHE: join(root, 'build/compile-cache') }
-/** It halves once more with the built command, which may be of an older source where this run built none. */
+/** The built command halves it again, but may come from older sources if this run does not build. */
 const BUILT = { HALFBYTE_COMMAND: 'dist/cli.js' }
 
 const readReport = (name) => {
@@ -47,7 +48,7 @@ const check = (command, args) => async (print) => {
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
 }
 
-/** A runner whose report is counted. A run that fails without a failed test counts as one failure. */
+/** A runner whose report is counted. A failed run without a failed test counts as one failure. */
 const suite = (report, read, command, args, env) => async (print) => {
   rmSync(join(reports, report), { force: true })
   const hasPassed = await run(command, args, print, env)
@@ -77,19 +78,19 @@ const playwright = (name, projects) =>
   )
 
 /**
- * Its own process, because a slow connection must not hold up other tests. Resolves once all is there or
- * given up: tests of what is missing fail, and name the command that fetches it.
+ * A separate process, because a slow connection must not hold up other tests. Resolves once everything has
+ * arrived or been given up: tests with missing data fail, and name the command that downloads it.
  */
 const fetchAll = () =>
   runCommand(process.execPath, ['scripts/setup.mjs', ...FETCHED], { cwd: root, limitMs: FETCH_MS })
 
-/** A suite that needs what is fetched. */
+/** A suite that needs downloaded data. */
 const afterFetching = (suite) => async (print) => {
   await fetching
   return suite(print)
 }
 
-/** The projects of Playwright in `folder`, which installs its own packages first. */
+/** The Playwright projects in `folder`, which installs its own packages first. */
 const installed = (name) =>
   suite(
     `${name}.json`,
@@ -108,7 +109,7 @@ const SUITES = {
   conformance: vitest('conformance'),
   long: vitest('long'),
   fetched: afterFetching(vitest('fetched')),
-  // It names what is missing beside each test that it leaves out.
+  // It names what is missing for each test that it skips.
   python: vitest('python', 'verbose'),
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
@@ -137,6 +138,13 @@ const SUITES = {
     '--folder',
     'build/reports',
   ]),
+  'soak-serve': suite('serve.json', readSoak, process.execPath, [
+    'test/soak/serve/main.ts',
+    '--rounds',
+    '150',
+    '--folder',
+    'build/reports',
+  ]),
   jsc: suite('jsc.tap', readTap, process.execPath, ['scripts/jsc/main.mjs']),
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
@@ -145,18 +153,30 @@ const SUITES = {
 const MAIN = ['build', 'typecheck', 'lint', 'size', 'unit', 'conformance', 'browser']
 
 /**
- * What runs after what. The lanes of one step run beside each other: in the first each suite has two workers,
- * in the second a core is enough, so at most three suites' processes share the memory. The browser comes
- * first: by itself it leaves a sixth of two cores idle, the other suites of its lane leave less. `models` is
- * in another step than the other suites of pages, whose ports it shares.
+ * The order of suites. A step's lanes run in parallel: in the first lane each suite has two workers, in the
+ * second one core is enough, so at most three suites' processes share the memory. The browser comes first:
+ * alone, it leaves a sixth of two cores idle, while the other suites of its lane leave less. `models` is in a
+ * different step from the other page suites, because it shares their ports.
  *
- * `timed` and `engines` measure or wait, so they run alone.
+ * `timed` and `engines` run alone, because they measure or wait.
  */
 const STEPS = [
   [['build']],
   [
     ['browser', 'unit', 'conformance', 'pages'],
-    ['typecheck', 'lint', 'size', 'fuzz', 'sanitizers', 'jsc', 'arm', 'soak', 'clients', 'bundlers'],
+    [
+      'typecheck',
+      'lint',
+      'size',
+      'fuzz',
+      'sanitizers',
+      'jsc',
+      'arm',
+      'soak',
+      'soak-serve',
+      'clients',
+      'bundlers',
+    ],
   ],
   [['long'], ['fetched', 'models', 'python']],
   [['timed']],
@@ -180,13 +200,13 @@ const parts = ['emscripten']
 if (isAnyOf('browser', 'pages', 'models', 'bundlers', 'timed', 'engines')) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
 if (isAnyOf('arm', 'jsc')) parts.push('arm')
-// The package's own tests run it in them, too.
+// The package's own tests also use these.
 if (names.includes('long')) parts.push('bun', 'deno')
 if (names.includes('jsc')) parts.push('jsc')
 if (names.includes('sanitizers')) parts.push('simde')
-// A part that could not be installed shows as a failed suite or a skipped test.
+// A part that cannot be installed shows up as a failed suite or a skipped test.
 setUp(parts)
-// It arrives while what needs none of it runs.
+// It downloads while suites that do not need it run.
 const fetching = isAnyOf('fetched', 'models') ? fetchAll() : undefined
 
 const steps = STEPS.map((lanes) => lanes.map((lane) => lane.filter((name) => names.includes(name))))

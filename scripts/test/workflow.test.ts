@@ -1,5 +1,4 @@
-// The workflow of GitHub. In: its lanes, the suites that npm test knows. Out: whether each suite is in one
-// lane.
+// The GitHub workflow. In: its lanes, and npm test's suites. Out: whether each suite is in exactly one lane.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

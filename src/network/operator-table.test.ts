@@ -1,5 +1,5 @@
-// The table of operators. In: its rows, the registry and the compiler. Out: whether each says what the rows
-// say; and docs/internals/onnx/operators.md, which lists them.
+// The table of operators. In: its rows, the registry and the compiler. Out: whether each agrees with the
+// rows, and docs/internals/onnx/operators.md lists them.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EVALUATORS } from '../../test/conformance/onnx/verify/evaluate.ts'
@@ -18,7 +18,7 @@ const entries: ReadonlyMap<string, Operator> = new Map(
 const namesOf = (isMeant: (row: OperatorRow) => boolean): string[] =>
   rows.flatMap(([name, row]) => (isMeant(row) ? [name] : [])).sort()
 
-/** As few inputs and outputs as the operator may have. */
+/** The minimum inputs and outputs of the operator. */
 const nodeOf = ({ name, domain, versions: [, version], schema: { inputs, outputs } }: Operator): Node => ({
   name,
   op: name,
@@ -34,25 +34,25 @@ test('the registry has the operators whose rows say how networks run them', () =
   expect([...entries.keys()].sort()).toEqual(namesOf(({ lower }) => lower !== undefined))
 })
 
-test('an operator has an evaluator where its row says what for, and tests have those of the others', () => {
+test('an operator has an evaluator if its row says what for, and tests have evaluators for the others', () => {
   const withOwn = [...entries].flatMap(([name, { evaluate }]) => (evaluate === undefined ? [] : [name]))
   expect(withOwn.sort()).toEqual(namesOf(({ evaluate }) => evaluate !== undefined))
   const ofTests = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)
   expect([...EVALUATORS.keys()].sort()).toEqual(ofTests)
 })
 
-test('decoders have a handler for each operator whose row says what it is part of', () => {
+test('decoders have a handler for each operator whose row says what it computes in a step', () => {
   expect([...HANDLERS.keys()].sort()).toEqual(namesOf(({ raise }) => raise !== undefined))
 })
 
-test('the compiler takes an operator if its row says how, and refuses the others', () => {
+test('the compiler takes an operator if its row says how, and rejects the others', () => {
   const taken = [...entries].flatMap(([name, entry]) =>
     refusalOf(nodeOf(entry), new Map()) === undefined ? [name] : [],
   )
   expect(taken.sort()).toEqual(namesOf(({ lower = '' }) => ['body', 'view', 'loops'].includes(lower)))
 })
 
-test('docs/internals/onnx/operators.md has the table', async () => {
+test('docs/internals/onnx/operators.md lists the table', async () => {
   const lines = rows.map(([name, { evaluate = '', raise = '', lower = '' }]) => {
     const entry = entries.get(name)
     const [first, last] = entry?.versions ?? []
@@ -74,7 +74,7 @@ writes it. An operator may be computed at three times:
 - **raised** into a decoder's step, by a handler of \`src/network/onnx/raise/handlers/\`: what it is part of.
 - **lowered** into the loops of a network. \`body\`: arithmetic on each element (\`lower/bodies.ts\`). \`view\`: the same elements
   under other dims. \`loops\`: a handler of \`src/network/compile/lower/\`. \`passes\`: passes replace it as soon as sizes are
-  known. \`sizes\`: the same, where the sizes of its outputs do not depend on what is computed. \`fallback\`: only
+  known. \`sizes\`: the same, unless the sizes of its outputs depend on computed values. \`fallback\`: only
   onnxruntime-web runs it. Empty: only decoders of one exporter have it.
 
 Nodes that are neither raised nor lowered, and forms that a handler does not take, are \`unsupported\` by name. With \`fallback:

@@ -1,5 +1,5 @@
-// Tests that the golden model in every precision says on arm64 what it says elsewhere, from both builds and
-// on threads.
+// Greedy text on arm64. In: the golden model in every precision, both builds, with threads. Out: the same
+// text as elsewhere.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { BUILDS } from '../conformance/testing/builds.ts'
@@ -16,7 +16,7 @@ import {
 import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 
 for (const { build, threads } of BUILDS) {
-  // Emulated threads start slowly, and how work is shared does not depend on the precision.
+  // Emulated threads start slowly, and the work split does not depend on the precision.
   const cases =
     threads === 1 ? GOLDEN_CASES : GOLDEN_CASES.filter(({ name }) => name === 'f32' || name === 'w4')
   for (const one of cases) {
@@ -32,7 +32,7 @@ for (const { build, threads } of BUILDS) {
 }
 
 for (const build of ['relaxed', 'simd128'] as const) {
-  test(`the embedded model replies as elsewhere on ${build}`, async () => {
+  test(`the embedded model gives the usual replies on ${build}`, async () => {
     await using engine = await openEngine([repositoryFile(TINY_PATH)], { build })
     assert.deepEqual(await converse(engine), repliesOf('tiny'))
   })

@@ -1,4 +1,4 @@
-// Tests the kernels' machine code on arm64: one sdot per relaxed dot, tiles for 32 registers, no spills.
+// The kernels' machine code on arm64. Out: one sdot per relaxed dot, tiles for 32 registers, no spills.
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { before, test } from 'node:test'
@@ -25,7 +25,8 @@ before(() => {
 })
 
 /**
- * The tiles of 32 registers: tokens, and dots of one pass; a panel and token is 16, a byte of w8 being one.
+ * Tiles for 32 registers: tokens, and dots per iteration; a panel and token take 16 dots, with one per byte
+ * for w8.
  */
 const FEW_ROWS = [
   [1, 64],
@@ -46,7 +47,7 @@ const LINEAR = [
 ] as const
 
 for (const [kernel, tiles] of LINEAR) {
-  test(`${kernel} is 16 sdot a panel and token without a spill, for ${tiles.length} numbers of tokens`, () => {
+  test(`${kernel} takes 16 sdot per panel and token without spills, for ${tiles.length} token counts`, () => {
     assert.deepEqual(
       loops
         .filter((each) => each.kernel === kernel)
@@ -56,7 +57,7 @@ for (const [kernel, tiles] of LINEAR) {
   })
 }
 
-test('linear w4 per channel is 64 sdot for one token, and spills no vector for up to four', () => {
+test('linear w4 per channel takes 64 sdot for one token, and spills no vector for up to four', () => {
   const found = loops.filter((each) => each.kernel === 'linear w4 per channel')
   assert.deepEqual(
     found.map(({ tokens, spills }) => ({ tokens, spills })),
@@ -74,7 +75,7 @@ test('their tiles of two to four tokens use more registers than x64 has', () => 
 })
 
 for (const kernel of ['linear w4', 'linear w4m', 'linear w8']) {
-  test(`${kernel} of simd128 is products, and spills no vector for up to three tokens, nor laid out`, () => {
+  test(`${kernel} in simd128 uses products, and spills no vector for up to three tokens or when unpacked`, () => {
     const found = simd128.filter(
       (each) => (each.kernel === kernel && each.tokens < 4) || each.kernel === `${kernel}, laid out`,
     )
@@ -89,7 +90,7 @@ for (const kernel of ['linear w4', 'linear w4m', 'linear w8']) {
 }
 
 for (const kernel of ['attention K, int8', 'attention V, int8']) {
-  test(`${kernel} of simd128 adds products of words one by one, without a spill`, () => {
+  test(`${kernel} in simd128 adds word products one by one, without spills`, () => {
     const found = simd128.filter((each) => each.kernel === kernel)
     assert.deepEqual(
       found.map(({ tokens, vector, spills }) => ({ tokens, vector, spills })),
@@ -98,7 +99,7 @@ for (const kernel of ['attention K, int8', 'attention V, int8']) {
   })
 }
 
-test('linear w4 per channel of simd128 is products, and spills no vector for two to four tokens', () => {
+test('linear w4 per channel in simd128 uses products, and spills no vector for two to four tokens', () => {
   const found = simd128.filter(({ kernel, tokens }) => kernel === 'linear w4 per channel' && tokens > 1)
   assert.deepEqual(
     found.map(({ tokens, dots, spills }) => ({ tokens, dots, spills })),

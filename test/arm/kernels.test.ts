@@ -1,6 +1,6 @@
-// Tests kernels on arm64, with each encoding of a matrix, drawn and at its extremes, and each format of keys
-// and values: every form of both builds gives the definition's bits, and the relaxed build takes the form for
-// 32 registers.
+// Kernels on arm64. In: each matrix encoding, random and at its extremes, and each format of keys and values.
+// Out: whether every form in both builds is bit-identical to the definition, and the relaxed build uses the
+// form for 32 registers.
 //
 // The definition is scalar WebAssembly, which gives the same bits on every machine. Builds that agree with it
 // here and on x64, where the kernels' own tests run, therefore agree with each other. Only relaxed SIMD could
@@ -9,7 +9,13 @@
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/core/abi/encodings.ts'
+import {
+  ENCODINGS,
+  type Encoding,
+  isQuantized,
+  matrixBytes,
+  readsWholeRows,
+} from '../../src/core/abi/encodings.ts'
 import type { OpName } from '../../src/core/abi/ops.ts'
 import { layState, layStep } from '../../wasm/testing/attention.ts'
 import { FORMATS, fillBlock } from '../../wasm/testing/kv.ts'
@@ -32,6 +38,7 @@ const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_w4a8_g32', 'w4_g32'],
   ['linear_w4ma8_g32', 'w4m_g32'],
   ['linear_w4a8_channel', 'w4_channel'],
+  ['linear_w2a8_g256', 'w2_g256'],
 ]
 const GATED: readonly (readonly [OpName, Encoding])[] = [
   ['linear_swiglu_w8a8_g32', 'w8_g32'],
@@ -50,7 +57,7 @@ function layProduct(
   k = K,
 ): void {
   const draw = randomFrom(11)
-  const isWhole = encoding === 'w4_channel'
+  const isWhole = readsWholeRows(encoding)
   const x = isQuantized(encoding)
     ? machine.a8Rows(
         rows,
@@ -67,14 +74,14 @@ function layProduct(
   machine.op(name, fields)
 }
 
-test('on Arm, the relaxed build takes the form for 32 registers and simd128 takes products', () => {
+test('on Arm, the relaxed build uses the form for 32 registers and simd128 uses products', () => {
   const taken = { relaxed: 'relaxed wide', simd128: 'simd128 products' } as const
   for (const build of ['relaxed', 'simd128'] as const) {
     if (!BUILDS.includes(build)) continue
     const form = DOT_FORM[process.arch === 'arm64' ? taken[build] : build]
     const machine = plainMachine(build)
     layProduct(machine, 'linear_w4a8_g32', 'w4_g32', 1, undefined)
-    machine.exports.choose_dots(-1) // as a module begins
+    machine.exports.choose_dots(-1) // the form that a module starts with
     assert.equal(machine.exports.dots_in_use(), -1)
     machine.run()
     assert.equal(machine.exports.dots_in_use(), form)
@@ -82,8 +89,7 @@ test('on Arm, the relaxed build takes the form for 32 registers and simd128 take
 })
 
 /**
- * Scenes of a kernel: every tile of rows, and many of them, odd and in chunks, with codes drawn or all
- * `extreme`.
+ * A kernel's cases: every row tile, and many rows, odd counts and chunks, with random codes or all `extreme`.
  */
 const ofRows = (name: OpName, encoding: Encoding, rows: readonly number[], extreme?: number) =>
   Object.fromEntries(
@@ -99,7 +105,7 @@ for (const [name, encoding] of OPS) {
     const scenes = {
       ...ofRows(name, encoding, rows),
       ...ofRows(name, encoding, rows, -128),
-      // Sums of more groups than are taken at once, and of a part of as many.
+      // Sums of more groups than are processed at once, including a partial batch.
       '3 rows of 1088 inputs': (machine: Machine) => layProduct(machine, name, encoding, 3, undefined, 1088),
       '17 rows of 288 inputs': (machine: Machine) => layProduct(machine, name, encoding, 17, undefined, 288),
     }
@@ -162,7 +168,7 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
         encoding: ENCODINGS[encoding].code,
         expert_bytes: bytes,
       })
-      // Beside it, the first expert's linear: the first three rows are its own.
+      // For comparison, the first expert's linear: the first three rows are its own.
       machine.op(name, { ...shape, w, x: x.at, y: each.at, y_stride: each.stride })
       machine.run()
       for (const row of [0, 1, 2]) assert.deepEqual(machine.floats(all, row), machine.floats(each, row))
@@ -209,7 +215,7 @@ const ROW_OPS: Readonly<Record<string, (machine: Machine, x: Rows, other: Rows) 
       activation: ACTIVATION.gelu,
     }),
 }
-test(`${Object.keys(ROW_OPS).join(', ')} are their definitions to the bit`, () => {
+test(`${Object.keys(ROW_OPS).join(', ')} match their definitions bit for bit`, () => {
   const scenes = Object.entries(ROW_OPS).map(([name, lay]) => [
     name,
     (machine: Machine) => {

@@ -1,4 +1,5 @@
-// Tests that all four modules of dist/wasm compile and instantiate on arm64 and report one version.
+// The modules on arm64. Out: whether all four modules in dist/wasm compile, instantiate and report the same
+// version.
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

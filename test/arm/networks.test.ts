@@ -1,5 +1,5 @@
-// Compiled graphs on arm64. In: random graphs of the dialect. Out: whether the functions that are emitted
-// give there what the evaluator gives, in both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS draw others.
+// Compiled graphs on arm64. In: random graphs. Out: whether the emitted functions match the evaluator, in
+// both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS select others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledGraph } from '../../src/network/compile/compiled-graph.ts'

@@ -1,4 +1,4 @@
-// Tests that every form of the sparse kernels gives the definition's bits on arm64, as in kernels.test.ts.
+// Sparse kernels on arm64. Out: whether every form is bit-identical to the definition, as in kernels.test.ts.
 
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'

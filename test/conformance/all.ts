@@ -1,4 +1,4 @@
-// The full matrix. In: names of families, by default all. Out: a table of families and pools with the largest
+// The full matrix. In: family names, by default all. Out: a table of families and pools with the largest
 // difference from one thread, the failures, and the number of passes. `npm run conformance:all -- qwen2
 // gemma3`
 import {
@@ -20,9 +20,9 @@ if (unknown.length > 0) throw new RangeError(`no family is called ${unknown.join
 let passed = 0
 const failures: string[] = []
 function judge(title: string, difference: number, bound: number): void {
-  // A NaN fails.
+  // NaN counts as a failure.
   if (difference <= bound) passed++
-  else failures.push(`${title}: ${difference} where ${bound} is the most`)
+  else failures.push(`${title}: ${difference}, and the bound is ${bound}`)
 }
 
 type Largest = Partial<Record<Rounding, number>>
@@ -43,7 +43,7 @@ for (const family of families) {
   const alone = new Set<string>()
   for (const cell of allCells(family)) {
     const column = `${cell.pool} of ${cell.threads}`
-    // This graph cannot be cut. The first such cell was compared on one thread, which stands for all of them.
+    // This graph cannot be sharded. The first such cell, compared on one thread, stands for all of them.
     if (alone.has(column)) continue
     const title = `${family.name}, ${nameOf(cell)}`
     try {

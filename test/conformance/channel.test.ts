@@ -45,7 +45,7 @@ test('builds, thread counts and a pack agree to the bit, and every matrix has on
 test.each([
   ['two', [1, 1]],
   ['uneven', [3, 1]],
-])('%s shards are as close to unrounded rows as one thread is', async (_, shares) => {
+])('%s shards are as close to unrounded rows as one thread', async (_, shares) => {
   const pack = [await packOf([await goldenFile(GOLDEN)], weights)]
   const logits = (options: BuildOptions) => withBuilt(pack, options, (built) => logitsOf(built, tokens))
   const exact = await logits({ weights: 'f32' })
@@ -56,7 +56,7 @@ test.each([
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-test('stories are predicted nearly as well as with scales per group', async () => {
+test('stories are predicted nearly as well as with per-group scales', async () => {
   const file = fixtureFile('stories260k/stories260K-f32.gguf')
   const text = fixtureText('texts/tinystories.txt').slice(0, 20_000)
   const scored = (policy: 'auto' | 'w4' | 'w4_channel') =>

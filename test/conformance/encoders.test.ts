@@ -29,7 +29,7 @@ const TEXTS = [
   `${'abc the runner '.repeat(13)}x`,
   '中 the [MASK] 中',
 ]
-/** The brackets of a special token are cut by the definition, so it is given the ids. */
+/** The definition would split a special token's brackets, so it gets the ids. */
 const idsOf = (text: string): number[] =>
   text.includes('[MASK]')
     ? [2, ...wordPieces('中 the').slice(1, -1), 4, ...wordPieces('中').slice(1, -1), 3]
@@ -51,7 +51,7 @@ describe('the vectors of the definition', () => {
   })
 
   test.each(['Roberta', 'XLMRoberta'] as const)(
-    'of a random %s, whose positions begin later',
+    'of a random %s, whose positions start later',
     async (family) => {
       const model = randomBert(21, { family })
       const { vectors } = await withEmbedder(bertFolder(model), {}, (embedder) => embedder.embed(TEXTS))
@@ -98,7 +98,7 @@ describe('the vectors of the definition', () => {
     ['last', { pooling_mode_lasttoken: true }, (rows) => (row) => (row === rows - 1 ? 1 : 0)],
     ['weighted mean', { pooling_mode_weightedmean_tokens: true }, () => (row) => row + 1],
     ['mean, in the new form', { pooling_mode: 'mean' }, () => () => 1],
-  ])('by the pooling %s, as long as they are', async (_, pooling, weights) => {
+  ])('by the pooling %s, unnormalised', async (_, pooling, weights) => {
     const model = randomBert(3)
     const { vectors } = await withEmbedder(
       bertFolder(model, { pooling, isNormalized: false }),
@@ -137,7 +137,7 @@ describe('the vectors of the definition', () => {
 })
 
 describe('a text', () => {
-  test('has the same bits alone and beside others, and on two threads', async () => {
+  test('has the same bits alone and next to others, and on two threads', async () => {
     const files = bertFolder(randomBert(11))
     const many = Array.from({ length: 50 }, (_, n) => `the cat ${'runner '.repeat(n % 17)}${n}`)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
@@ -154,14 +154,14 @@ describe('a text', () => {
     expect(single.vectors).toEqual(together.vectors)
   })
 
-  test('is read by one thread where shards would have to, and a note says why', async () => {
+  test('is read by one thread if shards would be needed, and a note says why', async () => {
     await withEmbedder(bertFolder(randomBert(4)), { threads: 2, pool: 'shards' }, async (embedder) => {
       expect(embedder.pool).toBe('single')
       expect(embedder.notes).toMatchObject([{ code: 'uncut-model' }])
     })
   })
 
-  test('that is too long is cut, and the result says so', async () => {
+  test('that is too long is truncated, and the result says so', async () => {
     const model = randomBert(2)
     await withEmbedder(bertFolder(model, { mostTokens: 9 }), {}, async (embedder) => {
       expect(embedder.model.maxTokens).toBe(9)
@@ -172,7 +172,7 @@ describe('a text', () => {
     })
   })
 
-  test('gets the prompt of its kind, and a shorter vector that is scaled again', async () => {
+  test('gets the prompt for its kind, and a shorter vector that is renormalised', async () => {
     const model = randomBert(6)
     const files = bertFolder(model, { prompts: { query: 'run: ', passage: 'the ' } })
     await withEmbedder(files, {}, async (embedder) => {
@@ -205,7 +205,7 @@ describe('a reranker', () => {
     const family = seed < 8 ? 'Bert' : 'XLMRoberta'
     const model = randomBert(seed, { isReranker: true, family })
     const prefix = family === 'Bert' ? 'bert.' : 'roberta.'
-    // Half of the files say that scores are left as they are, in either form.
+    // Half of the files say, in either form, that scores are not transformed.
     const activation = [{}, { sentence_transformers: { activation_fn: 'torch.nn.Identity' } }][seed % 2]!
     const files = bertFolder({ ...model, config: { ...model.config, ...activation } }, { prefix })
     await withEmbedder(files, {}, async (embedder) => {
@@ -239,7 +239,7 @@ describe('a reranker', () => {
 
   test('whose GGUF lacks a part of its head is rejected', async () => {
     const { config, weights } = randomBert(1, { isReranker: true })
-    // As llama.cpp's converter leaves it out.
+    // As omitted by llama.cpp's converter.
     const left = new Map([...weights].filter(([name]) => !name.startsWith('pooler.')))
     const load = withEmbedder([await bertGguf({ config, weights: left }, 4)], {}, async () => undefined)
     await expect(load).rejects.toMatchObject({
@@ -248,7 +248,7 @@ describe('a reranker', () => {
     })
   })
 
-  test('cuts the longer text of a pair that is too long', async () => {
+  test('truncates the longer text of a pair that is too long', async () => {
     const model = randomBert(2, { isReranker: true })
     await withEmbedder(bertFolder(model, { prefix: 'bert.' }), { maxTokens: 12 }, async (embedder) => {
       const score = async (query: string, document: string) => {
@@ -309,7 +309,7 @@ describe('a reranker', () => {
   test.each([
     [{ topN: 0 }, 'topN'],
     [{ top: 1 }, 'top'],
-  ])('refuses %o', async (options, name) => {
+  ])('rejects %o', async (options, name) => {
     await withEmbedder(
       bertFolder(randomBert(1, { isReranker: true }), { prefix: 'bert.' }),
       {},
@@ -328,7 +328,7 @@ describe('a call', () => {
   const files = bertFolder(randomBert(7))
   const many = Array.from({ length: 200 }, () => 'the cat runs '.repeat(5))
 
-  test('tells its progress, and ends when its signal is aborted', async () => {
+  test('reports progress, and stops when its signal is aborted', async () => {
     await withEmbedder(files, {}, async (embedder) => {
       const told: number[] = []
       const abort = new AbortController()
@@ -348,7 +348,7 @@ describe('a call', () => {
     })
   })
 
-  test('waits for the calls before it', async () => {
+  test('waits for earlier calls', async () => {
     await withEmbedder(files, {}, async (embedder) => {
       const all = await Promise.all([embedder.embed(many), embedder.embed(['cat']), embedder.embed(many)])
       expect(all[2].vectors).toEqual(all[0].vectors)
@@ -360,7 +360,7 @@ describe('a call', () => {
     [{ dimensions: 1e6 }, 'dimensions'],
     [{ kind: 'passage' }, 'kind'],
     [{ pooling: 'mean' }, 'pooling'],
-  ])('refuses %o', async (options, name) => {
+  ])('rejects %o', async (options, name) => {
     await withEmbedder(files, {}, async (embedder) => {
       const asked = embedder.embed(['cat'], options as object)
       await expect(asked).rejects.toMatchObject({

@@ -1,5 +1,5 @@
-// Files that keep experts and latent attention in other ways. In: the same weights in two ways. Out: the same
-// logits.
+// Files with other layouts of experts and latent attention. In: the same weights in two layouts. Out: the
+// same logits.
 import { expect, test } from 'vitest'
 import { randomFrom } from '../helpers/random.ts'
 import { FAMILY_CASES } from './testing/families/family-cases.ts'
@@ -65,7 +65,7 @@ test('gpt-oss gives the same logits from MXFP4 and from floats', async () => {
   ).toBe(0)
 })
 
-test('DeepSeek gives the same logits where GGUF keeps keys and values apart', async () => {
+test('DeepSeek gives the same logits if GGUF stores keys and values separately', async () => {
   const one = caseOf('deepseek2')
   const weights = drawFamily(one, 3)
   const {
@@ -98,7 +98,7 @@ test('DeepSeek gives the same logits where GGUF keeps keys and values apart', as
       },
       keys: {
         ...one.gguf.keys,
-        // The keys of attention are those of one head of short rows, as llama.cpp computes it.
+        // The attention keys describe a single head with short rows, as computed by llama.cpp.
         'attention.head_count_kv': ['u32', 1],
         'attention.key_length': ['u32', rank! + 8],
         'attention.value_length': ['u32', rank!],

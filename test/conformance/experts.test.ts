@@ -29,12 +29,12 @@ const logits = (files: Files, weights: 'auto' | 'w8' | 'w4_channel' = 'auto') =>
 const MIXED = filesOf((name) => /layers\.0.*experts\.[02]\.(gate|down)/.test(name))
 const PLAIN = filesOf(() => false)
 
-test('of several dtypes are converted to one dtype that is exact', async () => {
+test('of several dtypes are converted to one exact dtype', async () => {
   expect(largestDifference(await logits(MIXED), await logits(PLAIN))).toBe(0)
   const pack = await packOf(MIXED, 'auto')
   expect(largestDifference(await logits([pack]), await logits(PLAIN))).toBe(0)
 })
 
-test.each(['w8', 'w4_channel'] as const)('are rounded to %s alike', async (weights) => {
+test.each(['w8', 'w4_channel'] as const)('are all rounded to %s', async (weights) => {
   expect(largestDifference(await logits(MIXED, weights), await logits(PLAIN, weights))).toBe(0)
 })

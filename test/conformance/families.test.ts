@@ -75,7 +75,7 @@ describe.each(FAMILY_CASES)('$family', (one) => {
     expect(largestDifference(packed, await logits(safetensors))).toBe(0)
   })
 
-  test('loads or fails with a typed error, whatever value a key of config.json has', async () => {
+  test('loads or fails with a typed error for any value of a config.json key', async () => {
     const { safetensors } = await filesOf(one)
     const others = safetensors.filter(({ name }) => name !== 'config.json')
     const open = (config: object) =>
@@ -93,7 +93,7 @@ describe.each(FAMILY_CASES)('$family', (one) => {
   })
 
   test.each(['w8', 'w4'] as const)(
-    '%s: says the same in every build and with any threads',
+    '%s: gives the same text in every build and with any number of threads',
     async (weights) => {
       const { gguf } = await filesOf(one)
       const texts: string[] = []

@@ -23,7 +23,7 @@ test.each(CODED_DTYPES)('%s gives the logits of its values in f32', async (dtype
   expect(await differenceFromF32(await modelIn(() => dtype))).toBeLessThan(0.03)
 })
 
-test.each(['IQ2_XXS', 'IQ3_XXS'] as const)('%s in w4 stays near', async (dtype) => {
+test.each(['IQ2_XXS', 'IQ3_XXS'] as const)('%s in w4 stays close', async (dtype) => {
   expect(await differenceFromF32(await modelIn(() => dtype), 'w4')).toBeLessThan(0.03)
 })
 
@@ -31,7 +31,7 @@ const addon = llamaCppAddon()
 if (addon === undefined)
   console.warn('skipped: the comparison with llama.cpp needs @node-llama-cpp/linux-x64')
 
-/** llama.cpp runs no model in Q8_1. It makes activations 8-bit itself, in groups of 256 for most types. */
+/** llama.cpp runs no models in Q8_1. It rounds activations to 8 bits, in groups of 256 for most types. */
 const NATIVE = CODED_DTYPES.filter((dtype) => dtype !== 'Q8_1')
 
 async function differenceFromLlamaCpp(file: File, weights: 'f32' | 'auto'): Promise<number> {
@@ -40,7 +40,7 @@ async function differenceFromLlamaCpp(file: File, weights: 'f32' | 'auto'): Prom
   return relativeError(rows.map(logProbabilities).map(centred), right.map(centred))
 }
 
-test.skipIf(addon === undefined).each(NATIVE)('%s gives the probabilities of llama.cpp', async (dtype) => {
+test.skipIf(addon === undefined).each(NATIVE)("%s gives llama.cpp's probabilities", async (dtype) => {
   const file = await modelIn(() => dtype)
   expect(await differenceFromLlamaCpp(file, 'f32')).toBeLessThan(0.03)
   expect(await differenceFromLlamaCpp(file, 'auto')).toBeLessThan(0.03)
@@ -54,7 +54,7 @@ test.skipIf(addon === undefined)('matrices in NVFP4 are multiplied by their scal
   expect(await differenceFromLlamaCpp(file, 'auto')).toBeLessThan(0.03)
 })
 
-test('scales that are neither one nor one for each expert are a format error', async () => {
+test('scales that are neither single nor one per expert are a format error', async () => {
   const file = await typedGguf(
     SMALL,
     () => 'NVFP4',

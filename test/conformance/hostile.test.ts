@@ -1,5 +1,5 @@
-// Hostile input, end to end. In: files that are damaged, inconsistent or of another kind. Out: a typed error,
-// and an engine that loads the next model.
+// Hostile input, end to end. In: files that are damaged, inconsistent or of the wrong kind. Out: a typed
+// error, and an engine that loads the next model.
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ByteSource, bufferSource } from '../../src/core/base/bytes.ts'
 import { HalfbyteError } from '../../src/core/base/errors.ts'
@@ -44,7 +44,7 @@ test.each(HOSTILE_MODELS)(
 )
 
 test.each([Number.NaN, Number.POSITIVE_INFINITY])(
-  'weights that are %s end each answer as integrity, naming the file, and hang nothing',
+  'weights that are %s end each answer with integrity, naming the file, without hanging',
   async (value) => {
     const model = randomLlama({ seed: 9 })
     model.weights.get('model.norm.weight')?.values.fill(value)
@@ -72,7 +72,7 @@ describe('an aborted load', () => {
     await saysSomething(service)
   })
 
-  test('rejects with the reason while weights are read, stops reading and closes its files', async () => {
+  test('rejects with the reason while reading weights, stops reading and closes its files', async () => {
     const bytes = new Uint8Array(await good.arrayBuffer())
     const controller = new AbortController()
     const reason = { because: 'the tab was closed' }
@@ -81,7 +81,7 @@ describe('an aborted load', () => {
     const isClosed = new Promise<void>((resolve) => {
       closed = resolve
     })
-    // Ignores the signal, so the loader has to stop by itself.
+    // Ignores the signal, so the loader must stop by itself.
     const source: ByteSource = {
       ...bufferSource('random.gguf', bytes),
       async read(offset, length) {

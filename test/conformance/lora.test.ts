@@ -71,7 +71,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(await adapted(files, lora), right)).toBeLessThan(1e-4)
   })
 
-  test.each(['F16', 'BF16'] as const)('%s, rounded to it', async (dtype) => {
+  test.each(['F16', 'BF16'] as const)('%s, rounded to that precision', async (dtype) => {
     const merged = mergedModel(MODEL, LORA, ALPHA / RANK)
     const limit = relativeError(await logits(safetensorsFiles(merged, dtype)), right)
     const rows = await adapted(safetensorsFiles(MODEL, dtype), peftFiles(LORA))
@@ -98,7 +98,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(await adapted(files, lora, {}, 0.5), half)).toBeLessThan(1e-4)
   })
 
-  test('DoRA after LoRA scales what LoRA added, by lengths without it', async () => {
+  test("DoRA after LoRA scales LoRA's sum, by lengths computed without it", async () => {
     const dora = withMagnitudes(randomLora(MODEL.weights, EVERY, RANK, 9), 4)
     const lora = [
       { source: peftFiles(LORA), scale: 1 },
@@ -120,7 +120,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(await logits(safetensorsFiles(MODEL), { lora }), wanted)).toBeLessThan(1e-3)
   })
 
-  test('a family whose GGUF keeps the order of rows in a head', async () => {
+  test('a family whose GGUF keeps the row order within a head', async () => {
     const model = randomLlama({ seed: 13, family: 'qwen2' })
     const lora = randomLora(model.weights, EVERY, 8, 6)
     const file = [await ggufLora(lora, model.config.head_dim, 'qwen2')]
@@ -164,7 +164,7 @@ describe('a quantised model', () => {
   const some: Lora = randomLora(MODEL.weights, /(q|v|up|down)_proj\.weight$/, RANK, 7)
   const merged = mergedModel(plain, some, ALPHA / RANK)
 
-  test('keeps what the adapter changes, in 8 bits', async () => {
+  test("keeps the adapter's changes, in 8 bits", async () => {
     const right = referenceLogits(merged, TOKENS)
     expect(relativeError(await adapted(files, peftFiles(some)), right)).toBeLessThan(0.03)
     expect(largestDifference(await adapted(files, peftFiles(some), { weights: 'f32' }), right)).toBeLessThan(
@@ -172,7 +172,7 @@ describe('a quantised model', () => {
     )
   })
 
-  test('gives rows the lengths of DoRA after it is dequantised', async () => {
+  test("gives rows DoRA's lengths after dequantisation", async () => {
     const dora = withMagnitudes(some, 8)
     const right = referenceLogits(mergedModel(plain, dora, ALPHA / RANK), TOKENS)
     const lora = peftFiles(dora, { use_dora: true })
@@ -180,7 +180,7 @@ describe('a quantised model', () => {
     expect(relativeError(await adapted(files, lora), right)).toBeLessThan(0.03)
   })
 
-  test('is the same as a pack', async () => {
+  test('gives the same as a pack', async () => {
     const prepared = await prepareModel(await openModel(files.map((file) => sourceOf(file))), {
       weights: 'auto',
     })
@@ -242,7 +242,7 @@ describe('an adapter that does not fit', () => {
   })
 })
 
-test('stories260k merged while it loads has the logits of the merged model', async () => {
+test("stories260k, merged while loading, has the merged model's logits", async () => {
   const model = await openModel([bufferSource('stories.gguf', fixture('stories260k/stories260K-f32.gguf'))])
   const weights = new Map<string, RandomTensor>()
   for (const { name, shape, source, offset, byteLength } of model.tensors.values()) {
@@ -261,7 +261,7 @@ test('stories260k merged while it loads has the logits of the merged model', asy
   const [merged, bare] = await Promise.all(
     [{ ...model, tensors }, model].map((file) => withModel(file, {}, (built) => logitsOf(built, tokens))),
   )
-  // Its names and the order of its rows are already GGUF's.
+  // Its names and row order are already GGUF's.
   const lora = [{ source: [await ggufLora(pairs, 8, 'llama')], scale: 1 }]
   const rows = await withModel(model, { lora }, (built) => logitsOf(built, tokens))
   expect(largestDifference(rows, merged!)).toBeLessThan(1e-4)

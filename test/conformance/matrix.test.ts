@@ -1,15 +1,17 @@
-// A small part of the matrix. In: every family. Out: one thread's logits from any pool, build, format and KV
-// format, within the bound. `npm run conformance:all` compares the full matrix.
+// A small part of the matrix. In: every family. Out: whether every pool, build, format and KV format gives
+// one thread's logits, within the bound. `npm run conformance:all` compares the full matrix.
 import { describe, expect, test } from 'vitest'
 import { Comparison, FORMAT_BOUND, nameOf, someCells } from './testing/families/matrix.ts'
 import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
-/** The context of the random Phi-3 is longer than the texts that its LongRoPE calls short. */
+/** The context of the random Phi-3 is longer than what its LongRoPE considers short. */
 const LONG = /^texts of up to \d+ tokens are rotated like longer ones; [^;]*$/
 
-/** Families that cannot be cut into shards, with the reason in the error message. */
+/** Families that cannot be sharded, with the reason in the error message. */
 const UNCUT: Readonly<Record<string, RegExp>> = {
   gemma2: /rescale reads/,
+  gemma3n: /matchRms reads/,
+  gemma4: /rmsnorm reads/,
   granite: /rescale reads/,
   olmo2: /norms heads of several/,
   olmoe: /norms heads of several/,
@@ -33,7 +35,7 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
 }
 
 const TOO_SMALL = /in units of \d+ cannot be shared by \d workers/
-/** Models that are too small for some numbers of shards, or whose form depends on the file's format. */
+/** Models that are too small for some numbers of shards, or whose graph depends on the file's format. */
 const PARTLY_UNCUT: Readonly<Record<string, RegExp>> = {
   falcon: TOO_SMALL,
   falcon_h1: new RegExp(`rescale reads|${TOO_SMALL.source}`),

@@ -16,8 +16,8 @@ const [F32] = GOLDEN_CASES
 const TICK_MS = 0.5
 
 /**
- * A device with three cores. `known` is its stored note. Each reading of its clock is `pace` ticks later, so
- * the load of the machine changes nothing.
+ * A device with three cores. `known` is its stored note. Each reading of its clock advances it by `pace`
+ * ticks, so the machine's load has no effect.
  */
 class Device {
   readonly known = new Map<string, unknown>()
@@ -82,7 +82,7 @@ class Device {
 const WRONG: readonly unknown[] = ['two', 0, 1.5, 4, [], [0, 1], ['1', 1], [1, 1, 1, 1], [[1]]]
 
 describe('shards', () => {
-  test('are cut by the shares measured before', async () => {
+  test('are split by the shares measured earlier', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     expect(device.sent).toContain('measure')
@@ -155,7 +155,7 @@ describe('threads', () => {
 
   test('are measured again if the note is invalid', async () => {
     const device = new Device()
-    // No number of threads is slower than another, so each is tried, also on a busy machine.
+    // No number of threads is slower than another, so each is tried, even on a busy machine.
     device.pace = 0
     await (await device.load('shared')).dispose()
     for (const wrong of WRONG) {
@@ -174,7 +174,7 @@ test.each([
   ['shared', [1], 'start'],
   ['shards', [[1, 1]], undefined],
 ] as const)(
-  'what is known of %s is forgotten when steps have become slow, and threads are measured',
+  'the stored note for %s is discarded when steps become slow, and threads are measured again',
   async (pool, known, measured) => {
     const device = new Device()
     await (await device.load(pool)).dispose()

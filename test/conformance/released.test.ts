@@ -1,5 +1,5 @@
 // Memory released by loads. In: a pack and a GGUF file, every pool. Out: their sources and tokenizer texts
-// are collected once the model is loaded.
+// are garbage-collected once the model is loaded.
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -23,12 +23,12 @@ const FILES = {
   'golden.gguf': async () => (await goldenFile(GOLDEN)).arrayBuffer(),
 }
 
-/** Collections before something counts as held. */
-const MOST_COLLECTIONS = 40
+/** Garbage collections before something counts as retained. */
+const MAX_COLLECTIONS = 40
 
 /** True once the target of `reference` is collected. */
 async function isGone(reference: WeakRef<object>): Promise<boolean> {
-  for (let round = 0; round < MOST_COLLECTIONS && reference.deref() !== undefined; round++) {
+  for (let round = 0; round < MAX_COLLECTIONS && reference.deref() !== undefined; round++) {
     await turns(10)
     collect()
   }
@@ -84,7 +84,7 @@ test.each([
   ['tiny.hbm', 'shared', 2],
   ['tiny.hbm', 'shards', 2],
   ['golden.gguf', 'single', 1],
-] as const)('%s in the pool %s is let go of once it is loaded', async (name, pool, threads) => {
+] as const)('%s in the pool %s is released once it is loaded', async (name, pool, threads) => {
   const { model, read } = await load(name, pool, threads)
   try {
     expect(model.info.pool).toBe(pool)

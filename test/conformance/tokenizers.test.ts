@@ -1,5 +1,5 @@
 // Conformance of the tokenizers. In: vocabularies of test/fixtures. Out: llama.cpp's ids for its vectors, the
-// tokenizers library's ids for others. fetched/ has vocabularies that are not free enough.
+// tokenizers library's ids for others. Vocabularies whose licences do not allow copies here are in fetched/.
 
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
@@ -26,9 +26,12 @@ describe('the vocabularies of llama.cpp', () => {
     for (const text of vectorTexts()) expect(tokenizer.decode(tokenizer.encode(text))).toBe(text)
   })
 
-  test.each([...WITH_VECTORS, 'gpt-neox'])('%s: a stream of texts has the ids of the whole', async (name) => {
-    await expectSameInParts(await vocabulary(name))
-  })
+  test.each([...WITH_VECTORS, 'gpt-neox'])(
+    '%s: a streamed text has the ids of the whole text',
+    async (name) => {
+      await expectSameInParts(await vocabulary(name))
+    },
+  )
 
   test('stories260k: the prompt of the reference logits gives their ids, with BOS once', async () => {
     const tokenizer = await opened('stories260k/stories260K-f32.gguf')
@@ -59,7 +62,7 @@ describe('tokenizer.json files', () => {
   )
 
   test.each(['gpt-neox', 'smollm', 'phi3-v'])(
-    '%s: a stream of texts has the ids of the whole',
+    '%s: a streamed text has the ids of the whole text',
     async (name) => {
       await expectSameInParts(createTokenizer({ kind: 'json', tokenizer: readJson(name) }))
     },
@@ -79,14 +82,14 @@ describe('tokenizer.json files', () => {
     expect(tokenizer.decode(tokenizer.encode(text))).toBe(text)
   })
 
-  test('phi-3: the GGUF twin gives the same ids for the same text', async () => {
+  test('phi-3: the GGUF file gives the same ids for the same text', async () => {
     const gguf = await vocabulary('phi-3')
     const json = createTokenizer({ kind: 'json', tokenizer: readJson('phi3-v') })
     for (const text of vectorTexts()) expect(json.encode(text)).toEqual(gguf.encode(text))
     expect(json.encode('Hello', { addSpecial: true })).toEqual(gguf.encode('Hello', { addSpecial: true }))
   })
 
-  test('gpt-neox: the GGUF twin has the same tokens and restores the same text', async () => {
+  test('gpt-neox: the GGUF file has the same tokens and restores the same text', async () => {
     const gguf = await vocabulary('gpt-neox')
     const json = createTokenizer({ kind: 'json', tokenizer: readJson('gpt-neox') })
     // The GGUF names no pre-tokeniser, so it splits words differently. The tokens are the same.

@@ -1,5 +1,5 @@
-// Tokens of whole models. In: tiny models whose files name tokens in the ways that published ones do. Out:
-// that they load, and begin and end replies where they should.
+// Tokens of whole models. In: tiny models whose files name tokens the way published models do. Out: they
+// load, and begin and end replies correctly.
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec } from '../../src/core/text/testing/tiny.ts'
 import type { Engine } from '../../src/engine/api/engine.ts'
@@ -28,7 +28,7 @@ describe('a folder with an added token that has no row', () => {
   const image = { content: '<image>', id: tokens.length, special: true, normalized: false }
   const { tokenizer } = jsonSpec({ added_tokens: [...list, image] })
 
-  test('says the same as without it, by a schema too, and rejects a text that has it', async () => {
+  test('replies as it does without the token, with a schema too, and rejects a text that contains it', async () => {
     const usual = await withFiles(safetensorsFiles(model), (engine) =>
       engine.complete('hello world', GREEDY).text(),
     )
@@ -44,7 +44,7 @@ describe('a folder with an added token that has no row', () => {
     })
   })
 
-  test('is rejected as a GGUF, and where the vocabulary itself has no row', async () => {
+  test('is rejected as a GGUF, or if a token of the vocabulary itself has no row', async () => {
     const metadata = {
       'tokenizer.ggml.tokens': ['string[]', [...tokens, '[PAD]']],
       'tokenizer.ggml.token_type': ['i32[]', [...types, 3]],
@@ -61,7 +61,7 @@ describe('a folder with an added token that has no row', () => {
   })
 })
 
-test('an empty text continues from BOS, and is rejected by a model that begins with none', async () => {
+test('an empty text continues from BOS, and is rejected by a model without BOS', async () => {
   const metadata = { 'tokenizer.ggml.add_bos_token': ['bool', true] } as const
   await withFiles([await ggufFile(model, 'F32', { metadata })], async (engine) => {
     const { usage } = await engine.complete('', { ...GREEDY, maxTokens: 5 }).result
@@ -92,7 +92,7 @@ const SCHEMA = {
 }
 
 test.each([0, 1])(
-  'names of a schema are drafted at temperature %d, and the text is the same',
+  "a schema's property names are drafted at temperature %d, and the text is the same",
   (temperature) =>
     withFiles(safetensorsFiles(model), async (engine) => {
       const resultOf = (speculation: 'off' | 'lookup') =>

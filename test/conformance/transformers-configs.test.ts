@@ -1,5 +1,5 @@
 // Configurations of transformers. In: the output of each config class with defaults, and files of earlier
-// versions. Out: the same hyperparameters with any key left out, and from either version's file.
+// versions. Out: the same hyperparameters with any key left out, and from files of either version.
 //
 // transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'

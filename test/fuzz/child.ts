@@ -1,5 +1,5 @@
-// The process that reads inputs for the runner, and reports outcomes and faults. A file has the number of the
-// current input, so the runner knows it even if this process hangs or dies.
+// The process that reads inputs for the runner, and reports outcomes and faults. A file holds the current
+// input's number, so the runner knows it even if this process hangs or dies.
 import { openSync, readFileSync, writeSync } from 'node:fs'
 import { Random } from '../helpers/random.ts'
 import { type Input, restoreInput, storeInput } from './input.ts'
@@ -37,8 +37,8 @@ function note(index: number): void {
 }
 
 /**
- * The peak of resident memory in bytes. What getrusage says of a process begins at the peak of its parent, so
- * Linux is asked in another way.
+ * The peak of resident memory in bytes. getrusage starts from the parent's peak, so on Linux the value comes
+ * from elsewhere.
  */
 function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024
@@ -61,7 +61,7 @@ async function read(index: number, input: Input): Promise<Verdict> {
   return { outcome: 'memory', fault: { kind: 'memory', message, signature: 'memory' } }
 }
 
-/** Reads inputs one after the other and lets the event loop turn between reports. */
+/** Reads inputs one after another and lets the event loop turn between reports. */
 async function readAll(next: (read: number) => readonly [number, Input] | undefined): Promise<void> {
   let outcomes: Record<string, number> = {}
   let count = 0

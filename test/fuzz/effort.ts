@@ -1,19 +1,17 @@
-// Effort. In: a process that is looked at again and again. Out: how long it worked or slept between two
-// looks. The time in which it was halted, or waited for a processor, does not count.
+// Effort. In: a process that is sampled repeatedly. Out: how long it worked or slept between two samples.
+// Time in which it was suspended, or waited for a processor, does not count.
 import { readFileSync } from 'node:fs'
 
 /** Linux counts processor time in hundredths of a second for every program (USER_HZ). */
 const TICK_MS = 10
-/**
- * Places in /proc/PID/stat, after the name in brackets: state, and ticks in the program and in the kernel.
- */
+/** Field indices in /proc/PID/stat, after the name in brackets: state, user ticks, kernel ticks. */
 const STATE = 0
 const USER = 11
 const SYSTEM = 12
 
 /**
- * Call the result every `everyMs`: it returns the ms since the call before. A process that sleeps, as one
- * does that waits forever, counts with `everyMs`; so does every look where there is no /proc.
+ * Call the result every `everyMs`: it returns the ms of effort since the previous call. A sleeping process,
+ * such as one that waits forever, counts as `everyMs`, and so does every sample on systems without /proc.
  */
 export function effortOf(pid: number, everyMs: number): () => number {
   let before = 0

@@ -1,5 +1,5 @@
-// The layout of a GGUF file. In: a good file. Out: where every number of its header stands, and where entries
-// begin and end.
+// The layout of a GGUF file. In: a good file. Out: the offset of every number in its header, and where
+// entries begin and end.
 import type { Field } from './mutate/mutate-bytes.ts'
 
 export interface GgufLayout {
@@ -11,7 +11,7 @@ export interface GgufLayout {
   readonly headBytes: number
 }
 
-/** Bytes of a value by its type; texts and arrays are looked into. */
+/** Size of a value by its type; texts and arrays are parsed. */
 const SIZES: Readonly<Record<number, Field['bytes']>> = {
   0: 1,
   1: 1,
@@ -27,8 +27,8 @@ const SIZES: Readonly<Record<number, Field['bytes']>> = {
 }
 const TEXT = 8
 const ARRAY = 9
-/** Of a list of thousands the first stand for all. */
-const MOST_ITEMS = 4
+/** The first items of a long list represent all of them. */
+const MAX_ITEMS = 4
 
 export function layoutOf(bytes: Uint8Array): GgufLayout {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -50,7 +50,7 @@ export function layoutOf(bytes: Uint8Array): GgufLayout {
     else if (type === ARRAY) {
       const element = number(4)
       const count = number(8)
-      for (let index = 0; index < count; index++) value(element, index < MOST_ITEMS || index === count - 1)
+      for (let index = 0; index < count; index++) value(element, index < MAX_ITEMS || index === count - 1)
     } else number(SIZES[type] as Field['bytes'], isField)
   }
   number(4)

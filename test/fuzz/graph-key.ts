@@ -1,10 +1,10 @@
-// Keys of ONNX graphs. In: a graph as it was read. Out: a text that is the same for graphs which differ only
-// in the names of nodes and inner values, or in constants that nothing reads.
+// Keys of ONNX graphs. In: a graph as read. Out: a text that is equal for graphs that differ only in the
+// names of nodes and inner values, or in constants that nothing reads.
 import { createHash, type Hash } from 'node:crypto'
 import { type Attribute, type Constant, type Graph, isStored } from '../../src/network/onnx/ir/graph.ts'
 import type { Tensor } from '../../src/network/onnx/ir/tensor.ts'
 
-/** Undefined for a graph with a constant that stays in its file. */
+/** Undefined for a graph with a constant that is not loaded from its file. */
 export function graphKey(graph: Graph): string | undefined {
   if ([...graph.constants.values()].some(isStored)) return undefined
   return new KeyWriter(graph).key()
@@ -13,7 +13,7 @@ export function graphKey(graph: Graph): string | undefined {
 class KeyWriter {
   readonly #hash: Hash = createHash('sha256')
   readonly #graph: Graph
-  /** Names of inputs and outputs say what they are; others get numbers in the order in which they come. */
+  /** Names of inputs and outputs carry meaning; others are numbered in order of appearance. */
   readonly #outer: ReadonlySet<string>
   readonly #numbers = new Map<string, number>()
 
@@ -45,7 +45,7 @@ class KeyWriter {
       for (const name of reads) constant(name)
     }
     for (const name of outputs) constant(name)
-    // Graphs in attributes read constants that no node here may read.
+    // Graphs in attributes read constants that perhaps no node here reads.
     if (nodes.some(({ attributes }) => [...attributes.values()].some(({ kind }) => kind === 'graph')))
       for (const name of constants.keys()) constant(name)
     this.#hash.update(`${added.size}`)
@@ -63,7 +63,7 @@ class KeyWriter {
     if (attribute.kind === 'graph') this.#add(attribute.value)
     else if (attribute.kind === 'tensor') this.#constant(attribute.value)
     else if (attribute.kind === 'float' || attribute.kind === 'floats') {
-      // JSON has neither infinities nor numbers that are none.
+      // JSON has neither infinities nor NaN.
       const values = typeof attribute.value === 'number' ? [attribute.value] : attribute.value
       this.#hash.update(`${values.length}`).update(Float64Array.from(values))
     } else this.#hash.update(JSON.stringify(attribute.value))

@@ -1,10 +1,10 @@
-// Inputs. In: the parts of one input. Out: the same as JSON that can be kept in the corpus, and back.
+// Converts the parts of an input to JSON for the corpus, and back.
 import { gunzipSync, gzipSync } from 'node:zlib'
 
 /** Files and texts by name: what one run of a target reads. */
 export type Input = Readonly<Record<string, string | Uint8Array>>
 
-/** An input as a finding keeps it: texts as they are, bytes packed. */
+/** An input as stored with a finding: texts unchanged, bytes packed. */
 export type StoredInput = Readonly<Record<string, string | { readonly gzip: string }>>
 
 export function storeInput(input: Input): StoredInput {

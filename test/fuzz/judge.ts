@@ -1,21 +1,24 @@
-// Reads one input with a target, and says how far it came or which typed error it met. Anything else is a
+// Reads one input with a target, and returns how far it got or which typed error it hit. Anything else is a
 // finding.
 import { isHalfbyteError } from '../../src/core/base/errors.ts'
 import type { Input } from './input.ts'
 import type { Target } from './target.ts'
 
-/** What is wrong with how an input was read. */
+/** The fault that reading an input showed. */
 export interface Fault {
-  /** `raw`: not one of our errors. `internal`: our own fault. The others are seen only from outside. */
+  /**
+   * `raw`: not one of our errors. `internal`: our own fault. The others are visible only from outside the
+   * process.
+   */
   readonly kind: 'raw' | 'internal' | 'hang' | 'memory' | 'crash'
   readonly message: string
-  /** The same for faults of one cause: the kind, the error's name and the first line of src/ in its stack. */
+  /** Equal for faults with the same cause: the kind, the error's name and the first stack line in src/. */
   readonly signature: string
   readonly stack?: string | undefined
 }
 
 export interface Verdict {
-  /** A word of the target, or the code of a typed error. */
+  /** A word from the target, or a typed error's code. */
   readonly outcome: string
   readonly fault?: Fault
 }
@@ -38,7 +41,7 @@ export function faultOf(kind: Fault['kind'], error: unknown): Fault {
   return { kind, message: message.slice(0, 400), stack, signature: `${kind} ${name} ${placeIn(stack ?? '')}` }
 }
 
-/** The first line of our code in a stack; otherwise a package's. */
+/** The first stack line in our code; otherwise in a package. */
 function placeIn(stack: string): string {
   const own = /\/((?:src|workers)\/[\w./-]+\.ts:\d+)/.exec(stack)
   const other = /node_modules\/((?:@[\w.-]+\/)?[\w.-]+)/.exec(stack)

@@ -10,45 +10,46 @@
 // test/fuzz/corpus/, which is read before each run, so that it stays fixed. The exit code is 1 with findings,
 // 2 for a wrong call.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Argument, Command } from 'commander'
 import { corpusOf } from './corpus.ts'
 import type { StoredInput } from './input.ts'
 import { keepFinding, printReport, printTarget, type TargetReport } from './report.ts'
 import { fuzz, readInputs, shown, smallest, type Tally } from './runner.ts'
 import { TARGETS, type TargetName } from './target.ts'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    minutes: { type: 'string', default: '1' },
-    inputs: { type: 'string', default: String(Number.MAX_SAFE_INTEGER) },
-    seed: { type: 'string', default: '1' },
-    jobs: { type: 'string', default: '1' },
-    report: { type: 'string' },
-    at: { type: 'string' },
-    read: { type: 'string' },
-  },
-})
-
-const unknown = positionals.filter((name) => name !== 'all' && !(TARGETS as readonly string[]).includes(name))
-const numbers = [values.minutes, values.inputs, values.seed, values.jobs].map(Number)
-if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(value >= 0))) {
-  console.error(
-    `npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S]; targets: all, ${TARGETS.join(', ')}`,
-  )
-  process.exit(2)
+interface Flags {
+  readonly minutes: number
+  readonly inputs: number
+  readonly seed: number
+  readonly jobs: number
+  readonly report?: string
+  readonly at?: string
+  readonly read?: string
 }
-const [minutes, inputs, seed, jobs] = numbers as [number, number, number, number]
-const names = positionals.includes('all') ? TARGETS : (positionals as TargetName[])
 
-/** Reports each target as it ends, so that a run that is cut off has reported the earlier ones. */
+const command = new Command('fuzz')
+  .addArgument(new Argument('<targets...>').choices(['all', ...TARGETS]))
+  .option('--minutes <n>', 'per target', Number, 1)
+  .option('--inputs <n>', 'per target', Number, Number.MAX_SAFE_INTEGER)
+  .option('--seed <n>', 'of the random inputs', Number, 1)
+  .option('--jobs <n>', 'targets at a time', Number, 1)
+  .option('--report <file>', 'writes the reports as JSON')
+  .option('--at <seed:index>', 'reads only this input')
+  .option('--read <file>', "reads only this finding's input")
+  .parse()
+const { report: reportFile, at, read, minutes, inputs, seed, jobs } = command.opts<Flags>()
+if ([minutes, inputs, seed, jobs].some((value) => !(value >= 0)))
+  command.error('error: --minutes, --inputs, --seed and --jobs take numbers from 0 on')
+const names = command.args.includes('all') ? TARGETS : (command.args as TargetName[])
+
+/** Reports each target as it ends, so an interrupted run has reported the earlier ones. */
 function finished(report: TargetReport): TargetReport {
   for (const finding of report.findings) keepFinding(finding)
   printTarget(report)
   return report
 }
 
-/** What the corpus shows, then what chance shows, each finding seen twice and made smaller. */
+/** Findings from the corpus, then from random inputs, each confirmed by a second run and minimised. */
 async function reportOn(target: TargetName): Promise<TargetReport> {
   const corpus = await readInputs(target, await corpusOf(target))
   const drawn = await fuzz(target, { seed, inputs, ms: minutes * 60_000 })
@@ -57,7 +58,7 @@ async function reportOn(target: TargetName): Promise<TargetReport> {
     const [, index = '0'] = finding.at.split(':')
     const input = finding.input ?? (await shown(target, seed, Number(index)))
     const again = input === undefined ? undefined : await readInputs(target, [{ title: finding.at, input }])
-    // A machine that was busy makes an input look slow.
+    // A busy machine makes an input look slow.
     if (again !== undefined && again.findings.length === 0) continue
     findings.push({ ...finding, input: await smallest(target, { ...finding, input }) })
   }
@@ -77,11 +78,11 @@ const readOne = async (
 
 const [first = 'gguf'] = names
 const reports: TargetReport[] = []
-if (values.at !== undefined) {
-  const [from = 0, index = 0] = values.at.split(':').map(Number)
-  reports.push(await readOne(first, values.at, await shown(first, from, index)))
-} else if (values.read !== undefined) {
-  reports.push(await readOne(first, values.read, JSON.parse(readFileSync(values.read, 'utf8')).input))
+if (at !== undefined) {
+  const [from = 0, index = 0] = at.split(':').map(Number)
+  reports.push(await readOne(first, at, await shown(first, from, index)))
+} else if (read !== undefined) {
+  reports.push(await readOne(first, read, JSON.parse(readFileSync(read, 'utf8')).input))
 } else {
   const left = [...names]
   const work = async () => {
@@ -91,5 +92,5 @@ if (values.at !== undefined) {
 }
 
 printReport(reports, { seed })
-if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(reports))
+if (reportFile !== undefined) writeFileSync(reportFile, JSON.stringify(reports))
 process.exit(reports.some(({ findings }) => findings.length > 0) ? 1 : 0)

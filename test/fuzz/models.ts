@@ -1,4 +1,5 @@
-// Good models. Tiny models of several kinds, as files, to be damaged; and loading one to its first words.
+// Valid models. Tiny models of several kinds, as files to damage; and a way to load one and generate its
+// first tokens.
 
 import { openModel } from '../../src/core/arch/open-model.ts'
 import { type ByteSource, bufferSource } from '../../src/core/base/bytes.ts'
@@ -18,7 +19,7 @@ import {
 import { typedGguf } from '../conformance/testing/writers/typed-gguf.ts'
 import { type Input, textOf } from './input.ts'
 
-/** One layer of 32: some 60 kB in f16. */
+/** One layer of width 32: about 60 kB in f16. */
 export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
   randomLlama({
     seed: 9,
@@ -33,8 +34,8 @@ export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
   })
 
 /**
- * Two layers of 256 whose 14 matrices take turns in the types that are read as codes, from the one at `turn`;
- * some 500 kB.
+ * Two layers of 256 whose 14 matrices cycle through the types that are read as codes, starting at `turn`;
+ * about 500 kB.
  */
 export async function typedLlama(turn: number): Promise<File> {
   const model = randomLlama({
@@ -101,16 +102,14 @@ export const SAID = 'hello world'
 
 const encoder = new TextEncoder()
 
-/** An input's files as the loader reads them. Parts without a dot in their name are not files. */
+/** An input's files as the loader gets them. Parts without a dot in their name are not files. */
 export function sourcesOf(input: Input): ByteSource[] {
   return Object.entries(input)
     .filter(([name]) => name.includes('.'))
     .map(([name, part]) => bufferSource(name, typeof part === 'string' ? encoder.encode(part) : part))
 }
 
-/**
- * Reads a model as a page does: its plan, its tokenizer and, where the input's `depth` says so, two tokens.
- */
+/** Reads a model like a page: its plan, its tokenizer and, if the input's `depth` says so, two tokens. */
 export async function readModel(input: Input): Promise<string> {
   const file = await openModel(sourcesOf(input))
   const prepared = await prepareModel(file, { weights: 'auto' })
@@ -122,7 +121,7 @@ export async function readModel(input: Input): Promise<string> {
   return 'ran'
 }
 
-/** Loads the files on one thread and lets the model say two tokens. Throws what a page would see. */
+/** Loads the files on one thread and generates two tokens. Throws what a page would see. */
 export async function speak(input: Input): Promise<void> {
   const files = Object.entries(input)
     .filter(([name]) => name.includes('.'))

@@ -1,5 +1,5 @@
-// The good ONNX files that the fuzzer changes: exports as they are, exports cut to one layer, and small
-// decoders whose control was drawn. Short files are read many times while a whole export is read once.
+// The valid ONNX files that the fuzzer changes: whole exports, exports cut to one layer, and small decoders
+// with randomly drawn control inputs. Many short files are read in the time of one whole export.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bufferSource } from '../../src/core/base/bytes.ts'
@@ -23,29 +23,29 @@ export const shortExport = (name: string): Uint8Array => shortened(exported(name
 
 const SEED = 26
 const COUNT = 26
-/** Numbers that control compares with; the prompts of the comparison have six tokens. */
-const MOST_NUMBER = 5
-/** Positions of their tables, no fewer than the fuzzer's context. */
+/** Numbers that control inputs are compared with; the prompts of the comparison have six tokens. */
+const MAX_NUMBER = 5
+/** Positions in their tables, at least the fuzzer's context. */
 const TABLE_ROWS = 64
-/** About half of the forms that are drawn are proven. Fewer than this share is a fault of the draw. */
-const MOST_TRIES = 4 * COUNT
+/** About half of the drawn forms are proven. A lower share than this is a fault of the draw. */
+const MAX_TRIES = 4 * COUNT
 
 function smallDecoder(index: number): Uint8Array {
-  const { form } = randomDecoder(SEED, index, MOST_NUMBER)
+  const { form } = randomDecoder(SEED, index, MAX_NUMBER)
   return decoderBytes({ ...form, tableRows: TABLE_ROWS })
 }
 
 /**
- * Decoders that load, by the index of their draw: three kinds of attention, windows, slopes, tables, states
- * that move. The others of the same draw are rejected by name.
+ * Decoders that load, by the index of their draw: three kinds of attention, windows, slopes, tables, moving
+ * states. The other draws are rejected, naming the cause.
  */
 export async function smallDecoders(): Promise<ReadonlyMap<number, Uint8Array>> {
   const found = new Map<number, Uint8Array>()
-  for (let index = 0; found.size < COUNT && index < MOST_TRIES; index++) {
+  for (let index = 0; found.size < COUNT && index < MAX_TRIES; index++) {
     const bytes = smallDecoder(index)
     if (await isRead(bytes)) found.set(index, bytes)
   }
-  if (found.size < COUNT) throw new Error(`${found.size} of ${MOST_TRIES} decoders load, not ${COUNT}`)
+  if (found.size < COUNT) throw new Error(`${found.size} of ${MAX_TRIES} decoders load, not ${COUNT}`)
   return found
 }
 

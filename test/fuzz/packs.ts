@@ -1,4 +1,5 @@
-// Packs. In: a model's files, or a header and data. Out: the pack, its hashes right whatever the header says.
+// Packs. In: a model's files, or a header and data. Out: the pack, with correct hashes whatever the header
+// says.
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { openModel } from '../../src/core/arch/open-model.ts'
@@ -30,7 +31,7 @@ export async function packOf(files: readonly File[]): Promise<Pack> {
   return { bytes, header, data: bytes.subarray(Math.ceil(end / 64) * 64) }
 }
 
-/** A pack of any header, whose lengths and hash are right. */
+/** A pack with any header and correct lengths and hash. */
 export function forgedPack(header: string, data: Uint8Array): Uint8Array {
   const json = new TextEncoder().encode(header)
   const packed = gzipSync(json, { level: 1 })

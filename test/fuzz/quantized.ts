@@ -9,13 +9,13 @@ import {
 import type { StoredTensor } from '../conformance/testing/writers/safetensors-writer.ts'
 import { tinyLlama } from './models.ts'
 
-/** A folder for each way; `changes` are put into what config.json says of it. */
+/** A folder for each method; `changes` are merged into its entry in config.json. */
 export const quantizedModels = (changes: object = {}): File[][] =>
   PACKERS.map(([pack, config]) => packed(pack, { ...config, ...changes }))
 
 type Packer = (module: string, n: number, k: number) => Readonly<Record<string, StoredTensor>>
 
-/** How each is packed, and what config.json says of it. */
+/** How each is packed, and its entry in config.json. */
 const PACKERS: readonly (readonly [Packer, object])[] = [
   [
     (module, n, k) => gptqTensors(module, intMatrix(n, k, { groupSize: 32 })),

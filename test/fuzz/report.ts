@@ -1,5 +1,5 @@
-// Reports. In: what was read and found. Out: a table, the findings with how to read them again, and a file
-// for each.
+// Reports. In: what was read and found. Out: a table, the findings with the command that reproduces each, and
+// a file for each.
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export interface TargetReport {
   readonly target: TargetName
   readonly corpus: Tally
   readonly drawn: Tally
-  /** Of both, each cause once. */
+  /** The findings of both, one per cause. */
   readonly findings: readonly Finding[]
 }
 
@@ -54,7 +54,7 @@ const rowOf = ({ target, corpus, drawn, findings }: TargetReport): string => {
   return `${columns.join(' ')}  ${outcomesOf(drawn)}`
 }
 
-/** The findings of a target with how to read them again, then its line of the table. */
+/** A target's findings with the commands that reproduce them, then its row of the table. */
 export function printTarget(report: TargetReport): void {
   for (const finding of report.findings) {
     const { target, fault, at, count, input } = finding

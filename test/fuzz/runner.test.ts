@@ -1,5 +1,5 @@
-// The runner on a target that does what no parser may. In: inputs that throw, hang, swell or die. Out: each
-// as a finding, and the rest read.
+// The runner on a target that does what no parser may. In: inputs that throw, hang, use too much memory or
+// crash. Out: a finding for each, with the rest read.
 import { expect, test } from 'vitest'
 import { restoreInput } from './input.ts'
 import { fuzz, readInputs, shown, smallest } from './runner.ts'
@@ -36,13 +36,16 @@ test.each([
   expect(outcomes[kind]).toBe(1)
 })
 
-test.skipIf(process.platform !== 'linux')('an input is not late because its process was halted', async () => {
-  const { inputs, ms, findings } = await readInputs('faulty', words('halted', 'read'), LIMITS)
-  expect(ms).toBeGreaterThan(2000)
-  expect({ inputs, findings }).toEqual({ inputs: 2, findings: [] })
-})
+test.skipIf(process.platform !== 'linux')(
+  'an input does not count as late when its process was suspended',
+  async () => {
+    const { inputs, ms, findings } = await readInputs('faulty', words('halted', 'read'), LIMITS)
+    expect(ms).toBeGreaterThan(2000)
+    expect({ inputs, findings }).toEqual({ inputs: 2, findings: [] })
+  },
+)
 
-test('the same seed finds the same, an input can be drawn alone and is made smaller', async () => {
+test('the same seed finds the same, and an input can be drawn alone and minimised', async () => {
   const once = await fuzz('faulty', { seed: 5, inputs: 500, ms: 60_000 })
   expect(once).toMatchObject(
     await fuzz('faulty', { seed: 5, inputs: 500, ms: 60_000 }).then(({ inputs, outcomes }) => ({

@@ -1,4 +1,4 @@
-// The runner: lets a process draw and read inputs of a target, and counts findings. A process that hangs,
+// The runner: a process draws and reads a target's inputs, and findings are counted. A process that hangs,
 // dies or grows too large is ended, and the next one continues after its input.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -12,20 +12,20 @@ import type { Answer, ChildOptions, Order } from './wire.ts'
 
 /** The limits of every input. */
 export interface Limits {
-  /** Longest time of one input, in which the process works or sleeps. Default 5000. */
+  /** Maximum time of one input, whether the process works or sleeps. Default 5000. */
   readonly inputMs?: number
-  /** Maximum bytes of one input beyond what the process took before. Default 512 MB. */
+  /** Maximum bytes that one input may add to the process. Default 512 MB. */
   readonly memoryBytes?: number
 }
 
 export interface Finding {
   readonly target: TargetName
   readonly fault: Fault
-  /** Where it was met: `SEED:INDEX`, or the entry of the corpus. */
+  /** Where it was found: `SEED:INDEX`, or the corpus entry. */
   readonly at: string
-  /** Absent where the process died before it could say. */
+  /** Absent if the process died before reporting it. */
   readonly input?: StoredInput | undefined
-  /** Inputs that showed it. */
+  /** Number of inputs that showed it. */
   readonly count: number
 }
 
@@ -38,14 +38,14 @@ export interface Tally {
 
 const HEAP_MEGABYTES = 1024
 const LOOK_MS = 100
-/** A target that is opened makes its good files first. */
+/** Opening a target builds its valid files first. */
 const START_MS = 60_000
-/** A run ends after so many ended processes, because it would find the same fault again and again. */
-const MOST_DEATHS = 12
+/** A run stops after this many ended processes, because it would only find the same fault again. */
+const MAX_DEATHS = 12
 
 const CHILD = join(import.meta.dirname, 'child.ts')
 
-/** Draws and reads `inputs` inputs, or as many as `ms` allows. Rejects when the target cannot be opened. */
+/** Draws and reads `inputs` inputs, or as many as `ms` allows. Rejects if the target cannot be opened. */
 export function fuzz(
   target: TargetName,
   { seed, inputs, ms, limits }: { seed: number; inputs: number; ms: number; limits?: Limits },
@@ -78,7 +78,7 @@ export async function smallest(
   return (await ask(target, { type: 'minimise', input, signature: fault.signature })) ?? input
 }
 
-/** The input of a number, as it is drawn. */
+/** The input with this number, as drawn. */
 export function shown(target: TargetName, seed: number, index: number): Promise<StoredInput | undefined> {
   return ask(target, { type: 'show', seed, index })
 }
@@ -112,8 +112,8 @@ interface Raw {
 }
 
 /**
- * Findings of one cause become one. What is seen from outside has no cause that could be compared, nor have
- * entries that have names.
+ * Merges findings with one cause. Faults seen only from outside have no cause to compare; named entries are
+ * not merged either.
  */
 const named =
   (name: (index: number) => string, isEach = false) =>
@@ -138,9 +138,9 @@ async function drive(
   const outcomes: Record<string, number> = {}
   const raw: Raw[] = []
   let read = 0
-  // Without what it takes to start processes and to make good files.
+  // Excludes the time for starting processes and building valid files.
   let spentMs = 0
-  for (let deaths = 0; read < inputs && deaths < MOST_DEATHS; ) {
+  for (let deaths = 0; read < inputs && deaths < MAX_DEATHS; ) {
     const next = order(read, spentMs)
     if (next === undefined) break
     const { count, ms, death } = await follow(target, limits, next, read, outcomes, raw)
@@ -205,7 +205,7 @@ async function follow(
   }
 }
 
-/** A process that hangs does not see that nobody watches it any more: ending the runner ends it too. */
+/** A hung process does not notice that its parent is gone, so the runner ends it on exit. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
@@ -220,7 +220,7 @@ async function start(target: TargetName, limits: Limits) {
   const options: ChildOptions = { target, clock, memoryBytes }
   const child: ChildProcess = fork(CHILD, [JSON.stringify(options)], {
     execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--disable-warning=ExperimentalWarning'],
-    // V8 writes pages about a heap that is full, and that is a finding here.
+    // V8 prints pages about a full heap, which is only a finding here.
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   })
   let words = ''
@@ -263,7 +263,7 @@ async function start(target: TargetName, limits: Limits) {
   return {
     child,
     end,
-    /** The number of the input that is read now; -1 between inputs. */
+    /** The number of the input being read; -1 between inputs. */
     at: () => entry()[0] as number,
     /** To be called every LOOK_MS. */
     isLate: () => {

@@ -1,10 +1,10 @@
-// Session files. In: an index and blocks. Out: a saved session whose hash is right, whatever its index says.
+// Session files. In: an index and blocks. Out: a saved session with a correct hash, whatever its index says.
 import { createHash } from 'node:crypto'
 
 /** The index's SHA-256 in hex, its length, the magic. */
 export const TRAILER_BYTES = 76
 
-/** A session file of any index, whose hash is right. */
+/** A session file with any index and a correct hash. */
 export function sealed(index: string, blocks: Uint8Array): Uint8Array {
   const json = new TextEncoder().encode(index)
   const bytes = new Uint8Array(blocks.length + json.length + TRAILER_BYTES)

@@ -1,5 +1,5 @@
-// Shorter ONNX exports. In: a decoder of two layers as an exporter wrote it. Out: the same file with one
-// layer and short names, which takes less time to read.
+// Shorter ONNX exports. In: a two-layer decoder as an exporter wrote it. Out: the same file with one layer
+// and short names, which takes less time to read.
 import {
   ATTRIBUTE,
   GRAPH,
@@ -20,12 +20,12 @@ import {
   textsOf,
 } from './mutate/proto-parts.ts'
 
-/** What exporters call values of the second layer; the same names with 0 are of the first. */
+/** Exporters' names of the second layer's values; the same names with 0 are the first layer's. */
 const SECOND_LAYER = /layers?\.?1(?=[./])/
-/** States of the second layer, among inputs and outputs. */
+/** The second layer's states among inputs and outputs. */
 const SECOND_STATE = /\.1(\.|$)/
 
-/** Throws for a file whose outputs need what was cut out. */
+/** Throws for a file whose outputs need something that was removed. */
 export function shortened(bytes: Uint8Array): Uint8Array {
   const model = partsOf(bytes)
   const at = model.findIndex(({ number }) => number === GRAPH)
@@ -40,7 +40,7 @@ const NODE_DOC = 6
 
 const nameOf = ({ value }: Part, number: number): string => textsOf(partsOf(value), number)[0] ?? ''
 
-/** What others read of the second layer, they read of the first. */
+/** Nodes that read values of the second layer now read those of the first. */
 function withOneLayer(graph: readonly Part[]): Part[] {
   const toFirst = (name: string) => name.replace(SECOND_LAYER, (found) => found.replace('1', '0'))
   const isState = (each: Part) =>
@@ -60,7 +60,7 @@ function withOneLayer(graph: readonly Part[]): Part[] {
   return withoutDead(made)
 }
 
-/** Nodes and constants that no output needs. */
+/** Removes nodes and constants that no output needs. */
 function withoutDead(graph: readonly Part[]): Part[] {
   const makers = new Map<string, readonly Part[]>()
   for (const each of graph) {
@@ -76,7 +76,7 @@ function withoutDead(graph: readonly Part[]): Part[] {
   })
 }
 
-/** Nodes that only hold a tensor become constants of the graph, as other exporters write them. */
+/** Nodes that only hold a tensor become the graph's constants, as in other exporters' files. */
 function withConstants(graph: readonly Part[]): Part[] {
   return graph.map((each): Part => {
     const fields = each.number === NODE ? partsOf(each.value) : []
@@ -89,7 +89,7 @@ function withConstants(graph: readonly Part[]): Part[] {
   })
 }
 
-/** Inputs and outputs keep their names, which say what they are. What only people read goes. */
+/** Inputs and outputs keep their names, which carry meaning. Documentation for people is removed. */
 function renamed(whole: readonly Part[]): Part[] {
   const graph = whole.filter(({ number }) => number !== VALUE_INFO && number !== GRAPH_DOC)
   const isOuter = ({ number }: Part) => number === INPUT_VALUE || number === OUTPUT_VALUE

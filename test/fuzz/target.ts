@@ -3,12 +3,12 @@
 import type { Random } from '../helpers/random.ts'
 import type { Input } from './input.ts'
 
-/** One parser and what comes after it. */
+/** One parser and the steps after it. */
 export interface Target {
-  /** Makes an input, most often a good one that was changed somewhere. */
+  /** Makes an input, usually a valid one with some changes. */
   draw(random: Random): Input
   /**
-   * Reads an input as the library would. Returns in one word how far it got. It may throw a HalfbyteError of
+   * Reads an input as the library would. Returns how far it got, in one word. It may throw a HalfbyteError of
    * any code except `internal`; any other error is a finding.
    */
   run(input: Input): Promise<string> | string

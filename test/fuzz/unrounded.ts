@@ -1,4 +1,4 @@
-// Graphs without the rounding of activations. In: a graph that is accepted. Out: the same graph with float
+// Graphs without rounding of activations. In: a graph that is accepted. Out: the same graph with float
 // activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
 // their own, within the range that codes of a constant scale stand for. Weights stay in codes.
 import {
@@ -22,11 +22,11 @@ export const unrounded = (graph: Graph): Graph =>
 interface Scope {
   /** Values that depend on the inputs. */
   readonly live: Set<string>
-  /** Where codes of activations were: floats. */
+  /** Floats that replace the codes of activations. */
   readonly floats: Set<string>
 }
 
-/** `outer`: constants of the graphs around this one. Adds to `scope` what the graph makes. */
+/** `outer`: constants of the enclosing graphs. Adds the graph's values to `scope`. */
 function withoutCodes(graph: Graph, outer: ReadonlyMap<string, Constant>, scope: Scope): Graph {
   const { live, floats } = scope
   const constants = new Map([...outer, ...graph.constants])
@@ -61,7 +61,7 @@ function withoutCodes(graph: Graph, outer: ReadonlyMap<string, Constant>, scope:
   return { ...graph, constants, nodes }
 }
 
-/** The node with its graphs changed. Inputs of a loop are those of its body, outputs are its last ones. */
+/** The node with its subgraphs changed. A loop's inputs become its body's; its outputs are the last ones. */
 function withinGraphs(node: Node, constants: ReadonlyMap<string, Constant>, outer: Scope): Node {
   const attributes = [...node.attributes].map(([key, attribute]): [string, Attribute] => {
     if (attribute.kind !== 'graph') return [key, attribute]
@@ -83,10 +83,10 @@ function withinGraphs(node: Node, constants: ReadonlyMap<string, Constant>, oute
 
 const NONE: Node['attributes'] = new Map()
 
-/** Of Clip with limits as inputs. */
+/** Limits of a Clip that takes them as inputs. */
 const CLIP_VERSION = 13
 
-/** What the smallest and the largest code stand for, as tensors. */
+/** The values of the smallest and the largest code, as tensors. */
 function limitsIn({ inputs }: Node, constants: ReadonlyMap<string, Constant>): Tensor[] {
   const [scale, zero] = [1, 2].map((index) => constants.get(inputs[index] ?? ''))
   if (scale === undefined || isStored(scale) || (zero !== undefined && isStored(zero))) return []

@@ -1,4 +1,4 @@
-// A local HTTP server that sends files to any page, with the faults that it is told.
+// A local HTTP server that sends files to any page, with the faults that it is given.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { openServer } from './http-server.ts'
@@ -22,19 +22,19 @@ export interface Behaviour {
   flips?: number
   /** Number of bodies in which that byte is inverted; default all. */
   flipTimes?: number
-  /** Sends this many additional bytes after each range, and says so. */
+  /** Sends this many additional bytes after each range, and declares them in Content-Range. */
   excess?: number
-  /** Sends at most this many bytes of each range, and says so. */
+  /** Sends at most this many bytes of each range, and declares them in Content-Range. */
   most?: number
-  /** Does not say so: the part's range is the one that was asked for. */
+  /** Does not declare it: Content-Range is the requested range. */
   saysAll?: boolean
   /** Answers every request with 206. */
   isAlwaysPart?: boolean
   /** The `Content-Range` of every 206; '' for none. */
   saysRange?: string
-  /** Sends the beginning of the file instead of each range, and says so. */
+  /** Sends the beginning of the file instead of each range, and declares it in Content-Range. */
   rewinds?: boolean
-  /** Shifts each range by this many bytes, and says so. */
+  /** Shifts each range by this many bytes, and declares it in Content-Range. */
   shifts?: number
   /** Number of ranges that are shifted; default all. */
   shiftTimes?: number
@@ -44,21 +44,21 @@ export interface Behaviour {
   etags?: string[]
   /** Sends this many bytes of each body and then drops the connection. */
   cutAfter?: number
-  /** Number of bodies that are cut; default all. */
+  /** Number of bodies that are cut off; default all. */
   cuts?: number
   /** Whether to send the length of the body; default true. */
   length?: boolean
   gzip?: boolean
-  /** Lets pages of other origins see the range and the version. */
+  /** Lets pages from other origins see the range and the version. */
   exposes?: boolean | undefined
   etag?: string | undefined
   /** `Last-Modified`. */
   changed?: string | undefined
   /** Sends this instead of HTTP, and closes the connection. */
   raw?: string | Uint8Array
-  /** Number of requests that are answered before that. */
+  /** Number of requests answered before that. */
   rawAfter?: number
-  /** Answers the request with this number with an HTML page. */
+  /** Answers this request, by number, with an HTML page. */
   htmlAt?: number
   /** Redirects every request to this URL. */
   redirect?: string
@@ -70,7 +70,7 @@ export interface Behaviour {
   onRequest?: (server: FileServer) => void
   /** Sends the headers and the first bytes, then nothing more. */
   stalls?: boolean
-  /** Bytes of the body that come before it stands still. Default 16. */
+  /** Bytes of the body sent before it stalls. Default 16. */
   stallsAfter?: number
   /** Stalls only for ranges that begin before this byte. */
   stallsBefore?: number | undefined
@@ -189,7 +189,7 @@ function sendEndless(response: ServerResponse): void {
   fill()
 }
 
-/** A part that begins at `start`, possibly with one byte inverted. */
+/** A range that begins at `start`, possibly with one byte inverted. */
 function flipped(behaviour: Behaviour, start: number, part: Uint8Array): Uint8Array {
   const { flips = -1, flipTimes = Number.POSITIVE_INFINITY } = behaviour
   const index = flips - start

@@ -8,7 +8,10 @@ import { brotliDecompressSync } from 'node:zlib'
 export const fixturePath = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
 
-/** The bytes of `name`, decompressed if it is stored as `name.br`. They begin their ArrayBuffer. */
+/**
+ * The bytes of `name`, decompressed if it is stored as `name.br`. They start at offset 0 of their
+ * ArrayBuffer.
+ */
 export function fixture(name: string): Buffer<ArrayBuffer> {
   const path = fixturePath(name)
   const bytes = existsSync(path) ? readFileSync(path) : brotliDecompressSync(readFileSync(`${path}.br`))

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A file's bold name, what is said of it, and its text. */
+/** A file's name in bold, its description, and its text. */
 const FILE = /^\*\*([\w.]+)\*\*:[^`]*?\n```\w+\n([\s\S]*?)^```$/gm
 
 /** Writes the files of the section `title` of docs/guide/`page` into a folder. Returns their names. */

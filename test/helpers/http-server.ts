@@ -1,7 +1,8 @@
-// The HTTP server of tests and benches: answers by a function or from a folder, and tells its address and the
-// paths that were asked for.
+// The HTTP server of tests and benches: answers by a function or from a folder, and reports its address and
+// the requested paths.
 //
-// Servers that misbehave (file-server.ts), send slowly or change are answers given to `openServer`.
+// For servers that misbehave (file-server.ts), respond slowly or change, pass an answer function to
+// `openServer`.
 import { createReadStream, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +18,7 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** `path`: of the address, decoded, without its query. */
+/** `path`: the decoded path, without the query. */
 export type Answer = (request: IncomingMessage, response: ServerResponse, path: string) => unknown
 
 /** Headers with which a page is cross-origin isolated. */
@@ -38,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 }
 
-/** `port`: 0 for one that is free. Only this machine reaches it. */
+/** `port`: 0 for any free one. Only this machine can reach it. */
 export async function openServer(answer: Answer, port = 0): Promise<HttpServer> {
   const requests: string[] = []
   const server = createServer((request, response) => {
@@ -62,7 +63,7 @@ export async function openServer(answer: Answer, port = 0): Promise<HttpServer> 
   }
 }
 
-/** A port that nothing listened on a moment ago. */
+/** A port on which nothing listened a moment ago. */
 export async function freePort(): Promise<number> {
   const { port, close } = await openServer(() => undefined)
   await close()
@@ -82,7 +83,7 @@ export function sendFile(request: IncomingMessage, response: ServerResponse, fil
   return end - start + 1
 }
 
-/** The same for a file whose content is given; `name` tells its type. */
+/** The same for a file with this content; `name` determines its type. */
 export function sendBytes(
   request: IncomingMessage,
   response: ServerResponse,
@@ -108,7 +109,7 @@ function begin({ headers }: IncomingMessage, response: ServerResponse, name: str
   return { start, end }
 }
 
-/** Serves a folder; `pages` are documents by path, beside its files. */
+/** Serves a folder; `pages` are documents by path, in addition to its files. */
 export function serveFolder(
   folder: string,
   headers: Readonly<Record<string, string>> = {},

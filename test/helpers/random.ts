@@ -1,14 +1,14 @@
 // Draws random numbers: the same for the same seed and number of an input, on every machine.
 //
-// All tests, fuzzers, soaks and benches draw from here. Two keep an older generator, because golden values
-// were made from its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
+// All tests, fuzzers, soaks and benches draw from here. Two use an older generator, because golden values
+// depend on its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
 // golden/families.json) and src/core/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
-/** Draws of one input. Each input has its own draws, so that any of a million can be made again alone. */
+/** Draws of one input. Each input has its own draws, so any of a million can be reproduced alone. */
 export class Random {
   #state: number
 
-  /** A text as seed stands for a number that is made from its characters. */
+  /** A text seed is hashed to a number. */
   constructor(seed: number | string, index = 0) {
     const number = typeof seed === 'string' ? hashed(seed) : seed
     this.#state = (mix(number) ^ mix(index + 0x9e3779b9)) >>> 0
@@ -56,13 +56,13 @@ export class Random {
   }
 }
 
-/** Draws from 0 to below 1, for what takes a function. */
+/** Draws from 0 to below 1, as a function. */
 export function randomFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.unit()
 }
 
-/** Draws from -1 to below 1, for what takes a function. */
+/** Draws from -1 to below 1, as a function. */
 export function signedFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.signed()

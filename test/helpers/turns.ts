@@ -1,5 +1,5 @@
-// Turns. In: a number. Out: a promise that resolves after so many turns of the event loop: a wait in steps,
-// the same on a busy machine.
+// Turns. In: a number. Out: a promise that resolves after that many turns of the event loop, a wait that does
+// not depend on the machine's load.
 
 /** Tasks that are due, messages, and what sockets received are handled between two turns. */
 export async function turns(count: number): Promise<void> {

@@ -1,5 +1,5 @@
-// Draws what goes into a model of the soak: no adapter, one or several merged while it loads, or one merged
-// before into a pack.
+// Draws a soak model's adapters: none, one or several merged while it loads, or one already merged into a
+// pack.
 
 import { ALL_READERS, openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
@@ -19,7 +19,7 @@ interface Adapter {
 export interface Adapted {
   readonly files: readonly File[]
   readonly lora?: NonNullable<LoadOptions['lora']>
-  /** What was done, as counts of the report name it. */
+  /** What was done, as the report's counters name it. */
   readonly how?: string
 }
 

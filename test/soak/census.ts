@@ -1,4 +1,4 @@
-// Counts the memory of this process after a collection, and its threads, ports and files.
+// Measures this process's memory after a garbage collection, and counts its threads, ports and files.
 import { readdir } from 'node:fs/promises'
 import { queryObjects, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -6,13 +6,13 @@ import { runInNewContext } from 'node:vm'
 export interface Census {
   /** JavaScript objects that are reachable, in bytes. */
   readonly heapBytes: number
-  /** What JavaScript holds outside of its heap: buffers and linear memories. */
+  /** Memory that JavaScript holds outside its heap: buffers and linear memories. */
   readonly externalBytes: number
   /** Resident memory of the process. */
   readonly residentBytes: number
-  /** Of each kind of resource that keeps a process alive, how many there are. */
+  /** The number of resources of each kind that keep a process alive. */
   readonly resources: Readonly<Record<string, number>>
-  /** Open files; 0 if the system does not tell. */
+  /** Number of open files; 0 if the system does not report it. */
   readonly files: number
 }
 
@@ -46,13 +46,13 @@ export function resourcesHeld(): Record<string, number> {
   return held
 }
 
-/** Objects of a class that are reachable after a collection. */
+/** Objects of a class that are reachable after a garbage collection. */
 export const reachable = (kind: object): number =>
   queryObjects(kind as never, { format: 'count' }) as unknown as number
 
 async function filesHeld(): Promise<number> {
   try {
-    // The folder that is being read is open too.
+    // The folder being read is open too.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return 0

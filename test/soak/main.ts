@@ -1,10 +1,10 @@
 // npm run soak -- --minutes N [--seed S] [--folder PATH] runs test/soak/run.ts in a process whose allocator
-// gives back what is freed.
+// returns freed memory.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-// glibc gives each thread an arena and keeps memory in their fragments. With a single arena, resident memory
-// is the memory in use.
+// glibc gives each thread an arena and retains memory in fragmented arenas. With a single arena, resident
+// memory is the memory in use.
 const { status } = spawnSync(
   process.execPath,
   ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'run.ts'), ...process.argv.slice(2)],

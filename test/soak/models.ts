@@ -23,7 +23,7 @@ export interface SoakModel {
   readonly files: readonly File[]
   /** Fits only a few conversations, so that memory sometimes runs short. */
   readonly stateBytes: number
-  /** What is said to it: words that its tokenizer can write. */
+  /** Prompt words that its tokenizer can encode. */
   readonly words: readonly string[]
   readonly constraints: readonly GenerateOptions[]
   /** Adapters that fit it. */
@@ -73,7 +73,7 @@ async function exported(name: string): Promise<SoakModel> {
   return { ...EXPORTED, name, files: [await fileAt(path), await tokenizerFile(EXPORT_TOKENS)] }
 }
 
-/** ONNX Runtime's own operators with 4-bit weights, which lie in their own file. */
+/** ONNX Runtime's own operators with 4-bit weights in a separate file. */
 async function contrib(folder: string): Promise<SoakModel> {
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))

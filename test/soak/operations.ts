@@ -1,5 +1,5 @@
-// Random operations on the conversations of an engine, as a page might do them, with a list of unexpected
-// failures.
+// Random operations on the conversations of an engine, as a page might perform them, with a list of
+// unexpected failures.
 import { type ErrorCode, isHalfbyteError } from '../../src/core/base/errors.ts'
 import type { Engine } from '../../src/engine/api/engine.ts'
 import { unstoreSession } from '../../src/engine/api/stored.ts'
@@ -7,10 +7,10 @@ import type { GenerateOptions, Generation, Session } from '../../src/engine/api/
 import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
 
-const MOST_SESSIONS = 5
-const MOST_FILES = 3
+const MAX_SESSIONS = 5
+const MAX_FILES = 3
 
-/** Expected errors: an abort was requested, or the context, the state or the conversation is used up. */
+/** Expected errors: an abort was requested, or the context, the state or the conversation is exhausted. */
 const ASKED_FOR: ReadonlySet<ErrorCode> = new Set(['context-overflow', 'out-of-memory', 'disposed'])
 const NOTHING_TO_DO =
   /nothing to answer|while a generation runs|no session is stored here|index (is )?\S+ .*below|was disposed/
@@ -35,11 +35,11 @@ export class Operations {
   readonly #table: readonly Operation[]
   #left = 0
   readonly #sessions: Session[] = []
-  /** Its own: a worker may complete a file after the caller has aborted it, so another engine may find it. */
+  /** A separate file per engine, because a worker may complete a file after the caller has aborted it. */
   readonly #names: readonly string[]
   readonly #files: Blob[] = []
 
-  /** `without`: operations that are left out. */
+  /** `without`: operations to leave out. */
   constructor(
     engine: Engine,
     random: Random,
@@ -133,10 +133,10 @@ export class Operations {
     )
   }
 
-  /** Above the limit, disposes of the oldest session, even a busy one. */
+  /** Above the limit, disposes the oldest session, even a busy one. */
   #keep(session: Session): Session {
     this.#sessions.push(session)
-    if (this.#sessions.length > MOST_SESSIONS) void this.#sessions.shift()?.dispose()
+    if (this.#sessions.length > MAX_SESSIONS) void this.#sessions.shift()?.dispose()
     return session
   }
 
@@ -216,7 +216,7 @@ export class Operations {
 
   async #save(): Promise<void> {
     this.#files.push(await this.#session().save({ signal: this.#maybeSignal() }))
-    if (this.#files.length > MOST_FILES) this.#files.shift()
+    if (this.#files.length > MAX_FILES) this.#files.shift()
   }
 
   async #restore(): Promise<void> {
@@ -246,7 +246,7 @@ export class Operations {
     const text = this.#words()
     const ids = await this.#engine.tokenize(text)
     const back = await this.#engine.detokenize(ids)
-    if (back !== text) throw new Error(`${JSON.stringify(text)} came back as ${JSON.stringify(back)}`)
+    if (back !== text) throw new Error(`${JSON.stringify(text)} was decoded as ${JSON.stringify(back)}`)
   }
 }
 

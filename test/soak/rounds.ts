@@ -1,4 +1,4 @@
-// One round of the soak: what was done, the memory before and after, and what did not come back.
+// One round of the soak: what was done, the memory before and after, and what was not freed.
 
 import type { Engine } from '../../src/engine/api/engine.ts'
 import type { LoadOptions } from '../../src/engine/api/types.ts'
@@ -25,7 +25,7 @@ export interface Check {
   readonly holds: boolean
 }
 
-/** An engine that stays for the whole soak, so that its memory has to stay too. */
+/** An engine that lives for the whole soak, whose memory must stay constant. */
 export interface Resident {
   readonly model: SoakModel
   readonly engine: Engine
@@ -33,7 +33,7 @@ export interface Resident {
   readonly emptyBytes: number
 }
 
-/** Memory besides the state: block tables, read buffers, and rounding. */
+/** Memory in addition to the state: block tables, read buffers, and rounding. */
 const SLACK_BYTES = 2 * 1024 * 1024
 
 const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [
@@ -98,7 +98,7 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
   await operations.perform(count, random.between(1, 4))
   await operations.end()
   const checks = await memoryChecks(engine, model, totalBytes)
-  // Some engines are disposed of in the middle of a reply.
+  // Some engines are disposed in the middle of a reply.
   const last = random.chance(0.3) ? engine.complete('the river', { maxTokens: 200 }) : undefined
   last?.result.catch(() => undefined)
   await engine.dispose()
@@ -124,7 +124,7 @@ export async function share(model: SoakModel, random: Random): Promise<Report> {
   const left = back ? '' : ` (${JSON.stringify(resourcesHeld())}, before ${JSON.stringify(held)})`
   const begun = Object.values(summed(tabs.map(({ counts }) => counts))).reduce((sum, n) => sum + n, 0)
   const all = report(model.name, name, begun, tabs, [
-    { what: `${name}: one tab at a time has ${model.name} in memory`, holds: !isSplit },
+    { what: `${name}: only one tab at a time has ${model.name} in memory`, holds: !isSplit },
     { what: `${name}: closing every tab of ${model.name} ends workers and ports${left}`, holds: back },
   ])
   return { ...all, counts: { ...all.counts, tab: tabs.length, 'load by a leader': loads } }
@@ -141,7 +141,7 @@ function report(
 ): Report {
   const failures = operations.flatMap((each) => each.failures)
   const alarms = failures.map((what) => ({ what: `${model}, ${pool}: ${what}`, holds: false }))
-  const none = { what: `${model}, ${pool}: ${count} operations fail only as asked`, holds: true }
+  const none = { what: `${model}, ${pool}: ${count} operations fail only when expected`, holds: true }
   return {
     model,
     pool,
@@ -162,7 +162,7 @@ function summed(counts: readonly Readonly<Record<string, number>>[]): Record<str
 /** Call it with every session closed. */
 async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number): Promise<Check[]> {
   let use = await engine.memory()
-  // Aborted work is released only after the page has been told.
+  // Aborted work is released only after the page has been notified.
   for (let turn = 0; turn < 50 && use.stateBytes > 0; turn++) {
     await new Promise((resolve) => setTimeout(resolve, 10))
     use = await engine.memory()

@@ -15,7 +15,7 @@ import { trendChecks } from './trend.ts'
 
 const run = new SoakRun({
   name: 'soak',
-  description: 'Random sessions, loads and unloads; memory, workers and files must come back.',
+  description: 'Random sessions, loads and unloads; memory, workers and files must be released.',
   minutes: 2,
   file: 'soak',
 })
@@ -37,7 +37,6 @@ run.begin()
 const roundsFile = join(options.folder, 'rounds.jsonl')
 await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')
-let rounds = 0
 const firstPorts = reachable(MessagePort)
 let operations = 0
 
@@ -58,12 +57,12 @@ while (!run.isOver) {
         ? await visit(random.pick(models), random)
         : await share(random.pick(models), random)
   operations += report.operations
-  rounds++
+  run.rounds++
   appendFileSync(roundsFile, `${JSON.stringify({ minute: run.minute, ...report } satisfies Round)}\n`)
   run.count(report.checks)
   if (!run.isDue) continue
   await sample()
-  run.print(`${rounds} rounds, ${operations} operations`)
+  run.print(`${run.rounds} rounds, ${operations} operations`)
 }
 await sample()
 run.count(trendChecks(run.samples))
@@ -71,11 +70,11 @@ run.count(trendChecks(run.samples))
 const engines = reachable(Engine)
 const ports = reachable(MessagePort)
 run.count([
-  { what: `engines that ended are collected (${engines} are left)`, holds: engines < residents.length + 3 },
-  { what: `ports that were closed are collected (${ports} are left)`, holds: ports < firstPorts + 9 },
+  { what: `disposed engines are collected (${engines} are left)`, holds: engines < residents.length + 3 },
+  { what: `closed ports are collected (${ports} are left)`, holds: ports < firstPorts + 9 },
 ])
 for (const { engine } of residents) await engine.dispose()
 await rm(storage, { recursive: true })
 
-await run.end({ operations, rounds })
+await run.end({ operations, rounds: run.rounds })
 console.log(run.counts)

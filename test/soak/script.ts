@@ -1,4 +1,4 @@
-// What the scripts of soaks have in common: their options, their counts of checks and their log.
+// What the soak scripts share: options, counts of checks, and the log.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -8,45 +8,50 @@ import { memoryPlot, type Sample } from './trend.ts'
 
 interface SoakOptions {
   readonly minutes: number
+  /** Ends the run, whatever the time. */
+  readonly rounds?: number
   readonly seed: number
   readonly folder: string
 }
 
-/** Of a script that writes `file`.json and `file`.svg. */
+/** Options of a script that writes `file`.json and `file`.svg. `options` adds its own. */
 interface SoakScript {
+  readonly options?: (command: Command) => Command
   readonly name: string
   readonly description: string
   readonly minutes: number
   readonly file: string
 }
 
-/** Seconds between two looks at the memory. */
+/** Seconds between two memory samples. */
 const SAMPLE_SECONDS = 4
 
 const MB = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** One run: reads the options of the command line, and then keeps time, checks and samples. */
-export class SoakRun {
-  readonly options: SoakOptions
+/** One run: reads the command-line options, then keeps time, checks and samples. */
+export class SoakRun<Own extends object = object> {
+  readonly options: SoakOptions & Own
   readonly samples: Sample[] = []
   readonly failed: Check[] = []
   passed = 0
+  rounds = 0
   readonly #file: string
   #start = performance.now()
   #printed = 0
 
-  constructor({ name, description, minutes, file }: SoakScript) {
+  constructor({ name, description, minutes, file, options = (command) => command }: SoakScript) {
     this.#file = file
-    this.options = new Command(name)
+    this.options = options(new Command(name))
       .description(description)
       .option('--minutes <n>', 'how long', Number, minutes)
-      .option('--seed <n>', 'of everything random', Number, 1)
-      .option('--folder <path>', `where ${file}.json and ${file}.svg go`, 'build/soak')
+      .option('--rounds <n>', 'how many rounds, whatever the time', Number)
+      .option('--seed <n>', 'for everything random', Number, 1)
+      .option('--folder <path>', `folder for ${file}.json and ${file}.svg`, 'build/soak')
       .parse()
-      .opts<SoakOptions>()
+      .opts<SoakOptions & Own>()
   }
 
-  /** Time counts from here. */
+  /** Time starts here. */
   begin(): void {
     this.#start = performance.now()
   }
@@ -56,10 +61,11 @@ export class SoakRun {
   }
 
   get isOver(): boolean {
-    return this.minute >= this.options.minutes
+    const { minutes, rounds } = this.options
+    return rounds === undefined ? this.minute >= minutes : this.rounds >= rounds
   }
 
-  /** True when the last sample is old enough for another. */
+  /** Whether the last sample is old enough for another. */
   get isDue(): boolean {
     return (this.minute - this.samples.at(-1)!.minute) * 60 >= SAMPLE_SECONDS
   }
@@ -90,7 +96,7 @@ export class SoakRun {
     )
   }
 
-  /** Writes the log and the plot, and sets the exit code. `more`: what this script counts. */
+  /** Writes the log and the plot, and sets the exit code. `more`: this script's own counters. */
   async end(more: object): Promise<void> {
     const { options, samples, failed, passed } = this
     const machine = `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}`

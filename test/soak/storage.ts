@@ -1,4 +1,4 @@
-// Gives the soak an origin's private file system in a folder of this machine.
+// Gives the soak an origin private file system in a local folder.
 //
 // Handles are real file descriptors, so an unclosed one is noticed.
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
@@ -64,7 +64,7 @@ class StoredFolder {
   }
 }
 
-/** Gives this process storage in `folder`, which browsers have and Node has not. */
+/** Gives this process storage in `folder`, since Node, unlike browsers, has none. */
 export async function provideStorage(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const storage = { getDirectory: async () => new StoredFolder(folder) }

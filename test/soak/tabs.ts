@@ -1,5 +1,5 @@
-// A site whose tabs share one engine, come and go, the leader too; tells whether all that they held came
-// back.
+// A site whose tabs share one engine and open and close, the leader included; reports whether everything they
+// held was released.
 
 import { Engine } from '../../src/engine/api/engine.ts'
 import { loadRequest } from '../../src/engine/api/request/load-request.ts'
@@ -12,7 +12,7 @@ import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
 import { Operations } from './operations.ts'
 
-const MOST_TABS = 4
+const MAX_TABS = 4
 /**
  * Saved sessions are Blobs. Node's BroadcastChannel, unlike a browser's, refuses one when three tabs listen.
  */
@@ -30,15 +30,15 @@ interface SiteReport {
   readonly tabs: readonly Operations[]
   /** The models that leaders loaded. */
   readonly loads: number
-  /** Whether two tabs led at the same time, so that two had the model in memory. */
+  /** Whether two tabs led at the same time, with the model in memory twice. */
   readonly isSplit: boolean
 }
 
 let sites = 0
 
 /**
- * Opens and closes tabs, each with its own conversations, most of them in the middle of their work. The
- * first is the leader and the first to go, so the next leader loads the model and answers what was pending.
+ * Opens and closes tabs, each with its own conversations, most of them in the middle of their work. The first
+ * tab leads and closes first, so the next leader loads the model and answers the pending requests.
  */
 export async function site(model: SoakModel, options: LoadOptions, random: Random): Promise<SiteReport> {
   const name = `soak ${sites++}`
@@ -73,7 +73,7 @@ export async function site(model: SoakModel, options: LoadOptions, random: Rando
     await tab.operations.end()
   }
   for (let left = random.between(3, 8); left > 0; left--) {
-    if (open.length === 0 || (open.length < MOST_TABS && random.chance(0.6))) await enter()
+    if (open.length === 0 || (open.length < MAX_TABS && random.chance(0.6))) await enter()
     else await leave()
   }
   while (open.length > 0) await leave()

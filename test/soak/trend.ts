@@ -1,18 +1,18 @@
-// Tells and draws whether memory has stopped growing, from samples of it over time.
+// Decides and plots whether memory has stopped growing, from samples over time.
 import { svgCurves } from '../../src/tools/evaluate/curves.ts'
 import type { Census } from './census.ts'
 import type { Check } from './rounds.ts'
 
 export interface Sample extends Census {
-  /** Since the start. */
+  /** Minutes since the start. */
   readonly minute: number
   /** Linear memory of the engines that stay. */
   readonly wasmBytes: number
 }
 
 /** Each model's word cache fills for a while, up to 6 MB, and hot code is compiled again. */
-const MOST_HEAP_GROWTH = 3e6
-const MOST_RESIDENT_GROWTH = 20e6
+const MAX_HEAP_GROWTH = 3e6
+const MAX_RESIDENT_GROWTH = 20e6
 
 /** Compares the last third of the time with the middle third. */
 export function trendChecks(samples: readonly Sample[]): Check[] {
@@ -31,12 +31,12 @@ export function trendChecks(samples: readonly Sample[]): Check[] {
     bounded(
       'the JavaScript heap',
       growth(({ heapBytes }) => heapBytes),
-      MOST_HEAP_GROWTH,
+      MAX_HEAP_GROWTH,
     ),
     bounded(
       'resident memory',
       growth(({ residentBytes }) => residentBytes),
-      MOST_RESIDENT_GROWTH,
+      MAX_RESIDENT_GROWTH,
     ),
     {
       what: `the linear memory of engines that stay is constant in the last third (${Math.min(...wasm)} to ${Math.max(...wasm)} bytes)`,
@@ -54,7 +54,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0
 }
 
-/** Three lines of megabytes over minutes. */
+/** A plot with three lines, megabytes over minutes. */
 export function memoryPlot(samples: readonly Sample[]): string {
   const line = (name: string, of: (sample: Sample) => number) => ({
     name,

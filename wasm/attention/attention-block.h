@@ -7,7 +7,7 @@
 #include "simd/cap.h"
 #include "simd/limit.h"
 
-/* Groups of 4 positions that some query of the tile sees. */
+/* Groups of 4 positions visible to some query of the tile. */
 struct range { uint32_t from, to; };
 static struct range seen_groups(const struct tile *tile) {
     uint32_t low = BLOCK_POSITIONS, high = 0;
@@ -43,7 +43,7 @@ INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as several
+/* tile->s = dots of all queries with the positions visible to some query of the tile. A whole block is read as several
    streams far apart, each continuing where it stopped, a pattern that prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
@@ -59,7 +59,7 @@ static void score_block(struct tile *tile, struct range groups) {
     }
 }
 
-/* The words shared by queries that see the same positions of a block. */
+/* The masks shared by queries that see the same positions of a block. */
 static void prepare_words(struct words *words, const struct tile *tile, const struct query *query) {
     if (words->low == query->low && words->high == query->high) return;
     words->low = query->low;
@@ -89,7 +89,7 @@ static void prepare_words(struct words *words, const struct tile *tile, const st
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* s = scores from the dots. Returns the largest visible score. Scores of invisible positions become -inf. */
+/* Turns the dots into scores s. Returns the largest visible score. Scores of invisible positions become -inf. */
 static float scores_of_floats(v128_t *s, float scale) {
     const v128_t scales = splat(scale);
     v128_t most = splat(-__builtin_inff());
@@ -168,7 +168,7 @@ INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, co
             s[g + e] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * (g + e))) : w[e];
         }
     }
-    /* A separate loop: in the one above, its vectors would not fit in the registers beside the constants of exp2. */
+    /* A separate loop: in the one above, its vectors would not fit in the registers alongside the constants of exp2. */
     for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
         const v128_t rounder = exp2.rounder;
         v128_t u[4];

@@ -24,7 +24,7 @@ const formats = FORMATS.map((format) => [`K ${format.k}, V ${format.v}`, format]
 
 describe.each(formats)('%s', (_, format) => {
   test.each(DIMS)('matches its definition bit for bit: heads of %i', (dim) => {
-    // Up to 8 query heads per KV head; a prompt across a block's edge, then rows beside and after it.
+    // Up to 8 query heads per KV head; a prompt across a block's edge, then rows alongside and after it.
     for (const [heads, kvHeads, rows] of GROUPS.filter((_, index) => (index + DIMS.indexOf(dim)) % 3 === 0)) {
       const shape = { heads, kvHeads, dim, format, quantized: dim % 32 === 0 }
       const { difference } = compare((machine) => {
@@ -86,7 +86,7 @@ describe.each(formats)('%s', (_, format) => {
         )
         for (let d = 0; d < 32; d++) {
           const expected = weights.reduce((total, weight, i) => total + weight * values[i]![d]!, 0) / sum
-          // 14 bits of the query and of the weights; a score is a sum of 32 products of up to 3.
+          // The query and the weights have 14 bits; a score is a sum of 32 products of up to 3.
           expect(Math.abs(output[h * 32 + d]! - expected)).toBeLessThan(
             format.k + format.v === 'f32f32' ? 1e-5 : 4e-4,
           )

@@ -20,7 +20,7 @@ static void merge__ref(struct state *all, const struct state *segment, uint32_t 
     move__ref(all->y, old, segment->y, new, dim);
 }
 
-/* Scores of a query with a block's keys. bias: of the block's positions; 0: none. */
+/* Scores of a query with a block's keys. bias: those of the block's positions; 0: none. */
 static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, const float *q, const float *bias) {
     const uint32_t dim = op->head_dim;
     const float largest = largest_of__ref(q, dim), inverse = query_factor(largest);

@@ -12,7 +12,7 @@
 
 enum {
     MAX_QUERIES = 32, MAX_TILE_FLOATS = 2048, QUAD = 4, HEAD_TILE = 8, VECTORS = BLOCK_POSITIONS / 4,
-    QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 256 */
+    QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 512 */
     WEIGHT_MOST = 16383, /* 14 bits without a sign */
     AHEAD_BYTES = 768 * 1024 /* of codes prefetched for other tiles */
 };
@@ -74,7 +74,7 @@ struct tile {
     uint8_t *k, *v; /* of the current block */
     uint32_t last_block, heads_ahead; /* the last block visible to its rows; KV heads whose codes it prefetches */
     struct query queries[MAX_QUERIES];
-    /* By query: the running max, the block's max, and the block's effect on y: the factors of the old and of the
+    /* Per query: the running max, the block's max, and the block's effect on y: the factors of the old and of the
      * new. */
     float top[MAX_QUERIES], most[MAX_QUERIES], kept[MAX_QUERIES], taken[MAX_QUERIES];
     v128_t y[MAX_TILE_FLOATS / 4], all_y[MAX_TILE_FLOATS / 4]; /* [query][head_dim / 4]: the segment's, all before */

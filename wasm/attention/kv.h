@@ -14,7 +14,7 @@
  *            e3m4: a sign, 3 bits of exponent with a bias of 3, 4 bits of mantissa; no infinities, no NaN
  *            below 2^-3: 0; from there to 2^-2: 2^-2, the least normal; max|x| below 2^-100: scale and codes 0
  *
- * A NaN or an infinity shows in the scale and the offset, so it is not lost. */
+ * A NaN or infinity shows up in the scale and offset, so it is not lost. */
 #ifndef HALFBYTE_KV_H
 #define HALFBYTE_KV_H
 #include "simd/simd.h"

@@ -17,7 +17,7 @@ import {
 import { compare, type Machine, plainMachine } from '../testing/machine.ts'
 
 const THETA = 100
-/** Ranges below this are stored as one number. */
+/** Ranges smaller than this are stored as one number. */
 const FLUSHED = 2 ** -100
 const angle = (position: number, pair: number, pairs: number) => position * THETA ** (-pair / pairs)
 
@@ -119,7 +119,7 @@ function layShift(
   })
 }
 
-/** Vectors of all kinds: common, far from zero, constant, zero, tiny, huge. */
+/** Vectors of all kinds: ordinary, far from zero, constant, zero, tiny, huge. */
 function elementOf(seed: number): Element {
   const shift = [0, 0, 30, 1, 0, 0, -2e3]
   const spread = [1, 3, 1, 0, 0, 1e-33, 1e4]
@@ -216,7 +216,7 @@ describe('fp8 values are e3m4', () => {
     )
   }
 
-  test('every normal code and both zeros are read back, and subnormal numbers become 0 or 2^-2', () => {
+  test('every normal code and both zeros can be read back, and subnormal numbers become 0 or 2^-2', () => {
     const [row] = stored([CODES.map(fp8Value)])
     expect(row!.scale).toBe(1)
     for (const [code, value] of row!.values.entries()) {

@@ -223,7 +223,7 @@ describe('activations', () => {
     ['relu2', false],
     ['xielu', true],
     ['xielu', false],
-  ] as const)('%s, gated %s, is its definition to the bit', (activation, hasUp) => {
+  ] as const)('%s, gated %s, matches its definition bit for bit', (activation, hasUp) => {
     expect(compare((machine) => gate(machine, activation, hasUp)).difference).toBeUndefined()
   })
 
@@ -255,7 +255,7 @@ describe('activations', () => {
     expect(absolute).toBeLessThan(1e-12)
   })
 
-  test('relu, its square and xielu are their true values', () => {
+  test('relu, its square and xielu give their true values', () => {
     for (const activation of ['relu', 'relu2', 'xielu'] as const) {
       const machine = plainMachine('relaxed')
       const { x, y } = gate(machine, activation, false)
@@ -285,7 +285,7 @@ describe('activations', () => {
   })
 })
 
-test('add scales what it adds', () => {
+test('add scales its addend', () => {
   const { machine, difference } = compare((each) => {
     const x = each.rows(2, 40, (_, lane) => lane)
     const y = each.rows(2, 40, () => 1)
@@ -310,17 +310,20 @@ describe('heads', () => {
     }
   })
 
-  test.each(FORMATS)('normed and capped attention to K $k, V $v is its definition to the bit', (format) => {
-    for (const norms of [0, NORM.row, undefined]) {
-      const { difference } = compare((machine) => {
-        const full = { ...shape, format, ...(norms !== undefined && { norms }), cap: 2 }
-        layStep(machine, full, [{ position: 0, rows: 70 }], [layState(machine, full, 70)])
-      })
-      expect(difference).toBeUndefined()
-    }
-  })
+  test.each(FORMATS)(
+    'normed and capped attention to K $k, V $v matches its definition bit for bit',
+    (format) => {
+      for (const norms of [0, NORM.row, undefined]) {
+        const { difference } = compare((machine) => {
+          const full = { ...shape, format, ...(norms !== undefined && { norms }), cap: 2 }
+          layStep(machine, full, [{ position: 0, rows: 70 }], [layState(machine, full, 70)])
+        })
+        expect(difference).toBeUndefined()
+      }
+    },
+  )
 
-  test('norms of heads and of rows, and caps, change what comes out', () => {
+  test('norms of heads and of rows, and caps, change the output', () => {
     const outputs = [{}, { norms: 0 }, { norms: NORM.row }, { cap: 0.5 }].map((change) => {
       const machine = plainMachine('relaxed')
       const full = { ...shape, ...(change as { norms?: number; cap?: number }) }

@@ -16,7 +16,7 @@ static uint32_t tiles(const struct op *o, const struct step *step) { return row_
 /* A row's experts: their scores, what they are chosen by, and which are already taken. */
 struct experts { float scores[MOST_EXPERTS], keys[MOST_EXPERTS]; uint8_t taken[MOST_EXPERTS]; };
 
-/* Adds experts of groups that are not among the best to those that are taken. */
+/* Marks the experts of all but the best groups as taken. */
 static void drop_groups(const struct op_route *op, struct experts *all) {
     const uint32_t size = op->experts / op->groups;
     float sums[MOST_EXPERTS];
@@ -40,7 +40,7 @@ static void drop_groups(const struct op_route *op, struct experts *all) {
     for (uint32_t e = 0; e < op->groups * size; e++) all->taken[e] = !kept[e / size];
 }
 
-/* The first of the greatest keys that are not taken. */
+/* The first of the greatest untaken keys. */
 static uint32_t best_of(const struct op_route *op, const struct experts *all) {
     uint32_t best = op->experts;
     for (uint32_t e = 0; e < op->experts; e++) {
@@ -49,7 +49,7 @@ static uint32_t best_of(const struct op_route *op, const struct experts *all) {
     return best;
 }
 
-/* The weight of `best` among the experts that are not taken and near it. */
+/* The weight of `best` among the untaken experts near it. */
 static float mixed(const struct op_route *op, const struct experts *all, uint32_t best) {
     const float *x = all->keys, top = x[best];
     float sum = 0;

@@ -6,7 +6,7 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
-/* A layer has no more. The check of a configuration has the same number. */
+/* No layer has more. The check of a configuration has the same number. */
 enum { MOST_EXPERTS = 1024 };
 
 struct route_parts { uint32_t *starts, *row_at, *places; float *weights; };

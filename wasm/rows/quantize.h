@@ -9,7 +9,7 @@
  *
  *   whole row   `largest` is that of the row: all groups have one scale, so i32 sums can continue from group to group
  *
- * A NaN or an infinity in x shows in the scale, so it is not lost. */
+ * A NaN or infinity in x shows up in the scale, so it is not lost. */
 #ifndef HALFBYTE_QUANTIZE_H
 #define HALFBYTE_QUANTIZE_H
 #include "simd/simd.h"

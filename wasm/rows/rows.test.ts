@@ -350,7 +350,7 @@ describe('swiglu', () => {
     [172, 3, 'y'],
     [1056, 2, 'q'],
     [4864, 1, 'both'],
-  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+  ] as const)('matches its definition bit for bit for %i lanes, %i rows, %s', (n, m, want) => {
     for (const activation of Object.keys(ACTIVATION) as (keyof typeof ACTIVATION)[])
       expect(compare((machine) => glu(machine, n, m, want, activation)).difference).toBeUndefined()
   })
@@ -359,7 +359,7 @@ describe('swiglu', () => {
     ['silu', 1],
     ['gelu_quick', 1.702],
   ] as const)(
-    '%s is within 4e-7 of gate * sigmoid(%d * gate) * up, but for rounding the slope',
+    '%s is within 4e-7 of gate * sigmoid(%d * gate) * up, except for rounding of the slope',
     (activation, slope) => {
       const machine = plainMachine('relaxed')
       const { gate, up, y } = glu(machine, 1056, 3, 'y', activation)
@@ -384,7 +384,7 @@ describe('gate_rows', () => {
     [32, 1],
     [172, 5],
     [2080, 3],
-  ])('is its definition to the bit for %i lanes, %i rows, and a sigmoid', (n, m) => {
+  ])('matches its definition bit for bit for %i lanes, %i rows, and is a sigmoid', (n, m) => {
     let laid: { x: Rows; y: Rows } | undefined
     const value = (row: number, lane: number) => row + lane / n - 1
     const { machine, difference } = compare((each) => {

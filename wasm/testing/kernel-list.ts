@@ -1,4 +1,4 @@
-// Lists the kernels that sanitizer tests have to run but did not.
+// Lists the kernels that sanitizer tests should have run but did not.
 
 import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/core/abi/encodings.ts'
 import { OPS, type OpName, opEntry } from '../../src/core/abi/ops.ts'

@@ -1,4 +1,4 @@
-/* limits.c: the peak speeds of this machine, for the benchmark. In: sizes. Out: the work done, nothing else. */
+/* limits.c: the peak speeds of this machine, for the benchmark. In: sizes. Out: the work done. */
 #include "simd/simd.h"
 
 /* Reads `bytes` (a multiple of 128) in order, one stream. */

@@ -228,7 +228,7 @@ export class Machine {
     ids?: readonly number[]
     logitRows?: readonly number[]
     ropes?: readonly number[]
-    /** Address of the rows that the step brings itself. Default: none. */
+    /** Address of the rows that the step supplies itself. Default: none. */
     inputs?: number
   }): void {
     const { sequences, logitRows = [], ropes = [], inputs = 0 } = options
@@ -273,7 +273,7 @@ export class Machine {
     if (failed !== 0) throw new Error('run failed')
   }
 
-  /** Runs every op by its scalar definition. */
+  /** Runs every op's scalar definition. */
   runReference(): void {
     for (const op of this.ops) this.exports.reference(op, this.step)
   }

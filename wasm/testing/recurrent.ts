@@ -177,7 +177,7 @@ export interface Delta {
   readonly ratio: number
   readonly channels?: boolean
   readonly gate?: number
-  /** Factor of the share of a value that is replaced. */
+  /** Factor for the share of a value that is replaced. */
   readonly scale?: number
 }
 

@@ -2,8 +2,8 @@
 // the same four with the test exports in build/test-wasm, those that measure the machine in build/limits, and
 // the solver's in dist/solve. Objects and modules that are newer than their sources are kept.
 //
-// The modules are freestanding on purpose: clang, through emcc, compiles, and wasm-ld of the same LLVM links.
-// wasm-opt never runs, because it reorders the kernels' loads and halves their speed.
+// The modules are deliberately freestanding: clang, through emcc, compiles, and wasm-ld of the same LLVM
+// links. wasm-opt never runs, because it reorders the kernels' loads and halves their speed.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -23,7 +23,7 @@ export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
   readonly contextUsed: number
-  /** Tokens of the prompt that had to be run; the others were cached. */
+  /** Prompt tokens that had to be processed; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
   readonly writtenTokens: number
@@ -91,7 +91,7 @@ export async function speakAnswer(
       seenFrom = speaker.seenFrom
       return listen(generation, stop, listener)
     }
-    const result = await speak().catch((error: unknown) => {
+    const { result, loopAt } = await speak().catch((error: unknown) => {
       if (!speaker.goesOnWithout(error)) throw error
       return speak()
     })
@@ -105,7 +105,8 @@ export async function speakAnswer(
     // The page shows it like a model's answer, starting with the next frame.
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
-    return { ...soFar(), ...(!isOurs && endingOf(result)) }
+    const ending = loopAt === undefined ? endingOf(result) : { ending: 'loop' as const }
+    return { ...soFar(), ...(!isOurs && ending) }
   } catch (error) {
     if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))
@@ -114,8 +115,8 @@ export async function speakAnswer(
 }
 
 /**
- * The page's own answer, which needs no model: help for someone who may be in danger, a value that can be computed,
- * and a note for a model that knows only one language or would make numbers up.
+ * The page's own answer, which needs no model: help for someone who may be in danger, a computed value, or a
+ * note if the model knows only one language or would make up numbers.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],

@@ -5,6 +5,7 @@ import { isComposing, sends } from '../../../src/ui/chat/keys.ts'
 import { type Block, GrowingMarkdown, inParts } from '../../../src/ui/chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../../src/ui/chat/markdown/render-markdown.ts'
 import { messageView, thoughtsView, WAITING } from '../../../src/ui/chat/message.ts'
+import { visibleText } from '../../../src/ui/chat/visible.ts'
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
@@ -19,6 +20,7 @@ const ENDINGS = {
   cancelled: 'endingCancelled',
   length: 'endingLength',
   interrupted: 'endingInterrupted',
+  loop: 'endingLoop',
 } as const satisfies Readonly<Record<Ending, string>>
 /** Imported conversations may contain arbitrary values. */
 const valueText = (value: unknown): string =>
@@ -44,6 +46,10 @@ export interface MessageActs {
   fork(index: number): void
 }
 
+/** Characters and lines of the longest question that is shown whole. */
+const MOST_SHOWN = 1200
+const MOST_LINES = 16
+
 /** Characters parsed between checks of the clock. */
 const AT_ONCE = 500
 
@@ -61,6 +67,7 @@ export class ChatMessage extends LitElement {
     editing: { state: true },
     reading: { state: true },
     voiceless: { state: true },
+    unfolded: { state: true },
   }
   declare message: StoredMessage
   declare index: number
@@ -83,6 +90,8 @@ export class ChatMessage extends LitElement {
   declare reading: boolean
   /** True once it is known that this device has no voice. */
   declare voiceless: boolean
+  /** True while all of a long question is shown. */
+  declare unfolded: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
   /** Stops reading aloud. */
@@ -108,10 +117,25 @@ export class ChatMessage extends LitElement {
       isGrowing: this.streaming,
       above: html`${read === undefined ? nothing : readView(read)}
         ${used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`}`,
-      body: role === 'user' ? question(this.message) : this.#answer(),
+      body: role === 'user' ? this.#question() : this.#answer(),
       editor: this.editing ? this.#editor() : undefined,
       below: this.streaming || this.editing ? nothing : this.#actions(),
     })
+  }
+
+  /** A question as typed, below its images, with its files folded. A long one shows its beginning. */
+  #question(): TemplateResult {
+    const { text, files } = splitQuotes(this.message.content)
+    const isLong = text.length > MOST_SHOWN || text.split('\n').length > MOST_LINES
+    const isFolded = isLong && !this.unfolded
+    const toggle = () => {
+      this.unfolded = !this.unfolded
+    }
+    return html`${picturesView(this.message)}${isFolded ? beginning(text) : text}${
+      isLong
+        ? html`<button class="small fold" aria-expanded=${!isFolded} @click=${toggle}>${t(isFolded ? 'showAll' : 'showLess')}</button>`
+        : nothing
+    }${filesView(files)}`
   }
 
   #answer(): TemplateResult {
@@ -175,7 +199,7 @@ export class ChatMessage extends LitElement {
         role === 'user'
           ? nothing
           : html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.fork(this.index)}
-              aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>
+              aria-label=${t('forkMore')} title=${t('forkMore')}>${icon('fork')}</button>
             ${'speechSynthesis' in window ? this.#reader() : nothing}`
       }
       ${this.#versions()}
@@ -189,7 +213,7 @@ export class ChatMessage extends LitElement {
     const [drawn, label] = this.reading
       ? (['stop', 'stopReading'] as const)
       : (['sound', 'readAloud'] as const)
-    return html`<button class="small" @click=${this.#toggleReading}>${icon(drawn)}${t(label)}</button>`
+    return html`<button class="small" aria-label=${t(label)} title=${t(label)} @click=${this.#toggleReading}>${icon(drawn)}</button>`
   }
 
   async #toggleReading(): Promise<void> {
@@ -272,7 +296,7 @@ export class ChatMessage extends LitElement {
     const { content: before, pictures } = this.message
     const { files } = splitQuotes(before)
     // The attached files and images stay.
-    const content = withQuotes(this.querySelector('textarea')?.value.trim() ?? '', files)
+    const content = withQuotes(visibleText(this.querySelector('textarea')?.value ?? ''), files)
     const said: Said = { content, ...(pictures && { pictures }) }
     if (!isSaid(said) || this.busy) return
     this.editing = false
@@ -281,10 +305,13 @@ export class ChatMessage extends LitElement {
   }
 }
 
-/** A question as typed, below its images, with its files folded. */
-function question(said: Said): TemplateResult {
-  const { text, files } = splitQuotes(said.content)
-  return html`${picturesView(said)}${text}${filesView(files)}`
+/** The first characters or lines, without half an emoji. */
+function beginning(text: string): string {
+  const lines = text.split('\n').slice(0, MOST_LINES).join('\n')
+  return `${[...lines.slice(0, MOST_SHOWN / 2 + 1)]
+    .slice(0, MOST_SHOWN / 2)
+    .join('')
+    .trimEnd()}…`
 }
 
 const picturesView = ({ pictures }: Said) =>

@@ -43,10 +43,10 @@ describe('in Hebrew', () => {
     const text = (detail: Record<string, number>) =>
       explain(new HalfbyteError('storage-full', 'the model needs 5e8 bytes of storage', detail)).text
     expect(text({ size: 5e8, free: 2e6 })).toMatch(
-      /^500 MB of storage are needed, but only 2\.0 MB are free\. /,
+      /^500 MB of storage is needed, but only 2\.0 MB is free\. /,
     )
-    expect(text({ size: 5e8, free: 0 })).toContain('only 0.0 MB are free')
-    expect(text({ size: 5e8 })).toContain('500 MB of storage are needed, which the browser does not give.')
+    expect(text({ size: 5e8, free: 0 })).toContain('only 0.0 MB is free')
+    expect(text({ size: 5e8 })).toContain('500 MB of storage is needed, but the browser does not grant it.')
     expect(text({ size: 0 })).toMatch(/^The storage of this device is full\. /)
   })
 

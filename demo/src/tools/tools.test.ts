@@ -6,7 +6,7 @@ import { asksForValue, exactUse, resultsOf, useTool } from './use-tool.ts'
 const call = (name: string, given: Record<string, unknown>) => ({ id: 'call00001', name, arguments: given })
 const now = new Date(2026, 10, 22, 9, 5)
 
-test('a tool that the page does not have keeps its own name', () => {
+test('an unknown tool is shown by its own name', () => {
   for (const name of ['search', 'constructor', '__proto__']) expect(toolLabel(name)).toBe(name)
 })
 
@@ -18,11 +18,11 @@ test('a sum is computed without the model, as a step of the calculator', () => {
   expect(exactUse('Tell me a story.', [], 'page1')).toBeUndefined()
 })
 
-test('a sum continues from the last result', () => {
+test('a sum can continue from the last result', () => {
   expect(exactUse('And times 2?', ['12', '408'], 'page3')?.says).toBe('408 * 2 = 816')
 })
 
-test('a calculation by the model is declined: it would copy numbers wrongly', () => {
+test('a calculation by the model is declined, because it would copy numbers wrongly', () => {
   for (const name of ['calculate', 'convert_units', 'search']) {
     const { used, says } = useTool(call(name, { expression: '22 - 10' }), now)
     expect(used.result).toBe('declined')
@@ -30,7 +30,7 @@ test('a calculation by the model is declined: it would copy numbers wrongly', ()
   }
 })
 
-test('the date is told with the time, whichever the model wanted', () => {
+test('the answer to a call for the date has the time too', () => {
   const text = 'It is Sunday, 22 November 2026. It is 09:05.'
   expect(useTool(call('current_date', {}), now)).toEqual({
     used: { ...call('current_date', {}), result: text },
@@ -46,11 +46,11 @@ test('a conversation shows a model its calls with their results', () => {
   ])
 })
 
-test('every tool that is offered has a name to show', () => {
+test('every tool offered has a display name', () => {
   for (const { name } of TOOLS) expect(toolLabel(name)).not.toBe(name)
 })
 
-test('only numbers are results to continue from', () => {
+test('a sum can continue only from numeric results', () => {
   const used = (result: string, name = 'calculate') => ({ ...call(name, {}), result })
   expect(
     resultsOf([used('408'), used('declined'), used('12', 'convert_units'), used(''), used('25%')]),

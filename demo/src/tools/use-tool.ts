@@ -4,15 +4,15 @@ import { type ExactAnswer, exactAnswer } from '../../../src/ui/assist/index.ts'
 import { t } from '../words/later-words.ts'
 import type { UsedTool } from './tools.ts'
 
-/** A call that was carried out. `says`: the whole answer, which the model does not word. */
+/** A call that was carried out. `says`: the whole answer; the model adds nothing. */
 interface ToolUse {
   readonly used: UsedTool
   readonly says: string
 }
 
 /**
- * The exact answer to a question as the step of a tool, computed without the model; undefined if the question
- * does not ask for one. `id`: of the step. `results`: of earlier calculations, oldest first.
+ * The exact answer to a question as a tool's step, computed without the model; undefined if the question does
+ * not ask for one. `id`: the step's. `results`: those of earlier calculations, oldest first.
  */
 export function exactUse(
   question: string,
@@ -32,8 +32,8 @@ const stepOf = (answer: ExactAnswer, id: string): UsedTool => ({
 })
 
 /**
- * Declines a call for a calculation: questions that can be computed were answered before the model was asked, and
- * small models copy numbers wrongly. Only the date and the time are told.
+ * Declines a call for a calculation: questions that can be computed were answered before the model was asked,
+ * and small models copy numbers wrongly. Calls for the date get the date and the time.
  */
 export function useTool(call: ToolCall, now = new Date()): ToolUse {
   const says = call.name === 'current_date' ? exactAnswer("what is today's date", { now })?.text : undefined
@@ -48,10 +48,10 @@ export const resultsOf = (used: readonly UsedTool[]): readonly string[] =>
 
 const isNumber = (result: string): boolean => /^-?\d+(?:\.\d+)?$/.test(result)
 
-/** Questions that ask for a number, and have one. */
+/** Questions that ask for a number and contain one. */
 const ASKS =
   /\b(?:how (?:many|much|old|far|long)|what(?:'s| is| are| was)|calculate|compute|add|subtract|multiply|divide)\b/i
 const HAS_NUMBER = /\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half)\b/i
 
-/** Whether a question asks for a number from numbers, which a small model would make up. */
+/** Whether a question contains numbers and asks for one, which a small model would make up. */
 export const asksForValue = (question: string): boolean => ASKS.test(question) && HAS_NUMBER.test(question)

@@ -30,6 +30,9 @@ export const HEBREW: Words = {
   endingCancelled: 'נעצרה',
   endingLength: 'הגיעה למגבלת האורך',
   endingInterrupted: 'נקטעה',
+  endingLoop: 'נעצרה: היא חזרה על עצמה',
+  showAll: 'הצגת הכול',
+  showLess: 'הצגת פחות',
   you: 'את/ה',
   unseen: 'המודל כבר אינו רואה את מה שלמעלה.',
   model: 'המודל',
@@ -41,7 +44,6 @@ export const HEBREW: Words = {
   askOther: 'לשאול מודל אחר',
   continue: 'המשך',
   forkMore: 'פיצול: המשך מכאן בשיחה חדשה',
-  fork: 'פיצול',
   readAloud: 'הקראה',
   stopReading: 'עצירת ההקראה',
   noVoice: 'למכשיר הזה אין קול משלו',
@@ -318,5 +320,6 @@ export const NOTES: Notes = {
   'coarser-scales':
     'ב־{matrices} מטריצות של הקובץ יש קנה מידה לכל קבוצת משקלים. הן מעוגלות שוב בקנה מידה אחד לכל פלט, ואיכות התשובות עלולה להיפגע מאוד.',
   'unreadable-template': 'לא ניתן לקרוא את תבנית השיחה של המודל.',
+  'unbuilt-vision': 'המודל נטען בלי יכולת הראייה שלו, שאינה נתמכת, ולכן הוא קורא טקסט בלבד.',
   'merged-system': 'בתבנית השיחה של המודל אין מקום להנחיות, ולכן הן נכתבות בתחילת השאלה הראשונה.',
 }

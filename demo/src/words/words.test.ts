@@ -65,6 +65,7 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'ignored-sampling': { settings: 'temperature -1' },
   'coarser-scales': { matrices: 7 },
   'unreadable-template': { reason: 'why' },
+  'unbuilt-vision': { reason: 'why' },
   'merged-system': {},
 }
 
@@ -75,7 +76,7 @@ test.each(Object.entries(VALUES))('the note %s has a Hebrew sentence with its va
 })
 
 test('a text is filled in', () => {
-  expect(t('goOn', { name: 'Tiny' })).toBe('Go on with Tiny')
+  expect(t('goOn', { name: 'Tiny' })).toBe('Continue with Tiny')
 })
 
 test('the browser’s first known language is used unless one was chosen', () => {

@@ -1,4 +1,4 @@
-// Networks of a page. In: the address of a graph. Out: its outputs in the page, in a worker and on threads.
+// Networks in a page. In: the address of a graph. Out: its outputs in the page, in a worker and on threads.
 import { Network } from 'halfbyte/network'
 
 globalThis.compute = async (address) => {

@@ -1,9 +1,10 @@
-// In: the page, and voices that say when they have read. Out: whether an answer is read, stopped and left.
+// Reading aloud. In: the page, and voices that report what they read. Out: whether an answer is read, can be
+// stopped, and stops with its conversation.
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, ready } from '../chat-page.ts'
 import { storeChats } from '../stored/stored-chats.ts'
 
-/** A browser without a display has no voices, so these note what they would say. */
+/** A headless browser has no voices, so these record what they would say. */
 const VOICES = () => {
   const voices = [
     { name: 'server', lang: 'en-US', localService: false },
@@ -75,7 +76,7 @@ test('an answer is read sentence by sentence, without its code, and can be stopp
   expect(await page.evaluate('waiting.length')).toBe(0)
 })
 
-test('reading ends with the conversation that is read', async ({ page }) => {
+test('reading stops when its conversation is left', async ({ page }) => {
   await page.addInitScript(VOICES)
   await openChat(page)
   await ask(page, 'Hello!')
@@ -85,7 +86,9 @@ test('reading ends with the conversation that is read', async ({ page }) => {
   await expect.poll(() => page.evaluate('waiting.length')).toBe(0)
 })
 
-test('a device without its own voice says so, and sends nothing to a server', async ({ page }) => {
+test('on a device without a local voice, the page says so and sends nothing to a server', async ({
+  page,
+}) => {
   await page.addInitScript(VOICES)
   await page.addInitScript('speechSynthesis.getVoices().splice(1)')
   await openChat(page)

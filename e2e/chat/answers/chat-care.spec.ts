@@ -1,10 +1,10 @@
-// In: the built chat page, someone who may be in danger. Out: whether the page itself answers, with help, in
-// its language.
+// Crisis messages. In: the built chat page, a user who may be in danger. Out: whether the page itself
+// answers, with help, in the user's language.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { answers, ask, openChat, overflowing } from '../chat-page.ts'
 
-test('who writes that they want to die is answered by the page, with places that help, and read aloud', async ({
+test('a user who writes that they want to die gets an answer from the page, with places that help, also read aloud', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -18,7 +18,7 @@ test('who writes that they want to die is answered by the page, with places that
   await page.screenshot({ path: 'build/screens/care.png' })
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await expect(answer.locator('.body')).toContainText('findahelpline.com')
-  // The model continues what follows.
+  // The model answers the following messages.
   await ask(page, 'this bug makes me want to die laughing')
   await expect(answers(page).last().locator('.body')).not.toContainText('findahelpline.com')
   await page.reload()

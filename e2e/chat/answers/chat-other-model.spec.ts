@@ -1,5 +1,5 @@
-// In: the built chat page with an answer, a model of the page and one that was downloaded. Out: whether
-// another model answers again, as a version that says who wrote it.
+// Answers of another model. In: the built chat page with an answer, one of the page's models and a downloaded
+// one. Out: whether another model can answer again, as a version labelled with its author.
 import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { serveModels } from '../../model-server.ts'
@@ -25,9 +25,7 @@ async function askOther(page: Page, name: string): Promise<void> {
   await ready(page)
 }
 
-test('another model that is kept here answers again, and each version says who wrote it', async ({
-  page,
-}) => {
+test('another stored model answers again, and each version names its model', async ({ page }) => {
   const server = await serveModels([tiny])
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '8' })
@@ -53,7 +51,7 @@ test('another model that is kept here answers again, and each version says who w
     expect(await overflowing(page)).toEqual([])
     await page.screenshot({ path: `build/screens/other-answer-${index}.png` })
     await page.getByRole('button', { name: 'Ask another model' }).click()
-    // What answers now is not offered.
+    // The current model is not offered.
     await expect(page.getByRole('dialog').locator('.choice')).toHaveText([
       /Halfbyte Stories/,
       /Halfbyte Mamba/,

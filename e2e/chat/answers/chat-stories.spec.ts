@@ -1,9 +1,9 @@
-// Stories of the embedded model. In: requests for two things. Out: whether each story has both, also without
-// a network, and that an answer comes where the part that sees to it cannot be had.
+// Stories of the embedded model. In: requests for two things. Out: whether each story has both, even offline,
+// and whether an answer comes even if the part that ensures this cannot be loaded.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, ready, set } from '../chat-page.ts'
 
-/** By itself the model tells of both in half of such stories. */
+/** On its own, the model includes both in half of such stories. */
 async function tells(page: Page, request: string, things: readonly RegExp[]): Promise<void> {
   await ask(page, request)
   for (const thing of things) await expect(answers(page).last().locator('.body')).toContainText(thing)
@@ -12,7 +12,7 @@ async function tells(page: Page, request: string, things: readonly RegExp[]): Pr
 test.describe('with its service worker', () => {
   test.use({ serviceWorkers: 'allow' })
 
-  test('a story has what it was asked for, also without a network', async ({ page, context }) => {
+  test('a story has the requested things, even offline', async ({ page, context }) => {
     const { problems } = await openChat(page)
     await set(page, { Seed: '1' })
     await tells(page, 'Tell me a bedtime story about a boat on a lake.', [/\bboat/i, /\blake/i])
@@ -29,7 +29,7 @@ test.describe('with its service worker', () => {
   })
 })
 
-test('an answer comes where the part that keeps to the request cannot be had', async ({ page }) => {
+test('an answer comes even if the part that enforces the request cannot be loaded', async ({ page }) => {
   await page.route('**/keep-words-*.js', (route) => route.fulfill({ status: 404 }))
   await openChat(page)
   await ask(page, 'Tell me a story about a boat.')
@@ -37,7 +37,7 @@ test('an answer comes where the part that keeps to the request cannot be had', a
   await expect(answers(page).last().locator('.ending')).toHaveCount(0)
 })
 
-test('a person who writes in another language learns which one the model knows', async ({ page }) => {
+test('a user who writes in another language is told which one the model knows', async ({ page }) => {
   const { problems } = await openChat(page)
   await ask(page, 'Hallo, wie geht es dir?')
   await expect(answers(page).last().locator('.body')).toContainText('I only know English')

@@ -1,11 +1,9 @@
-// In: the built chat page with its default model, questions for its tools. Out: whether a tool works the
-// answer out, the user sees it, and a later turn still knows it.
+// Tools. In: the built chat page with its default model, questions for its tools. Out: whether a tool
+// computes the answer, the user sees that, and a later turn still knows it.
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, ready, set } from '../chat-page.ts'
 
-test('a sum is worked out by the calculator, which the answer shows, also after a reload', async ({
-  page,
-}) => {
+test('a sum is computed by the calculator, which the answer shows, even after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { Temperature: '0' })
   await ask(page, 'What is 17 times 24?')
@@ -23,7 +21,7 @@ test('a sum is worked out by the calculator, which the answer shows, also after 
   expect(problems).toEqual([])
 })
 
-test('a sum is right where the model copies its numbers wrongly, and so is one that continues from it', async ({
+test('a sum is right even if the model miscopies its numbers, and so is one that builds on it', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -41,7 +39,7 @@ test('a sum is right where the model copies its numbers wrongly, and so is one t
   expect(problems).toEqual([])
 })
 
-test('no markup of calls is shown, whichever model answers after a sum', async ({ page }) => {
+test('no tool-call markup is shown, whichever model answers after a sum', async ({ page }) => {
   await openChat(page)
   await set(page, { Temperature: '0' })
   await ask(page, 'What is 17 times 24?')

@@ -1,5 +1,5 @@
-// In: the built chat page whose model is slow to come, and a page that is left. Out: whether what a user
-// writes meanwhile is answered or still there.
+// Waiting for the model. In: the built chat page with a slow model, and a page that is closed. Out: whether
+// text written in the meantime is answered or still there.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, composer, loadingLine, openChat, ready, say, sendButton, set } from '../chat-page.ts'
 
@@ -31,9 +31,7 @@ test('a first message waits for the model and is then answered', async ({ page }
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('a message that waits can be stopped, and outlives a load that is cancelled, and a reload', async ({
-  page,
-}) => {
+test('a waiting message can be stopped, and survives a cancelled load and a reload', async ({ page }) => {
   const release = await holdModel(page)
   await page.goto('/')
   await say(page, 'Hello!')
@@ -54,7 +52,7 @@ test('a message that waits can be stopped, and outlives a load that is cancelled
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('who may be in danger does not wait for a model', async ({ page }) => {
+test('a user who may be in danger does not wait for a model', async ({ page }) => {
   await holdModel(page)
   await page.goto('/')
   await say(page, 'i dont want to live anymore')
@@ -62,7 +60,7 @@ test('who may be in danger does not wait for a model', async ({ page }) => {
   await expect(loadingLine(page)).toBeVisible()
 })
 
-test('the load of a compressed model counts to its size', async ({ page }) => {
+test('progress of a compressed model counts up to its size', async ({ page }) => {
   const seen: string[] = []
   await page.exposeFunction('saw', (text: string) => seen.push(text))
   await page.addInitScript(() => {
@@ -85,10 +83,7 @@ test('the load of a compressed model counts to its size', async ({ page }) => {
   expect(seen.join()).toMatch(/of 5\.3\sMB/)
 })
 
-test('a text that was not sent is there again after a reload, and only in its tab', async ({
-  page,
-  context,
-}) => {
+test('unsent text is restored after a reload, only in its own tab', async ({ page, context }) => {
   await openChat(page)
   await composer(page).fill('Once upon a time')
   await page.reload()

@@ -1,10 +1,11 @@
-// In: the built chat page with a long conversation. Out: whether Home, a search and paper have all of it.
+// Long conversations. In: the built chat page with a long conversation. Out: whether Home, a search and
+// printing cover all of it.
 import { expect, test } from '@playwright/test'
 import { openLongChat } from '../stored/stored-chats.ts'
 
 test.beforeEach(({ page }) => openLongChat(page))
 
-test('Home goes to the beginning of a long conversation, and End to its end', async ({ page }) => {
+test('Home scrolls to the beginning of a long conversation, and End to its end', async ({ page }) => {
   await page.locator('.log').focus()
   await page.keyboard.press('Home')
   await expect(page.getByText('Question 0 about')).toBeInViewport()
@@ -12,16 +13,16 @@ test('Home goes to the beginning of a long conversation, and End to its end', as
   await expect(page.getByText('Answer 119')).toBeInViewport()
 })
 
-test('a search of the browser finds what was said first', async ({ page }) => {
+test("the browser's search finds the first messages", async ({ page }) => {
   await page.keyboard.press('ControlOrMeta+f')
   await expect(page.getByText('Question 0 about')).toHaveCount(1)
   await expect(page.getByText('Answer 119')).toBeInViewport()
 })
 
-test('what is printed is the whole conversation, without what belongs to the screen', async ({ page }) => {
+test('printing includes the whole conversation, without screen controls', async ({ page }) => {
   const printed = await page.evaluate(() => {
     dispatchEvent(new Event('beforeprint'))
-    // A browser prints what is there now.
+    // A browser prints the current content.
     return document.querySelectorAll('.message .body').length
   })
   expect(printed).toBe(120)

@@ -8,8 +8,8 @@ export interface BroughtFile {
 }
 
 /**
- * Drops a file on the composer, or pastes it there. The page gets its bytes as a text: Playwright would wrap
- * each number of an array.
+ * Drops a file on the composer, or pastes it there. The page gets its bytes as a string, because Playwright
+ * would wrap each number of an array.
  */
 export const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buffer }: BroughtFile) =>
   page.evaluate(
@@ -27,7 +27,7 @@ export const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buff
     [type, name, buffer.toString('base64'), mimeType] as const,
   )
 
-/** Picks a file by the button of the composer. */
+/** Picks a file with the composer's button. */
 export async function pick(page: Page, file: BroughtFile): Promise<void> {
   const chosen = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: 'Attach files' }).click()

@@ -1,6 +1,6 @@
-// In: the built chat page, text files, and speech. Out: whether files can be picked, dropped and pasted,
-// reach the model, and are rejected in sentences; and whether speech is offered only where it stays on the
-// device.
+// Attachments. In: the built chat page, text files, and speech. Out: whether files can be picked, dropped and
+// pasted, reach the model, and are rejected with messages; and whether speech input is offered only if it
+// stays on the device.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { composer, openChat, overflowing, ready, sendButton, set } from '../chat-page.ts'
@@ -28,9 +28,9 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   await expect(files.getByRole('listitem')).toHaveCount(2)
 
   await bringText(page, 'paste', 'long.txt', 'x'.repeat(1_000_001))
-  await expect(page.getByRole('alert')).toHaveText(/long\.txt has 1\.0 MB; .* Attach a part of it\./)
+  await expect(page.getByRole('alert')).toHaveText(/long\.txt is 1\.0 MB; .* Attach part of it\./)
   await bringText(page, 'paste', 'binary.txt', 'a\0b')
-  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file that the page reads/)
+  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file this page reads/)
   expect(await violations(page)).toEqual([])
 
   await composer(page).fill('What is red?')
@@ -55,14 +55,14 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   expect(problems).toEqual([])
 })
 
-test('a file that is neither text nor image is reported when it is dropped', async ({ page }) => {
+test('a file that is neither text nor image is reported when dropped', async ({ page }) => {
   await openChat(page)
   await bringText(page, 'drop', 'fox.zip', '\0', 'application/zip')
   await expect(page.getByRole('alert')).toHaveText(/fox\.zip is not a kind of file/)
   await expect(page.locator('.bar .model')).toHaveText('Halfbyte Stories')
 })
 
-test('speech is written where the device itself recognises it, and is not offered elsewhere', async ({
+test('speech is transcribed if the device itself recognises it, and is not offered otherwise', async ({
   page,
 }) => {
   await page.addInitScript(() => {

@@ -1,8 +1,8 @@
-// In: the built chat page in a browser that gives handles of files. Out: whether a later visit opens the file
-// of the last one again, at once or after the user agrees; also after a file or a folder was dropped.
+// Local files. In: the built chat page in a browser with file handles. Out: whether a later visit reopens the
+// last visit's file, at once or after the user agrees, even if a file or folder was dropped.
 //
-// No test can click in the system's own picker. The picker here gives handles of the origin's private files,
-// which are kept and opened like those of the device.
+// No test can click in the system's own picker. The picker here returns handles of the origin's private
+// files, which are stored and opened like those of the device.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ test.beforeEach(async ({ page }) => {
   })
 })
 
-/** Puts the file where the picker takes it from, and picks it. */
+/** Puts the file where the picker finds it, and picks it. */
 async function pickTiny(page: Page): Promise<void> {
   await openChat(page)
   await page.evaluate(async (base64) => {
@@ -46,7 +46,7 @@ async function pickTiny(page: Page): Promise<void> {
   await ask(page, 'Hello!')
 }
 
-/** The file is in use again without a question, and answers. */
+/** The file is used again without a prompt, and answers. */
 async function answersAfterReload(page: Page): Promise<void> {
   await page.reload()
   await ready(page)
@@ -56,12 +56,12 @@ async function answersAfterReload(page: Page): Promise<void> {
   await ask(page, 'And?')
 }
 
-test('a file that the browser may open is in use again at the next visit', async ({ page }) => {
+test('a file that the browser may open is used again on the next visit', async ({ page }) => {
   await pickTiny(page)
   await answersAfterReload(page)
 })
 
-test('where the browser asks first, the page offers the file, and another model answers meanwhile', async ({
+test('if the browser asks first, the page offers the file, and another model answers in the meantime', async ({
   page,
 }) => {
   await pickTiny(page)
@@ -101,14 +101,14 @@ test('a file is no longer offered if the user denies access or it was deleted', 
 async function drop(page: Page, path: string): Promise<void> {
   const session = await page.context().newCDPSession(page)
   const data = { items: [], files: [path], dragOperationsMask: 1 }
-  // The page answers the first with its own element, over which the second then is.
+  // The page reacts to the first event with an overlay, which then receives the second.
   for (const type of ['dragEnter', 'dragOver', 'dragOver', 'drop'] as const)
     await session.send('Input.dispatchDragEvent', { type, x: 150, y: 300, data })
   await session.detach()
 }
 
 for (const kind of ['file', 'folder'] as const) {
-  test(`a ${kind} that was dropped is in use again at the next visit`, async ({ page }) => {
+  test(`a dropped ${kind} is used again on the next visit`, async ({ page }) => {
     const folder = mkdtempSync(join(tmpdir(), 'halfbyte-drop-'))
     const file = join(folder, 'tiny.hbm')
     writeFileSync(file, TINY)

@@ -1,5 +1,5 @@
-// In: the built chat page, long files, a PDF, a web page, an encoder. Out: whether the model reads them whole
-// where they fit and in passages where not, found by words or by meaning, and says so.
+// Passages. In: the built chat page, long files, a PDF, a web page, an encoder. Out: whether the model reads
+// files whole if they fit and otherwise in passages, found by words or by meaning, and the page says so.
 import { expect, type Page, test } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
 import { filesBelow, type ModelServer, serveModels } from '../../model-server.ts'
@@ -17,7 +17,7 @@ import {
 import { pick } from './bring-file.ts'
 import { pdfFile } from './pdf-file.ts'
 
-/** Far more than the context of the embedded model. The words of the last sentence stand nowhere else. */
+/** Far more than the embedded model's context. The words of the last sentence occur nowhere else. */
 const filler = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) =>
     `Paragraph ${index + from}. The hills were green, the sky was blue, and nothing much happened there that day. `.repeat(
@@ -32,9 +32,7 @@ const attach = (page: Page, name: string, mimeType: string, content: string | Bu
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' }).getByRole('listitem')
 const note = (page: Page) => page.locator('read-note')
 
-test('a long file is read in the passages that have the words of the question, which are shown', async ({
-  page,
-}) => {
+test("of a long file, the passages with the question's words are read and shown", async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await attach(page, 'coast.txt', 'text/plain', LONG)
@@ -70,12 +68,12 @@ test('a short file is read whole, and the page says so', async ({ page }) => {
   await set(page, { 'Longest answer': '5' })
   await attach(page, 'note.md', 'text/markdown', '# Owl\n\nThe owl is old.')
   await ask(page, 'Who is old?')
-  await expect(note(page)).toHaveText('The model read the files as a whole.')
+  await expect(note(page)).toHaveText('The model read the complete files.')
   await ask(page, 'And who is young?')
   await expect(note(page)).toHaveCount(1)
 })
 
-test('a PDF is read by pages, a web page without its markup', async ({ page }) => {
+test('a PDF is read page by page, a web page without its markup', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   const pages = Array.from(
@@ -100,10 +98,10 @@ test('a PDF is read by pages, a web page without its markup', async ({ page }) =
   )
 })
 
-test('a PDF that is locked, damaged or has no text is rejected in a sentence', async ({ page }) => {
+test('a PDF that is locked, damaged or has no text is rejected with a message', async ({ page }) => {
   await openChat(page)
   await attach(page, 'cut.pdf', 'application/pdf', pdfFile(['Hello']).subarray(0, 60))
-  await expect(page.getByRole('alert')).toHaveText('cut.pdf is damaged or no PDF.')
+  await expect(page.getByRole('alert')).toHaveText('cut.pdf is damaged or not a PDF.')
   await attach(page, 'scan.pdf', 'application/pdf', pdfFile(['']))
   await expect(page.getByRole('alert')).toHaveText(/scan\.pdf has no text/)
   await attach(page, 'locked.pdf', 'application/pdf', pdfFile(['Hello'], { isLocked: true }))
@@ -125,7 +123,7 @@ async function setSearchModel(page: Page, address: string): Promise<void> {
   await page.getByRole('button', { name: 'Done' }).click()
 }
 
-test('a search model finds passages by their meaning, and words do where it fails', async ({ page }) => {
+test('a search model finds passages by meaning, and words are used if it fails', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await setSearchModel(page, `${server.address}encoder/`)

@@ -1,5 +1,6 @@
-// In: the built chat page and texts in the clipboard. Out: whether a long one becomes a file that reaches the
-// model, can be moved into the message, and is taken back by the keys for undoing, in English and Hebrew.
+// Pasting. In: the built chat page and text on the clipboard. Out: whether long text becomes a file that
+// reaches the model, can be moved into the message, and can be undone with the keyboard, in English and
+// Hebrew.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { composer, openChat, overflowing, ready, readyComposer, sendButton, set } from '../chat-page.ts'
@@ -19,7 +20,7 @@ async function paste(page: Page, text: string, keys = 'Control+V'): Promise<void
   await page.keyboard.press(keys)
 }
 
-test('a long text that is pasted goes with the message as a file', async ({ page }) => {
+test('long pasted text is attached to the message as a file', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await paste(page, SHORT)
@@ -49,7 +50,7 @@ test('a long text that is pasted goes with the message as a file', async ({ page
   expect(problems).toEqual([])
 })
 
-test('a pasted file moves into the message by its button and by the keys, and each step can be undone', async ({
+test('a pasted file can be moved into the message by button and keyboard, and each step can be undone', async ({
   page,
 }) => {
   await openChat(page)
@@ -67,7 +68,7 @@ test('a pasted file moves into the message by its button and by the keys, and ea
   await page.keyboard.press('Control+Shift+Z')
   await expect(attached(page)).toHaveCount(1)
 
-  // By the keyboard, from the field over the button that attaches and the one that removes.
+  // By keyboard, from the field past the attach and remove buttons.
   for (const _ of [1, 2, 3]) await page.keyboard.press('Shift+Tab')
   await expect(editButton(page)).toBeFocused()
   await page.keyboard.press('Enter')
@@ -90,26 +91,26 @@ test('a pasted file moves into the message by its button and by the keys, and ea
   await expect(attached(page)).toHaveCount(0)
 })
 
-test('with Shift a long text is pasted as it is, and one that no file may have is rejected', async ({
-  page,
-}) => {
+test('with Shift, long text is pasted as is, and text too long for a file is rejected', async ({ page }) => {
   await openChat(page)
   await paste(page, LONG, 'Control+Shift+V')
   await expect(composer(page)).toHaveValue(LONG)
   await expect(attached(page)).toHaveCount(0)
   await paste(page, 'x'.repeat(1_000_001))
   await expect(page.getByRole('alert')).toHaveText(
-    /^Pasted text “x{16}…” has 1\.0 MB; a file may have 1\.0 MB/,
+    /^Pasted text “x{16}…” is 1\.0 MB; a file may be at most 1\.0 MB/,
   )
   await expect(composer(page)).toHaveValue(LONG)
   await paste(page, 'y'.repeat(200_001))
   await editButton(page).click()
-  await expect(page.getByRole('alert')).toHaveText(/would have [\d,]+ characters; it may have 200,?000/)
+  await expect(page.getByRole('alert')).toHaveText(
+    /would have [\d,]+ characters; it may have at most 200,?000/,
+  )
   await expect(attached(page)).toHaveCount(1)
   expect(await violations(page)).toEqual([])
 })
 
-test('a pasted file that was not sent is there again after a reload', async ({ page }) => {
+test('an unsent pasted file is restored after a reload', async ({ page }) => {
   await openChat(page)
   await paste(page, LONG)
   await page.keyboard.type('Who?')
@@ -122,7 +123,7 @@ test('a pasted file that was not sent is there again after a reload', async ({ p
   await expect(composer(page)).toHaveValue(`Who?${LONG}`)
 })
 
-test('where the part for files does not load, a long text is pasted as it is', async ({ page }) => {
+test('if the code for files does not load, long text is pasted as is', async ({ page }) => {
   await openChat(page)
   await page.route('**/composer-files-*.js', (route) => route.abort())
   await paste(page, LONG)

@@ -1,5 +1,5 @@
-// In: the built chat page, a random model that sees, images that the page draws. Out: whether images are
-// picked, dropped and pasted, reach the model, are kept and exported, and are rejected in sentences.
+// Images. In: the built chat page, a random vision model, images that the page draws. Out: whether images can
+// be picked, dropped and pasted, reach the model, are stored and exported, and are rejected with messages.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { byPath } from '../../../test/conformance/testing/random-bert.ts'
@@ -62,7 +62,7 @@ async function loadSeeing(page: Page): Promise<void> {
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' })
 const shown = (page: Page) => page.locator('.message.user .pictures img')
 
-/** Whether an image is there with its pixels. */
+/** Whether an image is shown with its pixels. */
 const isDrawn = (page: Page) =>
   expect
     .poll(() =>
@@ -72,7 +72,9 @@ const isDrawn = (page: Page) =>
     )
     .toBe(400)
 
-test('images are picked, dropped and pasted, the model reads them, and they are kept', async ({ page }) => {
+test('images can be picked, dropped and pasted, the model reads them, and they are stored', async ({
+  page,
+}) => {
   const { problems } = await openChat(page)
   await loadSeeing(page)
   await set(page, { 'Longest answer': '5', Temperature: '0' })
@@ -104,11 +106,11 @@ test('images are picked, dropped and pasted, the model reads them, and they are 
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/pictures-sent.png' })
 
-  // The next turn finds both images read.
+  // The next turn does not process either image again.
   await ask(page, 'And?')
   expect((await readTokens(page))[0]).toBeLessThan(read)
 
-  // Another visit has lost the model's files, and still shows the images.
+  // A later visit no longer has the model's files, but still shows the images.
   await page.reload()
   await ready(page)
   await isDrawn(page)
@@ -152,7 +154,7 @@ test('the answer follows the image, and a question is sent again with it', async
   await expect(page.locator('.message.user .body')).toContainText('Why?')
 })
 
-test('an image for a model that is blind, and one that is none, are rejected in a sentence', async ({
+test('an image for a model without vision, and a file that is not an image, are rejected with a message', async ({
   page,
 }) => {
   await openChat(page)
@@ -168,7 +170,7 @@ test('an image for a model that is blind, and one that is none, are rejected in 
   expect(await violations(page)).toEqual([])
 })
 
-test('a model at an address is loaded with its tower, at later visits too, and removed with it', async ({
+test('a model at a URL is loaded with its tower, on later visits too, and removed with it', async ({
   page,
 }) => {
   await openChat(page)
@@ -189,7 +191,7 @@ test('a model at an address is loaded with its tower, at later visits too, and r
   await expect.poll(() => storedModels(page)).toEqual([])
 })
 
-/** Asks a model that sees about one image. */
+/** Asks a vision model about one image. */
 async function askAboutDusk(page: Page): Promise<void> {
   await openChat(page)
   await loadSeeing(page)
@@ -205,7 +207,7 @@ test('a conversation with an image is exported and imported', async ({ page }) =
   await drawer.getByRole('button', { name: 'More for Dusk?' }).click()
   const [json] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'JSON file of Dusk?' }).click(),
+    drawer.getByRole('button', { name: 'Export as JSON: Dusk?' }).click(),
   ])
   await drawer.getByRole('button', { name: 'Delete Dusk?' }).click()
   const buffer = await readFile(await json.path())
@@ -217,7 +219,7 @@ test('a conversation with an image is exported and imported', async ({ page }) =
   await isDrawn(page)
 })
 
-test('images are read as a whole unless the user asks for parts', async ({ page }) => {
+test('images are read as a whole unless the user chooses tiles', async ({ page }) => {
   await askAboutDusk(page)
   const [whole] = await readTokens(page)
   await openSettings(page)

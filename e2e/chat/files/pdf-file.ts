@@ -1,7 +1,7 @@
-// Writes PDFs of plain text, one string a page.
+// Writes PDFs of plain text, one string per page.
 
 interface PdfOptions {
-  /** Names an encryption whose password nobody gives. */
+  /** Declares an encryption with an unknown password. */
   readonly isLocked?: boolean
 }
 

@@ -1,7 +1,7 @@
-// Faults around the service worker. What servers, networks and browsers do, what the user gets then, and a
-// test of each.
+// Faults around the service worker: what servers, networks and browsers may do, what the user then gets, and
+// a test of each.
 //
-// docs/internals/offline.md has the same table for readers.
+// docs/internals/offline.md has the same table as documentation.
 
 import { expect } from '@playwright/test'
 import { openServer } from '../../../test/helpers/http-server.ts'
@@ -27,7 +27,7 @@ const redirects = (targets: Readonly<Record<string, string>>) => async (scene: S
   await scene.opensOffline()
 }
 
-/** Breaks an update; the older build continues, and the update comes once the server is well. */
+/** Breaks an update; the older build keeps working, and the update arrives once the server recovers. */
 const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
   await scene.keep()
@@ -44,23 +44,23 @@ const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Sc
   await scene.opensOffline(1)
 }
 
-/** Someone else's page in place of all files; it goes away later. */
+/** A foreign page instead of every file, which later disappears. */
 const takesOver = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
-  // There is no answer if the page had not fetched the code of answers before.
+  // There is no answer if the page has not downloaded the answering code before.
   const wish = async (text: string) => {
     await say(scene.page, text)
     await ready(scene.page)
   }
   await scene.page.goto(site.address)
   await ready(scene.page)
-  // The browser itself fetches the script of the service worker.
+  // The browser itself fetches the service worker's script.
   site.behaviour = (path, ...rest) => !path.endsWith('/sw.js') && behaviour(path, ...rest)
   const session = await scene.context.newCDPSession(scene.page)
   await session.send('Network.clearBrowserCache')
   await wish('Hello!')
   await expect.poll(() => site.asked.filter((each) => each.includes('icon-')).length).toBeGreaterThan(0)
-  // Whatever comes now is not what the build made.
+  // Everything served from now on differs from the build.
   await scene.page.waitForTimeout(1000)
   expect(await scene.files()).toEqual([])
   site.behaviour = () => false

@@ -1,5 +1,5 @@
-// In: the page in two builds, and servers, networks and browsers that fail. Out: what the table says a user
-// gets; parts and sizes of kept files; a list of files that leaves none out.
+// Offline use. In: the page in two builds, and servers, networks and browsers that fail. Out: whether a user
+// gets what the table says; ranges and sizes of cached files; a complete list of files.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ test('offline: the table for readers is this one', () => {
   for (const { title, gets } of FAULTS) expect(text).toContain(`| ${title} | ${gets} |`)
 })
 
-test('offline: parts and sizes of a kept model are answered as a server answers them', async ({ page }) => {
+test('offline: ranges and sizes of a cached model are answered like by a server', async ({ page }) => {
   const scene = new Scene(page, site, builds)
   await scene.keep()
   const name = scene.asset(0, 'halfbyte-stories.hbm')
@@ -76,7 +76,7 @@ test('offline: parts and sizes of a kept model are answered as a server answers 
   expect(await asked(undefined, 'HEAD')).toEqual({ ...whole, body: [], size: 0 })
 })
 
-test('offline: asking for a part of a file that is not kept fetches that part alone', async ({ page }) => {
+test('offline: requesting a range of a file that is not cached fetches only that range', async ({ page }) => {
   const scene = new Scene(page, site, builds)
   await scene.keep()
   await page.reload()
@@ -92,7 +92,7 @@ test('offline: asking for a part of a file that is not kept fetches that part al
   expect(await scene.files()).not.toContain(name)
 })
 
-test('offline: the list of a build has every file with its hash, and every asset’s name in other builds', () => {
+test("offline: a build's list has every file with its hash, and every asset’s name in other builds", () => {
   const [folder] = builds
   const script = readFileSync(join(folder, 'sw.js'), 'utf8')
   const listed = Object.assign(

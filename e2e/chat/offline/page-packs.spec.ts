@@ -1,5 +1,5 @@
-// Packs beside the page. In: a build of the page with a small pack in its folder of packs. Out: whether the
-// page offers it, fetches it only when it is chosen, and keeps it on the device.
+// Packs next to the page. In: a build of the page with a small pack in its packs folder. Out: whether the
+// page offers it, downloads it only when it is chosen, and stores it on the device.
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ test.afterAll(() => site.close())
 const row = (page: Page) => page.getByRole('button', { name: /^Tiny pack\b/ })
 const asked = () => site.asked.filter((request) => request.includes('packs/'))
 
-test('a pack is offered with its facts, fetched once it is chosen, and kept', async ({ page }) => {
+test('a pack is offered with its description, downloaded once it is chosen, and stored', async ({ page }) => {
   const scene = new Scene(page, site, [BUILD, BUILD])
   await scene.keep()
   expect(readFileSync(join(BUILD, 'sw.js'), 'utf8')).not.toContain('packs/')

@@ -1,5 +1,5 @@
 // Scenes. In: a browser context, a site with two builds. Out: what a user does with the page over several
-// visits, and what the browser has kept of it.
+// visits, and what the browser has cached.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BrowserContext, expect, type Page } from '@playwright/test'
@@ -34,20 +34,20 @@ export class Scene {
     return new RegExp(`"(assets/[^"]+)":\\["[^"]+","${kind}"\\]`).exec(script)?.[1] ?? ''
   }
 
-  /** Opens the page and has it answer. */
+  /** Opens the page and gets an answer. */
   async use(): Promise<void> {
     await openChat(this.page, this.site.address)
     await set(this.page, { 'Longest answer': '4' })
     await ask(this.page, 'Hello!')
   }
 
-  /** Opens the page, has it answer, and waits until it is kept. */
+  /** Opens the page, gets an answer, and waits until the page is cached. */
   async keep(index: 0 | 1 = 0): Promise<void> {
     await this.use()
     await expect.poll(() => this.kept()).toContain(this.version(index))
   }
 
-  /** Marks of the builds whose page is kept: it comes after all of its files. */
+  /** Marks of the builds whose page is cached; the page is cached after all its files. */
   kept(): Promise<string[]> {
     return this.page.evaluate(async (prefix) => {
       const found: string[] = []
@@ -60,7 +60,7 @@ export class Scene {
     }, PAGES)
   }
 
-  /** Names of all that is kept, below the page. */
+  /** Names of all cached files, relative to the page. */
   files(): Promise<string[]> {
     return this.page.evaluate(async () => {
       const found: string[] = []
@@ -71,14 +71,14 @@ export class Scene {
     })
   }
 
-  /** Files that are kept although they are not what the build made. */
+  /** Cached files that differ from the build. */
   async wrong(index: 0 | 1 = 0): Promise<string[]> {
     const contents = await this.page.evaluate(async () => {
       const found: Record<string, [string, boolean]> = {}
       for (const name of await caches.keys())
         for (const request of await (await caches.open(name)).keys()) {
           const response = await caches.match(request)
-          // The worker still drops files of the older build.
+          // The worker is still dropping files of the older build.
           if (response === undefined) continue
           const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', await response.arrayBuffer()))
           const text = btoa(String.fromCharCode(...sum))
@@ -96,7 +96,7 @@ export class Scene {
   }
 
   /**
-   * Asks the browser to look for an update, as it does at every visit; waits until it was kept or dropped.
+   * Asks the browser to check for an update, as it does on every visit; waits until it is cached or dropped.
    */
   async update(): Promise<void> {
     await this.page.evaluate(async () => {
@@ -111,7 +111,7 @@ export class Scene {
     })
   }
 
-  /** The page's build, which answers. */
+  /** The build of the page that answers. */
   async shows(index: 0 | 1): Promise<void> {
     await ready(this.page)
     expect(await this.page.locator('meta[name=build]').getAttribute('content')).toBe(this.version(index))
@@ -119,7 +119,7 @@ export class Scene {
     await expect(this.page.locator('.message.assistant .body').last()).not.toBeEmpty()
   }
 
-  /** Opens the page again without a network, from what the service worker has kept alone. */
+  /** Opens the page again offline, only from the service worker's cache. */
   async opensOffline(index: 0 | 1 = 0, address = this.site.address): Promise<void> {
     await this.disconnect()
     await this.page.goto(address)
@@ -127,7 +127,7 @@ export class Scene {
     this.site.behaviour = () => false
   }
 
-  /** No network, and nothing in the browser's own cache. */
+  /** No network, and an empty HTTP cache. */
   async disconnect(): Promise<void> {
     const session = await this.context.newCDPSession(this.page)
     await session.send('Network.clearBrowserCache')
@@ -135,7 +135,7 @@ export class Scene {
     this.site.behaviour = unreachable
   }
 
-  /** What the browser shows where a page cannot be had. */
+  /** What the browser shows if a page cannot be loaded. */
   async opensNothing(): Promise<void> {
     await this.disconnect()
     const other = await this.context.newPage()

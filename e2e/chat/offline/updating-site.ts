@@ -1,5 +1,5 @@
-// Serves one build of the chat page at a time, below /chat/; redirects, lies, breaks or is not there, as
-// told.
+// Serves one build of the chat page at a time, below /chat/; redirects, sends wrong files, fails or is
+// unreachable, on request.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ const FIRST = fileURLToPath(new URL('../../../build/demo', import.meta.url))
 const SECOND = fileURLToPath(new URL('../../../build/offline', import.meta.url))
 const LOGIN = '<!doctype html><title>Log in</title><h1>Log in to this network</h1>'
 
-/** Whether an answer was given; otherwise the file is sent. */
+/** Returns whether it has answered; otherwise the file is sent. */
 export type Behaviour = (path: string, response: ServerResponse, request: IncomingMessage) => boolean
 
-/** Every request gets a page to log in, as in a hotel. */
+/** Every request gets a login page, as from a hotel's captive portal. */
 export const portal: Behaviour = (_, response) => {
   response.setHeader('Cache-Control', 'max-age=31536000').setHeader('Content-Type', 'text/html').end(LOGIN)
   return true
@@ -42,7 +42,7 @@ export const unreachable: Behaviour = (_, response) => {
   return true
 }
 
-/** The built page, and a second build with other texts, so that most of its scripts have other names. */
+/** The built page, and a second build with other texts, so that most of its scripts have different names. */
 export async function twoBuilds(): Promise<readonly [string, string]> {
   const other: Plugin = {
     name: 'other-texts',
@@ -62,9 +62,9 @@ export async function twoBuilds(): Promise<readonly [string, string]> {
 }
 
 export interface UpdatingSite {
-  /** Of the page; ends with a slash. */
+  /** The page's URL; ends with a slash. */
   readonly address: string
-  /** Paths below the page, and what was asked for, in order. */
+  /** Requested paths, relative to the page, in order. */
   readonly asked: string[]
   /** The folder that is served. */
   folder: string
@@ -80,7 +80,7 @@ export async function updatingSite(folder: string): Promise<UpdatingSite> {
     if (site.behaviour(path, response, request)) return
     if (path === '/chat') return void response.writeHead(308, { Location: '/chat/' }).end()
     const name = join(site.folder, path.replace(/^\/chat\/|\/$/g, '') || 'index')
-    // As hosts do that leave `.html` out.
+    // Like hosts that omit `.html`.
     const file = [name, `${name}.html`].find((each) => existsSync(each) && statSync(each).isFile())
     if (!path.startsWith('/chat/') || file === undefined) return void response.writeHead(404).end('not found')
     const isAsset = path.includes('/assets/')

@@ -1,14 +1,14 @@
-// In: the built chat page and a server that counts. Out: whether a first visit fetches what it needs, once,
-// and early.
+// The first visit. In: the built chat page and a server that counts bytes. Out: whether a first visit
+// downloads what it needs once and early.
 import { gzipSync } from 'node:zlib'
 import { expect, type Page, test } from '@playwright/test'
 import { ask, openChat, ready, set } from '../chat-page.ts'
 import { type CountedSite, countedSite } from './counted-site.ts'
 
-/** Of what is needed. The rest is headers of requests that found nothing new. */
-const MOST_BYTES = 1.05
-/** Of the page's own scripts before the first message, compressed. */
-const MOST_SCRIPT = 120 * 1024
+/** Maximum bytes in total: the needed files, plus headers of requests that found nothing new. */
+const MAX_BYTES = 1.05
+/** Maximum bytes of the page's own scripts before the first message, compressed. */
+const MAX_SCRIPT = 120 * 1024
 
 test.use({ serviceWorkers: 'allow' })
 
@@ -19,7 +19,7 @@ test.beforeEach(async () => {
 })
 test.afterEach(() => site.close())
 
-/** Waits until the service worker has kept the page. */
+/** Waits until the service worker has cached the page. */
 async function keptOffline(page: Page): Promise<void> {
   await expect
     .poll(() =>
@@ -37,9 +37,7 @@ async function keptOffline(page: Page): Promise<void> {
     .toBe(true)
 }
 
-test('a first visit transfers each file once, and of the engine only the build in use', async ({
-  page,
-}, info) => {
+test('a first visit transfers each file once, and only the engine build in use', async ({ page }, info) => {
   await openChat(page, site.address)
   await set(page, { 'Longest answer': '10' })
   expect(site.asked, 'before the first answer').not.toContain('/sw.js')
@@ -54,7 +52,7 @@ test('a first visit transfers each file once, and of the engine only the build i
   info.annotations.push({ type: 'first visit', description: text })
   console.log(`first visit: ${text}`)
   expect(sent / needed, site.answers.map(({ path, bytes }) => `${path} ${bytes}`).join('\n')).toBeLessThan(
-    MOST_BYTES,
+    MAX_BYTES,
   )
   const paths = [...largest.keys()]
   expect(paths.filter((path) => path.endsWith('.wasm'))).toHaveLength(1)
@@ -62,7 +60,9 @@ test('a first visit transfers each file once, and of the engine only the build i
   expect(paths.filter((path) => path.includes('roofline'))).toEqual([])
 })
 
-test('the model and the module are asked for beside the engine’s worker, not after it', async ({ page }) => {
+test('the model and the module are requested in parallel with the engine’s worker, not after it', async ({
+  page,
+}) => {
   const both = Promise.withResolvers<void>()
   site.hold = (path) => {
     const isThere = ['.wasm', '.hbm'].every((end) => site.asked.some((asked) => asked.endsWith(end)))
@@ -86,10 +86,10 @@ test('the scripts of the page before the first message are small', async ({ page
   info.annotations.push({ type: 'scripts, gzip', description: `${bytes} bytes` })
   console.log(`page scripts: ${bytes} bytes with gzip`)
   expect(scripts.size).toBeGreaterThan(5)
-  expect(bytes).toBeLessThan(MOST_SCRIPT)
+  expect(bytes).toBeLessThan(MAX_SCRIPT)
 })
 
-test('a second visit reads the model and the module from the device', async ({ page }) => {
+test('a second visit reads the model and the module from storage', async ({ page }) => {
   await openChat(page, site.address)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')

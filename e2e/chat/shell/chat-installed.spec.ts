@@ -1,10 +1,10 @@
-// In: the built chat page as an installed app opens it. Out: whether its manifest is read, and whether
-// shortcuts, shared texts, files and the offer to install do what they say.
+// The installed app. In: the built chat page, opened as an installed app. Out: whether its manifest is valid,
+// and whether shortcuts, shared text, files and the install offer work.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { composer, openChat, openSettings, ready } from '../chat-page.ts'
 
-test('an installed page begins with what it was opened for', async ({ page }) => {
+test('an installed page starts with what it was opened for', async ({ page }) => {
   await page.addInitScript(() => {
     const launchQueue = { setConsumer: (consumer: unknown) => Object.assign(globalThis, { consumer }) }
     Object.defineProperty(globalThis, 'launchQueue', { value: launchQueue })
@@ -34,7 +34,7 @@ test('an installed page begins with what it was opened for', async ({ page }) =>
     )
   await open('wrong.gguf', 'no model')
   await expect(page.getByRole('alert')).toContainText('wrong.gguf')
-  await page.getByRole('button', { name: /^Go on with/ }).click()
+  await page.getByRole('button', { name: /^Continue with/ }).click()
   await page.evaluate(() => {
     const { consumer } = globalThis as unknown as { consumer: (params: unknown) => void }
     consumer({ files: [], targetURL: `${location.origin}/?text=Again` })
@@ -42,7 +42,7 @@ test('an installed page begins with what it was opened for', async ({ page }) =>
   await expect(composer(page)).toHaveValue('Again')
 })
 
-test('the settings offer to install the page where the browser does', async ({ page }) => {
+test('the settings offer to install the page if the browser does', async ({ page }) => {
   await openChat(page)
   await openSettings(page)
   const button = page.getByRole('button', { name: 'Install as an app' })

@@ -1,5 +1,5 @@
-// In: the built chat page in a Hebrew browser, and a change of its language. Out: whether every text follows,
-// from right to left.
+// Language. In: the built chat page in a Hebrew browser, and a language change. Out: whether every text
+// follows, from right to left.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { openChat, overflowing, ready, readyComposer } from '../chat-page.ts'
@@ -14,7 +14,8 @@ const latin = (page: Page) =>
       if (/[A-Za-z]{2,}/.test((text ?? '').replace(known, ''))) found.push((text ?? '').trim())
     }
     for (const element of document.querySelectorAll('chat-app *')) {
-      // Questions are for a model that reads English; answers and the catalogue's models say what they say.
+      // Sample questions are for a model that reads English; answers and the catalogue's model texts are not
+      // translated.
       if (
         element.closest(
           '.starters, .message .body, [aria-labelledby=catalogue], .foot > .visually-hidden[role=status], .choice',
@@ -91,7 +92,7 @@ test.describe('when something fails in Hebrew', () => {
   })
 })
 
-test('English needs no other catalogue', async ({ page }) => {
+test('English loads no other message catalogue', async ({ page }) => {
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await openChat(page)

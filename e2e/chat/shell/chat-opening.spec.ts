@@ -1,22 +1,22 @@
-// In: the built chat page on a main thread slowed down four times. Out: whether it opens without moving what
-// is shown, in its own theme, and without saying anything untrue on the way.
+// Opening. In: the built chat page on a main thread slowed down four times. Out: whether it opens without
+// layout shifts, in its own theme, and without showing anything untrue on the way.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, slowDown } from '../chat-page.ts'
 import { storeChats, turns } from '../stored/stored-chats.ts'
 
-/** What the browser counts as too much: web vitals' own bound for a good page is 0.1. */
-const MOST_SHIFT = 0.05
+/** Maximum layout shift; Web Vitals' bound for a good page is 0.1. */
+const MAX_SHIFT = 0.05
 
 interface Opening {
   readonly shift: number
-  /** What moved, for the message of a failure. */
+  /** The elements that moved, for the failure message. */
   readonly moved: readonly string[]
   readonly lcp: number
   readonly themes: readonly string[]
   readonly notices: readonly string[]
 }
 
-/** Watches the page from its first byte on. */
+/** Watches the page from its first byte. */
 async function watchOpening(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const seen = {
@@ -67,7 +67,7 @@ async function watchOpening(page: Page): Promise<void> {
 
 async function opening(page: Page): Promise<Opening> {
   await ready(page)
-  // Nothing may move after the model is there either.
+  // Nothing may move after the model has loaded either.
   await page.waitForTimeout(600)
   return page.evaluate(() => (globalThis as unknown as { seen: Opening }).seen)
 }
@@ -81,7 +81,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
   test.describe(`on a ${screen}`, () => {
     test.use({ ...use, deviceScaleFactor: 1 })
 
-    test('nothing moves on the first visit, and nothing says that no model is loaded', async ({
+    test('nothing moves on the first visit, and the page never says that no model is loaded', async ({
       page,
     }, info) => {
       await slowDown(page, 4)
@@ -90,7 +90,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
       const { shift, moved, lcp, notices } = await opening(page)
       info.annotations.push({ type: 'shift, LCP ms', description: `${shift.toFixed(3)}, ${Math.round(lcp)}` })
       console.log(`${screen}, first visit: shift ${shift.toFixed(3)}, LCP ${Math.round(lcp)} ms`)
-      expect(shift, moved.join('\n')).toBeLessThan(MOST_SHIFT)
+      expect(shift, moved.join('\n')).toBeLessThan(MAX_SHIFT)
       expect(notices.join(), 'what the page said on the way').not.toMatch(/No model|Load a model/)
     })
 
@@ -107,10 +107,10 @@ for (const [screen, use] of Object.entries(SCREENS)) {
       info.annotations.push({ type: 'shift, LCP ms', description: `${shift.toFixed(3)}, ${Math.round(lcp)}` })
       console.log(`${screen}, later visit: shift ${shift.toFixed(3)}, LCP ${Math.round(lcp)} ms`)
       await expect(page.locator('.message')).toHaveCount(12)
-      expect(shift, moved.join('\n')).toBeLessThan(MOST_SHIFT)
+      expect(shift, moved.join('\n')).toBeLessThan(MAX_SHIFT)
     })
 
-    test('the chosen theme is there from the first paint on', async ({ page }) => {
+    test('the chosen theme is applied from the first paint', async ({ page }) => {
       await openChat(page)
       await page.evaluate(() => localStorage.setItem('halfbyte-settings', '{"theme":"dark"}'))
       await slowDown(page, 4)
@@ -122,7 +122,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
   })
 }
 
-/** Where the frame's parts are, and what they say. */
+/** The positions and texts of the frame's parts. */
 const places = (page: Page): Promise<Readonly<Record<string, string>>> =>
   page.evaluate(() => {
     const parts = [
@@ -156,7 +156,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
   test.describe(`on a ${screen} whose scripts are late`, () => {
     test.use({ ...use, deviceScaleFactor: 1 })
 
-    test('the page itself has the frame, which the app replaces unseen, and keeps what is typed', async ({
+    test('the static page has the frame, which the app replaces without a visible change, keeping typed text', async ({
       page,
     }) => {
       const late = Promise.withResolvers<void>()

@@ -1,10 +1,13 @@
-// In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
-// "Storage" tell what there is, measure it, copy it, and remove it.
+// Panels. In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it
+// runs" and "Storage" show, measure, copy and remove what they should.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'
 
-test('a tap on the figures shows how it runs, and copies it as a report', async ({ page, context }) => {
+test('tapping the numbers opens "How it runs", which can be copied as a report', async ({
+  page,
+  context,
+}) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '8' })
@@ -33,7 +36,7 @@ test('a tap on the figures shows how it runs, and copies it as a report', async 
   expect(problems).toEqual([])
 })
 
-test('ops are measured against their limits when asked for, and the report has them', async ({
+test('ops are measured against their limits on request, and included in the report', async ({
   page,
   context,
 }) => {
@@ -67,14 +70,14 @@ test('ops are measured against their limits when asked for, and the report has t
   const report = await page.evaluate(() => navigator.clipboard.readText())
   expect(report).toMatch(/## Ops compared with their limits\n\n### Generating a token/)
   expect(report).toMatch(/\| Whole step \| [\d.]+ \| [\d.]+ \| \d+ % \|/)
-  // What was measured stays for the next look.
+  // Measurements are kept for the next time the panel opens.
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: /^How it runs/ }).click()
   await expect(written).toBeVisible()
   expect(problems).toEqual([])
 })
 
-test('storage lists what is kept with its size, and removes it', async ({ page }) => {
+test('storage lists stored items with their sizes, and can remove them', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '8' })
   await ask(page, 'Hello!')

@@ -1,5 +1,5 @@
-// Counted site. In: the built page in build/demo. Out: a server for it that knows what was asked for, and how
-// many bytes went out.
+// A counting site. In: the built page in build/demo. Out: a server for it that records requests and sent
+// bytes.
 import { fileURLToPath } from 'node:url'
 import { type Plugin, preview } from 'vite'
 
@@ -7,13 +7,13 @@ const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta
 
 export interface Answer {
   readonly path: string
-  /** Bytes on the connection, compressed, headers included. */
+  /** Bytes on the wire, compressed, including headers. */
   readonly bytes: number
 }
 
 export interface CountedSite {
   readonly address: string
-  /** Paths in the order in which they were asked for. */
+  /** Paths in the order in which they were requested. */
   readonly asked: string[]
   readonly answers: Answer[]
   /** Called before an answer; it waits until the promise resolves. */

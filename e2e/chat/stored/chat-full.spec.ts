@@ -1,5 +1,5 @@
-// In: the chat page on a device whose storage is full. Out: whether it says so at once, keeps what was
-// written, and stores it when there is room.
+// Full storage. In: the chat page on a device whose storage is full. Out: whether it says so at once, keeps
+// the text, and stores it once there is space.
 import { expect, type Page, test } from '@playwright/test'
 import { allow, fill, small } from '../../full-device.ts'
 import { violations } from '../../violations.ts'
@@ -24,7 +24,7 @@ async function openFull(page: Page, address: string | undefined): Promise<void> 
 
 test.use({ viewport: { width: 390, height: 844 } })
 
-test('a full device is reported at once, and the chat is stored when there is room', async ({
+test('a full device is reported at once, and the chat is stored once there is space', async ({
   page,
   baseURL,
 }) => {
@@ -53,7 +53,10 @@ test('a full device is reported at once, and the chat is stored when there is ro
   await expect(page.locator('.message')).toHaveCount(4)
 })
 
-test('a chat that could not be stored is stored by itself when there is room', async ({ page, baseURL }) => {
+test('a chat that could not be stored is stored automatically once there is space', async ({
+  page,
+  baseURL,
+}) => {
   await openFull(page, baseURL)
   await expect(notice(page)).toContainText('storage is full')
   await allow(page)
@@ -61,7 +64,7 @@ test('a chat that could not be stored is stored by itself when there is room', a
   expect((await storedTitles(page)).sort()).toEqual(['Hello!', 'Owls'])
 })
 
-test('the notice leads to what takes storage, with sizes, and to a file of the chat', async ({
+test('the notice leads to the list of stored items with sizes, and to a file of the chat', async ({
   page,
   baseURL,
 }) => {
@@ -85,7 +88,7 @@ test('the notice leads to what takes storage, with sizes, and to a file of the c
   expect(await storedTitles(page)).toEqual(['Hello!'])
 })
 
-test('a page whose chats are not all stored asks before it is left', async ({ page, baseURL }) => {
+test('a page with unstored chats asks before it is closed', async ({ page, baseURL }) => {
   await openFull(page, baseURL)
   const asked = page.waitForEvent('dialog')
   const left = page.reload()

@@ -1,5 +1,5 @@
-// In: files of conversations, whole and damaged, a full device, and a page that ends in an import. Out:
-// whether all conversations of a file are imported or none, and whether the list still works.
+// Import. In: conversation files, intact and damaged, a full device, and a page that crashes during an
+// import. Out: whether all of a file's conversations are imported or none, and whether the list still works.
 import { expect, type Locator, type Page, test } from '@playwright/test'
 import { allow, fill, small } from '../../full-device.ts'
 import { openChat, ready } from '../chat-page.ts'
@@ -26,7 +26,9 @@ async function openDrawer(page: Page): Promise<Locator> {
 const choose = (drawer: Locator, conversations: readonly unknown[]) =>
   drawer.getByLabel('Import conversations').setInputFiles(fileOf(conversations))
 
-test('an import says how many conversations came, and which were there', async ({ page }) => {
+test('an import reports how many conversations were imported, and which already existed', async ({
+  page,
+}) => {
   const drawer = await openDrawer(page)
   const said = drawer.locator('p.hint[role=status]').last()
   await choose(drawer, [chat('Foxes'), chat('Moons'), chat('Owls')])
@@ -48,7 +50,7 @@ for (const [name, more] of Object.entries<object>({
   'an id that cannot be part of an address': { id: 'a\ud800' },
   'a version that is no list': { messages: [{ role: 'user', content: 'a', others: { length: 1 } }] },
 })) {
-  test(`a file with ${name} is rejected as a whole`, async ({ page }) => {
+  test(`a file with ${name} is rejected entirely`, async ({ page }) => {
     const drawer = await openDrawer(page)
     await choose(drawer, [chat('Foxes'), chat('Moons', more)])
     await expect(drawer.getByRole('alert')).toContainText('1 of the 2 conversations in this file are damaged')
@@ -56,7 +58,7 @@ for (const [name, more] of Object.entries<object>({
   })
 }
 
-test('a time that no date has, stored by an earlier release, leaves the list as it is', async ({ page }) => {
+test('an invalid date, stored by an earlier release, does not break the list', async ({ page }) => {
   const { problems } = await openChat(page)
   await storeChats(page, [chat('Owls'), chat('Moons', { updated: 1e308 })])
   await page.reload()
@@ -66,7 +68,7 @@ test('a time that no date has, stored by an earlier release, leaves the list as 
   expect(problems).toEqual([])
 })
 
-test('on a full device an import stores nothing, and says so', async ({ page, baseURL }) => {
+test('on a full device, an import stores nothing and says so', async ({ page, baseURL }) => {
   await small(page, baseURL)
   const drawer = await openDrawer(page)
   await fill(page)
@@ -80,7 +82,7 @@ test('on a full device an import stores nothing, and says so', async ({ page, ba
   expect(await storedTitles(page)).toHaveLength(301)
 })
 
-test('a page that crashes in the middle of an import has imported nothing', async ({ page, context }) => {
+test('a page that crashes during an import has imported nothing', async ({ page, context }) => {
   await page.addInitScript(() => {
     const { put } = IDBObjectStore.prototype
     let count = 0
@@ -94,12 +96,12 @@ test('a page that crashes in the middle of an import has imported nothing', asyn
   })
   const drawer = await openDrawer(page)
   const middle = page.waitForEvent('console', (message) => message.text() === 'in the middle')
-  // While the page is busy, a session could not begin.
+  // A debugging session could not start while the page is busy.
   const session = await context.newCDPSession(page)
   await choose(drawer, many(300))
   await middle
   const crashed = page.waitForEvent('crash')
-  // The command has no answer: what would answer is gone.
+  // The command gets no answer, because the renderer is gone.
   session.send('Page.crash').catch(() => undefined)
   await crashed
   await page.close()

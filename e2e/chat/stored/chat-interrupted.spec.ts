@@ -1,11 +1,12 @@
-// In: pages that end in the middle of an answer. Out: whether the next visit has what the user saw of it.
+// Interrupted answers. In: pages that end in the middle of an answer. Out: whether the next visit has what
+// the user saw.
 import { type BrowserContext, expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../../endless-model.ts'
 import { bodies, openChat, openModels, ready, say, set } from '../chat-page.ts'
 
 const QUESTION = 'Tell me a very long story.'
 
-/** How a page ends. Each resolves with a page of the next visit. */
+/** Ways in which a page ends. Each resolves to the page of the next visit. */
 const ENDS: Readonly<Record<string, (page: Page, context: BrowserContext) => Promise<Page>>> = {
   async 'a reload'(page) {
     await page.reload()
@@ -26,7 +27,7 @@ const ENDS: Readonly<Record<string, (page: Page, context: BrowserContext) => Pro
   async 'a crash'(page, context) {
     const session = await context.newCDPSession(page)
     const crashed = page.waitForEvent('crash')
-    // The command has no answer: what would answer is gone.
+    // The command gets no answer, because the renderer is gone.
     session.send('Page.crash').catch(() => undefined)
     await crashed
     const next = await context.newPage()
@@ -34,7 +35,7 @@ const ENDS: Readonly<Record<string, (page: Page, context: BrowserContext) => Pro
     return next
   },
 }
-/** Milliseconds that what is stored may be behind what is shown, when nothing tells the page that it ends. */
+/** How far (ms) storage may lag behind the display if nothing tells the page that it is ending. */
 const BEHIND = { 'a crash': 1000 } as Readonly<Record<string, number | undefined>>
 
 const shownText = (page: Page): Promise<string> =>
@@ -54,7 +55,10 @@ async function openEndless(page: Page): Promise<void> {
 }
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`${name} keeps what was shown of an answer, which can be continued`, async ({ page, context }) => {
+  test(`after ${name}, the part of an answer that was shown is kept and can be continued`, async ({
+    page,
+    context,
+  }) => {
     await openEndless(page)
     await say(page, QUESTION)
     let now = page
@@ -77,15 +81,15 @@ for (const [name, end] of Object.entries(ENDS)) {
       await ready(now)
       await expect(now.locator('.ending')).toHaveText('Interrupted')
       await expect(now.getByRole('button', { name: 'Regenerate', exact: true })).toBeEnabled()
-      // The page renders what is near, and a long answer moves its question out of that.
+      // The page renders only nearby messages, and a long answer moves its question out of range.
       await expect(async () => {
         await now.locator('.log').evaluate((log) => log.scrollTo(0, 0))
         await expect(now.locator('.message.user .body')).toHaveText(QUESTION, { timeout: 500 })
       }).toPass({ timeout: 30_000 })
       await expect(bodies(now)).toHaveCount(2)
-      // What stands at the end, such as half of a link, looks different once it is complete.
+      // Text at the end, such as half of a link, looks different once it is complete.
       const known = plain(shown).slice(0, -32)
-      // Of a long answer, the page may have shown only the end.
+      // The page may have shown only the end of a long answer.
       expect(plain(await shownText(now)), `turn ${turn}`).toContain(known)
     }
   })

@@ -1,5 +1,5 @@
-// In: the built chat page and its storage. Out: whether a reopened conversation continues without being read
-// again.
+// Stored state. In: the built chat page and its storage. Out: whether a reopened conversation continues
+// without being processed again.
 import { expect, test } from '@playwright/test'
 import { ask, kept, keptStamp, openChat, readTokens, ready, set } from '../chat-page.ts'
 
@@ -22,7 +22,7 @@ test('a conversation continues after a reload, and only new tokens are read', as
   expect(read).toBeLessThan(30)
 })
 
-test('each conversation keeps its own, other instructions read it again, and what is removed is not kept', async ({
+test('each conversation keeps its own state, changed instructions recompute it, and removed conversations keep none', async ({
   page,
 }) => {
   await openChat(page)
@@ -45,7 +45,7 @@ test('each conversation keeps its own, other instructions read it again, and wha
   await expect.poll(() => kept(page)).toBe(1)
 })
 
-test('where the browser refuses storage, the list says how long conversations last', async ({ page }) => {
+test('if the browser denies storage, the list says how long conversations last', async ({ page }) => {
   await page.addInitScript(() => {
     IDBFactory.prototype.open = () => {
       throw new DOMException('refused', 'SecurityError')

@@ -1,4 +1,5 @@
-// Stored chats. In: conversations as records. Out: a page whose database holds them, as after earlier visits.
+// Stored chats. In: conversations as records. Out: a page whose database contains them, as after earlier
+// visits.
 import { expect, type Page } from '@playwright/test'
 import { openChat, ready } from '../chat-page.ts'
 
@@ -10,7 +11,7 @@ interface StoredChat {
   readonly messages: readonly Readonly<Record<string, string>>[]
 }
 
-/** Turns of plain text, `count` messages in all. */
+/** Turns of plain text, `count` messages in total. */
 export const turns = (count: number): StoredChat['messages'] =>
   Array.from({ length: count }, (_, index) =>
     index % 2 === 0
@@ -18,7 +19,7 @@ export const turns = (count: number): StoredChat['messages'] =>
       : { role: 'assistant', content: `Answer ${index}. The *river* went by the old house.\n\n- one\n- two` },
   )
 
-/** The page must be open and have made its database. It notices the chats when it is opened again. */
+/** The page must be open and have created its database. It sees the chats when it is opened again. */
 export async function storeChats(page: Page, chats: readonly StoredChat[]): Promise<void> {
   await page.evaluate(async (records) => {
     const opening = indexedDB.open('halfbyte-chat')

@@ -1,5 +1,5 @@
-// The AI SDK. In: the engine's provider. Out: text, a stream, an object, a tool's round, vectors of the
-// engine and of an encoder, an order of documents.
+// The AI SDK. In: the engine's provider. Out: text, a stream, an object, a tool round trip, vectors of the
+// engine and of an encoder, and a ranking of documents.
 import * as ai from 'ai'
 import { embed, embedMany, generateText, Output, stepCountIs, streamText, tool } from 'ai'
 import { createHalfbyte } from 'halfbyte/ai-sdk'
@@ -68,7 +68,7 @@ serve(async (sdk) => {
   }
 })
 
-/** Whether `rerank` gives the reranker's own order; undefined in version 5, which has no such function. */
+/** Whether `rerank` gives the reranker's own order; undefined in version 5, which lacks that function. */
 async function isRanked(provider, reranker) {
   if (ai.rerank === undefined) return undefined
   const documents = ['a', 'the cat', 'running cats']

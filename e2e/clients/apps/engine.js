@@ -1,4 +1,4 @@
-// The engine of the apps. In: nothing. Out: the embedded model, loaded, and what it says by itself; encoders.
+// The apps' engine. Out: the loaded embedded model and its own reply; encoders.
 import { Engine } from 'halfbyte'
 import { Embedder } from 'halfbyte/embedder'
 
@@ -11,7 +11,7 @@ export const engine = await Engine.load('/models/halfbyte-stories.hbm', {
 
 export const TEXTS = ['the cat', 'The running cats, 12 of the runners.']
 
-/** The encoder or reranker in a folder of the site. */
+/** The encoder or reranker in a folder on the site. */
 export const loadEncoder = (folder) =>
   Embedder.load(folder, {
     threads: 1,
@@ -19,7 +19,7 @@ export const loadEncoder = (folder) =>
     assets: { worker: '/cdn/workers/embedder.worker.js', wasm: '/cdn/wasm/' },
   })
 
-/** Whether vectors have the values of `right`. Numbers in JSON may differ in their last digit. */
+/** Whether vectors equal `right`. Numbers in JSON may differ in their last digit. */
 export const areSame = (vectors, right) =>
   vectors.length === right.length &&
   vectors.every((vector, row) =>
@@ -28,7 +28,7 @@ export const areSame = (vectors, right) =>
     ),
   )
 
-/** Makes `run` a function of the page that also tells what the engine says without the client. */
+/** Exposes `run` on the page, along with the engine's reply without the client. */
 export function serve(run) {
   globalThis.run = async (...args) => {
     const session = engine.createSession()

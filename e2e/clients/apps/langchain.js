@@ -1,4 +1,4 @@
-// LangChain. In: the engine as the fetch of its OpenAI model. Out: an answer, a stream, an object, a tool's
+// LangChain. In: the engine as the `fetch` of its OpenAI model. Out: an answer, a stream, an object, a tool
 // call, vectors.
 import { HumanMessage, SystemMessage } from '@langchain/core/messages'
 import { ChatPromptTemplate } from '@langchain/core/prompts'

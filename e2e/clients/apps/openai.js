@@ -1,5 +1,5 @@
-// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, a response, the
-// scores of a text, an error, vectors of the engine and of an encoder.
+// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool call, an object, a response, a
+// text's scores, an error, and vectors from the engine and an encoder.
 import { openaiFetch } from 'halfbyte/openai'
 import OpenAI from 'openai'
 import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
@@ -59,7 +59,7 @@ serve(async () => {
     fetch: openaiFetch(engine, { embedder }),
     dangerouslyAllowBrowser: true,
   })
-  // Without a format the SDK asks for base64, and reads it.
+  // Without a format, the SDK requests base64 and decodes it.
   const short = await searching.embeddings.create({ model: 'encoder', input: TEXTS, dimensions: 5 })
   const floats = await searching.embeddings.create({
     model: 'encoder',

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CPU = '/sys/fs/cgroup/cpu'
 /** The kernel's least quota. With the shortest periods a slow core is slow all the time, not now and then. */
-const LEAST_US = 1000
+const MIN_US = 1000
 
 export interface SimulatedCore {
   readonly folder: string
@@ -29,8 +29,8 @@ export function simulateCore(index: number, share: number): SimulatedCore {
     folder,
     setShare(to: number) {
       write('cpu.cfs_quota_us', -1)
-      write('cpu.cfs_period_us', LEAST_US / to)
-      write('cpu.cfs_quota_us', LEAST_US)
+      write('cpu.cfs_period_us', MIN_US / to)
+      write('cpu.cfs_quota_us', MIN_US)
     },
     remove: () => removeGroup(folder),
   }

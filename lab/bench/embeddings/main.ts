@@ -54,7 +54,7 @@ const PAIRS: readonly (readonly [Kind, Kind])[] = [
 ]
 const KINDS = PAIRS.flat()
 /** Tokens of a sample: calls that have fewer are repeated. */
-const LEAST_TOKENS = 512
+const MIN_TOKENS = 512
 const WARM_CALLS = 12
 
 interface Row {
@@ -163,7 +163,7 @@ async function check(page: Page, about: Loaded, threads: number): Promise<void> 
 async function rowOf(page: Page, size: Omit<Row, 'clock' | 'processor'>): Promise<Row> {
   const session = await browser.newBrowserCDPSession()
   const texts = Array.from({ length: size.batch }, (_, index) => textOf(size.tokens, index))
-  const calls = Math.ceil(LEAST_TOKENS / (size.tokens * size.batch))
+  const calls = Math.ceil(MIN_TOKENS / (size.tokens * size.batch))
   const empty = () => Object.fromEntries(KINDS.map((kind) => [kind, [] as number[]])) as Row['clock']
   const row: Row = { ...size, clock: empty(), processor: empty() }
   for (const kind of KINDS) await timeOf(page, kind, texts.slice(0, 8), 1)

@@ -19,7 +19,7 @@ import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
 
 const TOKENS = 64
 /** Ids lie below this also where a table has more rows, or is not a constant. */
-const MOST_IDS = 20_000
+const MAX_IDS = 20_000
 const command = new Command('passes')
   .argument('[files...]', 'ONNX files; default: an encoder with random weights')
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 7)
@@ -40,7 +40,7 @@ async function table(name: string, bytes: Uint8Array): Promise<void> {
     dims: type!.dims!,
   }))
   const sizes = openAxes(taken).length === 0 ? [] : [1, TOKENS]
-  const inputs = drawnInputs(taken, sizes, vocabularyOf(graph, MOST_IDS))
+  const inputs = drawnInputs(taken, sizes, vocabularyOf(graph, MAX_IDS))
   const feeds = new Map(Object.entries(inputs))
   const shapes = new Map([...feeds].map(([key, { dims }]) => [key, dims]))
   const ways: readonly (readonly [string, readonly Stage[]])[] = [

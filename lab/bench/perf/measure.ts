@@ -43,7 +43,7 @@ const QUIET_PATIENCE_MS = 3000
  */
 const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
-const LEAST_RUN_SECONDS = 60
+const MIN_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
 /** A second turn: tokens of its message, and a seed that no measured prompt has. */
 const MESSAGE = 32
@@ -196,7 +196,7 @@ class Group {
       try {
         await runner.resume()
         const turning = runner.turn(promptOf(history, TURN_SEED), promptOf(MESSAGE, TURN_SEED + 1))
-        const turn = await within(Math.max(this.#secondsLeft(), LEAST_RUN_SECONDS), turning)
+        const turn = await within(Math.max(this.#secondsLeft(), MIN_RUN_SECONDS), turning)
         await runner.pause()
         if (turn === undefined) continue
         const turns = [...(this.results.turns ?? []), { engine: kind.name, history, ...turn }]
@@ -229,7 +229,7 @@ class Group {
     try {
       await player.runner.resume()
       const run = player.runner.run(promptOf(prompt, seed), decode)
-      const patience = LEAST_RUN_SECONDS + HUNG_FACTOR * seconds
+      const patience = MIN_RUN_SECONDS + HUNG_FACTOR * seconds
       const { promptTokens, prefillMs, decodedTokens, decodeMs } = await within(patience, run)
       await player.runner.pause()
       if (promptTokens !== prompt) throw new Error(`it read ${promptTokens} tokens of ${prompt}`)

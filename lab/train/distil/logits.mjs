@@ -3,13 +3,15 @@
 //
 // npx node lab/train/distil/logits.mjs --model FOLDER --ids ids.json [--weights f32]
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { forwardRows, withModel } from '../../../src/tools/cli/models/model.ts'
 
-const { values: args } = parseArgs({
-  options: { model: { type: 'string' }, ids: { type: 'string' }, weights: { type: 'string', default: 'f32' } },
-})
-if (!args.model || !args.ids) throw new Error('give --model FOLDER and --ids FILE')
+const args = new Command('logits')
+  .requiredOption('--model <folder>')
+  .requiredOption('--ids <file>')
+  .option('--weights <policy>', '', 'f32')
+  .parse()
+  .opts()
 
 const flags = { threads: 1, weights: args.weights }
 await withModel(args.model, flags, new AbortController().signal, async (built) => {

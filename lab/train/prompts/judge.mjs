@@ -5,7 +5,7 @@
 // answers.jsonl
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { ownAnswer, speakAnswer } from '../../../demo/src/conversation/answer.ts'
 import { Speaker } from '../../../demo/src/conversation/speech/speaker.ts'
 import { newConversation } from '../../../demo/src/conversation/store/conversations.ts'
@@ -16,22 +16,15 @@ import { calculate, plainNumber } from '../../../src/ui/assist/exact/calculate.t
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 import { EXACT_KV } from '../../../src/core/graph/ir.ts'
 
-const { values: args } = parseArgs({
-  options: {
-    model: { type: 'string', multiple: true },
-    /**
-     * Of each known story prompt; a held-out story is told a fifth as often, a sum or special prompt once.
-     */
-    seeds: { type: 'string', default: '10' },
-    only: { type: 'string', multiple: true, default: ['sums', 'known', 'stories', 'special'] },
-    /** Without the page's processor, which makes what was asked for likelier. */
-    bare: { type: 'boolean', default: false },
-    /** Other questions than held.json. */
-    questions: { type: 'string' },
-    out: { type: 'string' },
-  },
-})
-if (!args.model) throw new Error('give --model FILE, once or more')
+const args = new Command('judge')
+  .requiredOption('--model <file...>', 'one or more')
+  .option('--seeds <n>', 'per known story prompt; a fifth as many for held-out ones, one for sums and specials', Number, 10)
+  .option('--only <kinds...>', '', ['sums', 'known', 'stories', 'special'])
+  .option('--bare', "without the page's processor, which favours the requested words")
+  .option('--questions <file>', 'questions other than held.json')
+  .option('--out <file>')
+  .parse()
+  .opts()
 
 /** The page's own models take it in every answer. */
 const KEEP_WORDS = new URL('../../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
@@ -193,7 +186,7 @@ async function judgeSpecial(engine, name, rows) {
 }
 
 if (args.out) rmSync(args.out, { force: true })
-const seeds = Number(args.seeds)
+const { seeds } = args
 for (const file of args.model) {
   const name = basename(file, '.hbm')
   const engine = await openEngine(file, { threads: 1, build: 'auto', weights: 'auto', kv: EXACT_KV }, never)

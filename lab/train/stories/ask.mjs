@@ -4,21 +4,18 @@
 // npx node lab/train/stories/ask.mjs --set twenty --all-tools --model demo/models/halfbyte-stories.hbm
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 
-const { values: args } = parseArgs({
-  options: {
-    model: { type: 'string', multiple: true },
-    prompts: { type: 'string', default: new URL('../prompts/prompts.json', import.meta.url).pathname },
-    set: { type: 'string', default: 'twenty' },
-    out: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    /** Offers the tools for every prompt, as the chat page does, not only for those of the group "tools". */
-    'all-tools': { type: 'boolean', default: false },
-  },
-})
-if (!args.model) throw new Error('give --model FILE, once or more')
+const args = new Command('ask')
+  .requiredOption('--model <file...>', 'one or more')
+  .option('--prompts <file>', '', new URL('../prompts/prompts.json', import.meta.url).pathname)
+  .option('--set <name>', '', 'twenty')
+  .option('--out <file>')
+  .option('--seed <n>', '', Number, 1)
+  .option('--all-tools', 'offers the tools for every prompt, like the chat page, not only for the group "tools"')
+  .parse()
+  .opts()
 
 const { tools, [args.set]: groups } = JSON.parse(readFileSync(args.prompts, 'utf8'))
 const given = tools.map((tool) => tool.function)
@@ -42,9 +39,9 @@ const b = Number(other)
 
 /** The reply, and for tools the call, its result and the answer after it. */
 async function ask(engine, prompt, group) {
-  const withTools = args['all-tools'] || group === 'tools'
+  const withTools = args.allTools || group === 'tools'
   const session = engine.createSession()
-  const options = { seed: Number(args.seed), maxTokens: 400 }
+  const options = { seed: args.seed, maxTokens: 400 }
   let offered = withTools
   const send = (input) => session.send(input, { ...options, ...(offered && { tools: given }) }).result
   let first

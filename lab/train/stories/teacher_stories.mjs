@@ -6,19 +6,17 @@
 // 1500
 //   --seed 1000
 import { createWriteStream, renameSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 
-const { values: args } = parseArgs({
-  options: {
-    model: { type: 'string' },
-    out: { type: 'string' },
-    stories: { type: 'string', default: '1500' },
-    seed: { type: 'string', default: '1000' },
-    minutes: { type: 'string', default: '12' },
-  },
-})
-if (!args.model || !args.out) throw new Error('give --model FILE and --out FILE')
+const args = new Command('teacher_stories')
+  .requiredOption('--model <file>')
+  .requiredOption('--out <file>')
+  .option('--stories <n>', '', Number, 1500)
+  .option('--seed <n>', '', Number, 1000)
+  .option('--minutes <n>', '', Number, 12)
+  .parse()
+  .opts()
 
 const NAMES = {
   he: ['Pip', 'Max', 'Ben', 'Tom', 'Leo', 'Finn', 'Toby', 'Jack', 'Oscar', 'Milo', 'Sam', 'Tim', 'Teddy', 'Bobo'],
@@ -76,12 +74,12 @@ const want = pick(WANTS)
 }
 
 const engine = await openEngine(args.model, { threads: 1, context: 256 }, new AbortController().signal)
-const ends = performance.now() + Number(args.minutes) * 60_000
+const ends = performance.now() + args.minutes * 60_000
 const partial = `${args.out}.part`
 const file = createWriteStream(partial)
 let kept = 0
 let told = 0
-for (let seed = Number(args.seed); kept < Number(args.stories) && performance.now() < ends; seed++) {
+for (let seed = args.seed; kept < args.stories && performance.now() < ends; seed++) {
   const { text: start, ...facts } = opening(seed)
   const options = { temperature: 0.8, topP: 0.95, seed, maxTokens: 230, stop: ['Once upon a time'], logprobs: 0 }
   const tokens = (await engine.complete(start, options).result).logprobs ?? []

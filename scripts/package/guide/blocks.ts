@@ -1,4 +1,4 @@
-// Code blocks of the manual. In: README.md and the pages of docs/guide. Out: each block with its language,
+// Code blocks in the manual. In: README.md and the pages of docs/guide. Out: each block with its language,
 // its page and its line.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,9 +6,9 @@ import { join } from 'node:path'
 export const ROOT = join(import.meta.dirname, '../../..')
 
 export interface Block {
-  /** Path from the top of the repository. */
+  /** Path from the repository's root. */
   readonly page: string
-  /** Of the block's first line of code, from 1. */
+  /** Line number of the block's first line of code, from 1. */
   readonly line: number
   readonly language: string
   readonly text: string
@@ -33,7 +33,7 @@ export function blocksOf(page: string, text = readFileSync(join(ROOT, page), 'ut
 
 export const BLOCKS = PAGES.flatMap((page) => blocksOf(page))
 
-/** The module scripts of a page of HTML, as their own blocks. */
+/** An HTML page's module scripts, as blocks of their own. */
 export const scriptsOf = ({ page, line, text }: Block): Block[] =>
   [...text.matchAll(/<script type="module">\n([\s\S]*?)<\/script>/g)].map((match) => {
     const [, code = ''] = match

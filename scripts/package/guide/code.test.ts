@@ -1,5 +1,5 @@
-// The code of the manual. In: the blocks of TypeScript and JavaScript, module scripts of HTML included, and
-// the declarations in dist. Out: a failure for a block that does not compile, with its page and line.
+// The manual's code. In: its TypeScript and JavaScript blocks, including HTML module scripts, and the
+// declarations in dist. Out: a failure for a block that does not compile, with its page and line.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,27 +12,27 @@ const SCRIPTS = BLOCKS.flatMap((block) => (block.language === 'html' ? scriptsOf
 const TYPED = BLOCKS.filter(({ language }) => language === 'ts')
 const UNTYPED = SCRIPTS.filter(({ language }) => /^jsx?$/.test(language))
 
-/** A program of blocks: its options, and the declarations of what blocks take as given. */
+/** A program made of blocks: its options, and the declarations that blocks assume. */
 const STRICT = { options: { strict: true }, given: ['given.d.ts'] }
-/** Blocks of JavaScript say no types, so only what they call and read is checked. */
+/** JavaScript blocks have no types, so only their calls and property reads are checked. */
 const LOOSE = {
   options: { checkJs: true, strict: false, noImplicitReturns: false },
   given: ['given.d.ts', 'loose.d.ts'],
 }
 
-/** Addresses under which pages import the package without a bundler. */
+/** URLs from which pages import the package without a bundler. */
 const ADDRESSES = {
   '/halfbyte/halfbyte.js': ['../../../dist/index.d.ts'],
   '/halfbyte/openai.js': ['../../../dist/openai.d.ts'],
 }
 
-/** Compiles blocks as modules of one program. Resolves to what the compiler says, by page and line. */
+/** Compiles blocks as modules of one program. Resolves to the compiler's errors, by page and line. */
 async function compiled(
   name: string,
   blocks: readonly Block[],
   { options, given }: typeof STRICT | typeof LOOSE,
 ): Promise<string[]> {
-  // Below the repository, where the package finds itself by its name.
+  // Below the repository, where the package can resolve itself by name.
   const folder = join(ROOT, 'build/guide-code', name)
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'halfbyte'), { recursive: true })
@@ -42,7 +42,7 @@ async function compiled(
     file: `${page.replaceAll(/\W/g, '-')}-${line}.${language}`,
     page,
   }))
-  // A line of a file is the line of its page.
+  // A file's line numbers are those of its page.
   for (const [index, { line, text }] of blocks.entries())
     await writeFile(join(folder, files[index]!.file), `${'\n'.repeat(line - 1)}${text}\nexport {}\n`)
   const config = {
@@ -66,17 +66,17 @@ async function compiled(
   })
 }
 
-test('the blocks of TypeScript compile in a strict program', async () => {
+test('TypeScript blocks compile in a strict program', async () => {
   expect(TYPED.length).toBeGreaterThan(20)
   expect(await compiled('ts', TYPED, STRICT)).toEqual([])
 })
 
-test('the blocks of JavaScript call what there is', async () => {
+test('JavaScript blocks call functions that exist', async () => {
   expect(UNTYPED.length).toBeGreaterThan(15)
   expect(await compiled('js', UNTYPED, LOOSE)).toEqual([])
 })
 
-test('the check sees a wrong option, a wrong name and a wrong import, by line', async () => {
+test('the check finds wrong options, names and imports, with their line', async () => {
   const page = [
     '```js',
     "await Engine.load('model.gguf', { thread: 2 })",

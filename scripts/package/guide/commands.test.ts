@@ -1,5 +1,5 @@
-// The command lines of the manual. In: the blocks of shells and the commands between backticks. Out: a
-// failure for what the command's own parser refuses, and for scripts that package.json does not have.
+// The manual's command lines. In: its shell blocks and the commands between backticks. Out: a failure for
+// each one that the command's own parser rejects, and for scripts missing from package.json.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -9,10 +9,10 @@ import { BLOCKS, PAGES, ROOT } from './blocks.ts'
 
 const scriptsIn = (path: string) => Object.keys(JSON.parse(readFileSync(join(ROOT, path), 'utf8')).scripts)
 const SCRIPTS = scriptsIn('package.json')
-/** Commands of npm that need no script. */
+/** npm commands that need no script. */
 const OF_NPM = ['ci', 'i', 'init', 'install', 'pack', 'start', 'test']
 
-/** The commands of a block: lines that end in a backslash are joined, comments removed, `&&` divides. */
+/** A block's commands: joins lines that end in a backslash, removes comments, splits at `&&`. */
 const commandsOf = (text: string): string[] =>
   text
     .replaceAll(/\\\n\s*/g, ' ')
@@ -21,11 +21,11 @@ const commandsOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-/** The words of a command, as a shell gives them to it. */
+/** A command's words, as split by a shell. */
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) => word.replaceAll(/['"]/g, ''))
 
-/** The program with commands that do nothing once they are parsed. */
+/** The program, with commands that do nothing after parsing. */
 function parser(): Command {
   const program = newProgram()
   for (const command of [program, ...program.commands]) {
@@ -35,7 +35,7 @@ function parser(): Command {
   return program
 }
 
-/** What the parser says against a command line; undefined if it takes it. */
+/** The parser's error for a command line; undefined if it is valid. */
 async function refusal(words: readonly string[]): Promise<string | undefined> {
   try {
     await parser().parseAsync([...words], { from: 'user' })
@@ -46,7 +46,7 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
   }
 }
 
-/** What is wrong with one command of a shell. */
+/** What is wrong with a shell command. */
 async function fault(command: string): Promise<string | undefined> {
   const [first = '', ...words] = wordsOf(command)
   if (first === 'halfbyte') return refusal(words)
@@ -61,7 +61,7 @@ async function fault(command: string): Promise<string | undefined> {
 
 const SHELL = BLOCKS.filter(({ language }) => language === 'sh')
 
-test('the commands of the blocks are taken by their parsers', async () => {
+test("the blocks' commands are accepted by their parsers", async () => {
   const wrong: string[] = []
   let count = 0
   for (const { page, line, text } of SHELL)
@@ -74,7 +74,7 @@ test('the commands of the blocks are taken by their parsers', async () => {
   expect(count).toBeGreaterThan(30)
 })
 
-test('commands between backticks name commands and options that there are', () => {
+test('commands between backticks name existing commands and options', () => {
   const { commands } = newProgram()
   const wrong: string[] = []
   let count = 0
@@ -93,7 +93,7 @@ test('commands between backticks name commands and options that there are', () =
   expect(count).toBeGreaterThan(15)
 })
 
-test('scripts between backticks are those of package.json, or of an example', () => {
+test('scripts between backticks exist in package.json or in an example', () => {
   const examples = globSync('examples/*/package.json', { cwd: ROOT })
   const known = new Set([...SCRIPTS, ...examples.flatMap(scriptsIn)])
   const wrong = PAGES.flatMap((page) =>
@@ -104,7 +104,7 @@ test('scripts between backticks are those of package.json, or of an example', ()
   expect(wrong).toEqual([])
 })
 
-test('the check sees wrong commands, options, values and scripts', async () => {
+test('the check finds wrong commands, options, values and scripts', async () => {
   expect(await fault('halfbyte quantify a b')).toContain('quantify')
   expect(await fault('halfbyte inspect model.gguf --plam')).toContain('--plam')
   expect(await fault('npx halfbyte generate')).toContain('model')

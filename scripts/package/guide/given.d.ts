@@ -1,4 +1,4 @@
-// What the blocks of the manual take as given: names that the text around them or a block before them has.
+// Names that the manual's blocks assume: the surrounding text or an earlier block introduces them.
 declare const { Engine, isHalfbyteError, interruptedLoads }: typeof import('halfbyte')
 declare const { Embedder }: typeof import('halfbyte/embedder')
 declare const { Network }: typeof import('halfbyte/network')
@@ -37,7 +37,7 @@ declare module '*?url' {
   const address: string
   export default address
 }
-/** Clients that only npm run test:clients installs, and runs. */
+/** Clients that only npm run test:clients installs and runs. */
 declare module '@langchain/openai'
 declare module '@ai-sdk/react'
 declare module 'ai'

@@ -1,12 +1,12 @@
-// What TypeScript cannot know in blocks of JavaScript: the kind of an element, and of what a form has.
+// Types that TypeScript cannot infer in JavaScript blocks: of elements and of form fields.
 interface ParentNode {
-  // biome-ignore lint/suspicious/noExplicitAny: blocks of JavaScript cannot say which element they look for
+  // biome-ignore lint/suspicious/noExplicitAny: JavaScript blocks cannot state which element they look up
   querySelector(selectors: string): any
 }
 interface FormData {
-  // biome-ignore lint/suspicious/noExplicitAny: blocks of JavaScript cannot say that a field is not a file
+  // biome-ignore lint/suspicious/noExplicitAny: JavaScript blocks cannot state that a field is not a file
   get(name: string): any
 }
-/** Extensions of Chrome. */
+/** Chrome's extension API. */
 // biome-ignore lint/suspicious/noExplicitAny: no package of this repository has its types
 declare const chrome: any

@@ -1,18 +1,18 @@
-// The `logprobs` of text completions: tokens with their log-probabilities and their places in the text.
+// The `logprobs` of text completions: tokens with their log-probabilities and positions in the text.
 import type { ScoredToken } from '../../engine/api/types.ts'
 import type { CompletionLogprobs } from '../openai-types.ts'
 
-/** What stands for a probability of 0, because JSON has no infinity. */
+/** Represents a probability of 0, because JSON has no infinity. */
 const LEAST = -9999
 
-/** Where tokens begin in a text that arrives in pieces, counted in code points. */
+/** The offsets of tokens in a text that arrives in pieces, in code points. */
 export class TextOffsets {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #offset: number
   #isAtStart = true
-  /** Text whose tokens have not come yet. */
+  /** Text whose tokens have not arrived yet. */
   #rest = ''
-  /** Text of tokens that has not come yet. */
+  /** Tokens' text that has not arrived yet. */
   #owed = ''
 
   /** `start`: the offset of the first token. */
@@ -20,7 +20,9 @@ export class TextOffsets {
     this.#offset = start
   }
 
-  /** The offsets of further tokens. A token that is not in the text, such as BOS, has that of the next. */
+  /**
+   * The offsets of further tokens. A token that is not in the text, such as BOS, has the offset of the next.
+   */
   push(text: string, tokens: readonly ScoredToken[]): number[] {
     this.#rest += text
     const paid = this.#rest.startsWith(this.#owed) ? this.#owed.length : 0
@@ -50,7 +52,7 @@ export class TextOffsets {
 
 export const codePoints = (text: string): number => [...text].length
 
-/** Undefined tokens have no log-probabilities. */
+/** Undefined if the tokens have no log-probabilities. */
 export function completionLogprobs(
   tokens: readonly ScoredToken[] | undefined,
   text: string,
@@ -65,7 +67,10 @@ export function completionLogprobs(
   }
 }
 
-/** By text, with the token itself. Of tokens with the same text, the most likely one. */
+/**
+ * Log-probabilities by text, including the token itself. Among tokens with the same text, the most likely one
+ * counts.
+ */
 function topOf({ text, logprob, top }: ScoredToken): Record<string, number> | null {
   if (logprob === undefined) return null
   const found = new Map<string, number>()
@@ -74,7 +79,7 @@ function topOf({ text, logprob, top }: ScoredToken): Record<string, number> | nu
   return Object.fromEntries(found)
 }
 
-/** Those of all parts of a choice, null if none has any. */
+/** The log-probabilities of all parts of a choice; null if no part has any. */
 export function joinedLogprobs(parts: readonly (CompletionLogprobs | null)[]): CompletionLogprobs | null {
   const found = parts.filter((part) => part !== null)
   if (found.length === 0) return null

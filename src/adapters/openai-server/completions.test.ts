@@ -1,5 +1,5 @@
 // Text completions. In: OpenAI's own client and an evaluation harness's requests, on a toy model whose tokens
-// are bytes and which counts up from the last one. Out: texts, scores of prompts, and errors.
+// are bytes and which counts up from the last one. Out: texts, prompt scores, and errors.
 import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import { fakeEngine } from '../../engine/api/fake/fake-engine.ts'
@@ -12,7 +12,7 @@ const client = async (toy = toyModel()) =>
   new OpenAI({ apiKey: 'none', baseURL: 'http://page/v1', fetch: openaiFetch(await openToy(toy)) })
 const bytes = (text: string) => [...new TextEncoder().encode(text)]
 
-/** What `lm_eval --model local-completions` sends to score a continuation. */
+/** The request that `lm_eval --model local-completions` sends to score a continuation. */
 const SCORING = { model: 'toy', temperature: 0, max_tokens: 1, logprobs: 1, seed: 1234, echo: true }
 
 type Params = Omit<OpenAI.CompletionCreateParamsNonStreaming, 'stream'>
@@ -39,7 +39,7 @@ async function streamed(openai: OpenAI, params: Params) {
   return choices
 }
 
-test('texts and ids are continued, alone and in batches, whole and as a stream', async () => {
+test('texts and ids are continued, singly and in batches, as one response and as a stream', async () => {
   const openai = await client()
   const asked = { model: 'toy', max_tokens: 3, temperature: 0 }
   for (const [prompt, texts] of [
@@ -91,7 +91,7 @@ test('a harness finds each continuation by the length of its context', async () 
     const prompt = [bytes(context + continuation)]
     const { choices } = await openai.completions.create({ ...SCORING, prompt })
     const { token_logprobs, top_logprobs } = choices[0]!.logprobs!
-    // As lm-evaluation-harness reads it: the last entry is that of the generated token.
+    // This is how lm-evaluation-harness reads it: the last entry belongs to the generated token.
     const own = token_logprobs!.slice(bytes(context).length, -1)
     const top = top_logprobs!.slice(bytes(context).length, -1)
     return {
@@ -104,12 +104,12 @@ test('a harness finds each continuation by the length of its context', async () 
   expect(await score('ab', 'd')).toEqual({ sum: expect.closeTo(-50, 4), isGreedy: false, count: 1 })
 })
 
-test('a token without text and the end of the reply have their entries', async () => {
+test('a token without text and the end of the reply each have an entry', async () => {
   const openai = await client()
   // The token after 0xc2 is half a character.
   const half = await openai.completions.create({ ...SCORING, prompt: [bytes('a').concat(0xc2)] })
   expect(half.choices[0]?.logprobs?.tokens).toHaveLength(3)
-  // The toy has answered, so it ends its turn.
+  // The toy model has answered, so it ends its turn.
   const prompt = '<user>hi<end><assistant>You said hi'
   const ended = await openai.completions.create({ ...SCORING, prompt: [[...bytes('<user>hi'), 256]] })
   expect(ended.choices[0]?.logprobs?.tokens).toHaveLength(10)
@@ -118,7 +118,7 @@ test('a token without text and the end of the reply have their entries', async (
   expect(choices[0]?.logprobs?.tokens?.at(-1)).toBe('<end>')
 })
 
-test('without tokens to generate, the prompt is only read', async () => {
+test('with no tokens to generate, the prompt is only read', async () => {
   const openai = await client()
   const asked = { ...SCORING, max_tokens: 0, prompt: ['ab', 'c'] }
   const { choices, usage } = await openai.completions.create(asked)
@@ -136,7 +136,7 @@ test('without tokens to generate, the prompt is only read', async () => {
   ])
 })
 
-test('a grammar of llama.cpp constrains the text, and an empty one does not', async () => {
+test('a llama.cpp grammar constrains the text, and an empty one does not', async () => {
   const openai = await client()
   const textOf = async (grammar: string) => {
     const params = { model: 'toy', prompt: 'ab', temperature: 0, max_tokens: 3, grammar }
@@ -192,7 +192,7 @@ test('an engine without a model scores words', async () => {
   await engine.dispose()
 })
 
-test('offsets count characters, and skip tokens that are not in the text', () => {
+test('offsets count code points and skip tokens that are not in the text', () => {
   const token = (text: string | number[]) => ({
     id: 0,
     text: '',

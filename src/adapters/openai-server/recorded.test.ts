@@ -1,4 +1,4 @@
-// Requests of applications that are no library, as their sources write them (test/fixtures/clients). In: each
+// Requests of applications that use no client library, as in their sources (test/fixtures/clients). In: each
 // request, on a toy model. Out: the answer as the application reads it, and no warnings.
 import { expect, test } from 'vitest'
 import { fixtureText } from '../../../test/helpers/fixture.ts'
@@ -13,7 +13,7 @@ interface Recorded {
     readonly path: string
     readonly headers?: Record<string, string>
     readonly body?: { readonly stream?: boolean }
-    /** What the application makes of the answer. */
+    /** What the application reads from the answer. */
     readonly answer: object
   }[]
 }

@@ -184,7 +184,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Continues plain text without the model's chat template, or ids as they are. Keeps no state. Rejects with
+   * Continues plain text, or ids unchanged, without the model's chat template. Keeps no state. Rejects with
    * `unsupported` for ids outside the vocabulary.
    */
   complete(prompt: string | readonly number[], options?: GenerateOptions): Generation {
@@ -253,9 +253,9 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The log-probability of each token of a text after those before it, and the `top` most likely tokens of
-   * each place. Nothing is sampled. The text is read as by `complete`: with a beginning-of-sequence token if
-   * the model uses one; ids are taken as they are.
+   * The log-probability of each token of a text given those before it, and the `top` most likely tokens at
+   * each position. Nothing is sampled. The text is read as `complete` reads it: with a beginning-of-sequence
+   * token if the model uses one; ids are used unchanged.
    *
    * ```ts
    * const tokens = await engine.scoreTokens('The sky is blue.', { top: 3 })
@@ -280,17 +280,21 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
-   * hidden size.
+   * One vector per text, computed from the hidden states after the last norm. Its length is the model's
+   * hidden size. A text may be given as token ids, which are used unchanged.
    *
    * ```ts
    * const [one, other] = await engine.embed(['a cat', 'a dog'])
    * const cosine = one.reduce((sum, value, index) => sum + value * other[index], 0)
    * ```
    *
-   * Rejects with `unsupported` for a text without tokens, `context-overflow`, or the signal's reason.
+   * Rejects with `unsupported` for a text without tokens or ids outside the vocabulary, `context-overflow`,
+   * or the signal's reason.
    */
-  async embed(texts: readonly string[], options?: EmbedOptions & AbortOptions): Promise<Float32Array[]> {
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options?: EmbedOptions & AbortOptions,
+  ): Promise<Float32Array[]> {
     const signal = signalOf(options)
     const plain = plainOf('texts', texts)
     const { pooling, normalize } = readFrom('the options', () => ({ ...options }))
@@ -315,7 +319,7 @@ export class Engine implements AsyncDisposable {
   }
 }
 
-/** Ids in a list or a typed array; anything else is a text, which the worker checks. */
+/** The ids of a list or a typed array; anything else counts as text, which the worker checks. */
 function plainPrompt(prompt: string | readonly number[]): Prompt {
   const isText = !(Array.isArray(prompt) || ArrayBuffer.isView(prompt))
   return isText

@@ -1,4 +1,4 @@
-// Token ids that a caller gives.
+// Token ids from a caller.
 import { checkList, shown } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount } from '../../core/base/values.ts'
@@ -13,12 +13,12 @@ const MOST_IDS = 1 << 24
 
 /**
  * The ids of a list or a typed array. Throws `code` for an id outside the model's vocabulary, and
- * `unsupported` for anything but a list.
+ * `unsupported` for anything other than a list.
  */
 export function checkedIds(
   name: string,
   ids: unknown,
-  { logitRows: { vocab } }: Pick<LoadedModel, 'logitRows'>,
+  { logitRows: { vocab } }: { readonly logitRows: { readonly vocab: number } },
   code: 'unsupported' | 'format' = 'unsupported',
 ): number[] {
   const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
@@ -35,8 +35,8 @@ export function checkedIds(
 }
 
 /**
- * A text's ids with BOS, if the model's texts begin with it, or the given ids as they are. Throws
- * `unsupported` if there are none, or for ids that are not the model's.
+ * A text's ids with BOS, if the model's texts begin with it, or the given ids unchanged. Throws `unsupported`
+ * if there are none or if they are not in the vocabulary.
  */
 export function promptIds(prompt: TextOrIds, model: WithIds): readonly number[] {
   const ids =

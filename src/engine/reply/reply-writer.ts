@@ -28,7 +28,7 @@ export class ReplyWriter {
   readonly tokens: number[] = []
   /** One entry for each token, if requested. */
   readonly logprobs: TokenLogprobs[] | undefined
-  /** The same of the end-of-turn token. */
+  /** The same for the end-of-turn token. */
   endLogprobs: TokenLogprobs | undefined
   text = ''
   reasoning = ''

@@ -1,4 +1,4 @@
-// The log-probabilities of single tokens: of those that a model writes, and of those of a given text.
+// The log-probabilities of single tokens: those a model writes, and those of a given text.
 
 import { LogProbabilities } from '../../core/generate/sampler/candidates.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
@@ -10,7 +10,7 @@ const tokenOf = (text: ModelText, id: number) => ({
   bytes: [...text.tokenBytes(id)],
 })
 
-/** What `source` saw in the row in which `id` came next. */
+/** The log-probability of `id` in the row `source` observed last, with the most likely tokens. */
 export function tokenLogprobs(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
   const top = Array.from(source.ids.subarray(0, source.count), (each, index) => ({
     ...tokenOf(text, each),
@@ -20,9 +20,9 @@ export function tokenLogprobs(source: LogProbabilities, text: ModelText, id: num
 }
 
 /**
- * How likely the model finds each of `ids` after those before it, with the `top` most likely ids of each
- * place. All ids are run, also those whose state is stored. Their state stays for what continues them.
- * Throws `context-overflow`, errors of the scheduler, or the signal's reason.
+ * How likely the model finds each of `ids` given those before it, with the `top` most likely ids at each
+ * position. All ids are run, including those whose state is stored. Their state is kept for texts that
+ * continue them. Throws `context-overflow`, errors of the scheduler, or the signal's reason.
  */
 export async function scoreTokens(
   model: Pick<LoadedModel, 'logitRows' | 'newSequence' | 'scheduler' | 'text'>,

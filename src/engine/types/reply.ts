@@ -31,12 +31,12 @@ export interface TokenLogprobs extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
-/** A token of a given text. The first one follows nothing: it has no `logprob`, and `top` is empty. */
+/** A token of a given text. Nothing precedes the first one, so it has no `logprob`, and `top` is empty. */
 export interface ScoredToken extends Omit<TokenLogprobs, 'logprob'> {
   readonly logprob?: number | undefined
 }
 
-/** Tokens that a reply took. */
+/** Token counts of a reply. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */
   readonly promptTokens: number

@@ -1,5 +1,5 @@
-// Long runs. In: graphs that take minutes, aborts, time limits, workers that do not answer. Out: whether a
-// run ends when it should, and the state of the network afterwards.
+// Long runs. In: graphs that take minutes, aborts, time limits, unresponsive workers. Out: whether each run
+// ends when it should, and the network's state afterwards.
 import { expect, test, vi } from 'vitest'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -10,9 +10,9 @@ import { loadNetwork } from '../service/load-network.ts'
 import { createNetworkService } from '../service/network-service.ts'
 import { Network, type NetworkOptions } from './network.ts'
 
-/** Numbers of a row: it is summed in 60 ms or so. */
+/** Numbers in a row; summing them takes about 60 ms. */
 const WIDTH = 2 ** 26
-/** Rows that take a minute. */
+/** Rows that take a minute to sum. */
 const MANY = 900
 
 const node = (op: string, inputs: readonly string[], output: string): Node => ({
@@ -56,7 +56,7 @@ test.each([
   ['in this thread', (options: NetworkOptions) => Network.load(long(), options)],
   ['through a service', load],
 ] as const)(
-  '%s, an abort and a time limit end a run in its middle, and the next run is right',
+  '%s, an abort and a time limit interrupt a run, and the next run gives the right result',
   async (_, open) => {
     const network = await open({ timeLimitMs: 60_000 })
     const control = new AbortController()
@@ -78,7 +78,7 @@ test('the limit of the load applies to runs without their own', async () => {
   await network.dispose()
 })
 
-test('a waiting run is aborted at once, and the one before it continues', async () => {
+test('a queued run is aborted at once, and the one before it continues', async () => {
   const network = await load()
   const first = network.run(rows(3))
   const control = new AbortController()
@@ -114,7 +114,7 @@ test('a worker that does not answer an abort is terminated, and the network says
   await network.dispose()
 })
 
-test('what a file asks for beyond the limits is rejected before it runs', async () => {
+test('a file that exceeds the limits is rejected before it runs', async () => {
   const rejects = (options: NetworkOptions, limit: string) =>
     expect(Network.load(long(), options).then((network) => network.run(rows(2)))).rejects.toMatchObject({
       code: 'out-of-memory',
@@ -144,7 +144,7 @@ test.each([
   })
 })
 
-test.each([1, 2] as const)('%d threads compute products of several parts right', async (threads) => {
+test.each([1, 2] as const)('%d threads compute products of several parts correctly', async (threads) => {
   const size = 1700
   const model = modelOf([node('MatMul', ['x', 'x'], 'p'), node('MatMul', ['p', 'x'], 'y')], [size, size], {})
   const service = createNetworkService((request, hooks) => loadNetwork(request, hooks, nodeHost()))

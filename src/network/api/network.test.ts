@@ -85,7 +85,7 @@ test('wrong options and files get typed errors', async () => {
   await expect(Network.load(cut)).rejects.toMatchObject({ code: 'format' })
 })
 
-test('weights in 8 bits change outputs a little', async () => {
+test('8-bit weights change the outputs slightly', async () => {
   const shape = { ...SHAPE, hidden: 96, intermediate: 128 }
   const file = () => new File([new Uint8Array(bertBytes(shape))], 'bert.onnx')
   const exact = await Network.load(file())

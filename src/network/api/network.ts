@@ -26,7 +26,7 @@ import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compil
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
-import type { LoadedNetwork, NetworkHost } from '../service/load-network.ts'
+import type { LoadedNetwork, NetworkHost } from '../service/build-network.ts'
 import type {
   NetworkFallback,
   NetworkMemory,
@@ -48,9 +48,9 @@ export interface NetworkOptions {
   /** Called while files arrive. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
-   * Whether the network runs in its own worker, so that the page stays responsive and a run can be ended
-   * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads
-   * it, unless `threads` asks for more than one.
+   * Whether the network runs in its own worker: the page then stays responsive, and a run can be stopped at
+   * any time. Default: true in a page. In a worker and in Node, a network runs in the thread that loads it
+   * unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
   /**
@@ -59,43 +59,42 @@ export interface NetworkOptions {
    */
   readonly threads?: number | 'auto' | undefined
   /**
-   * Whether downloads are kept on this device, which only workers can do. Default `opfs`: they are kept where
-   * that works.
+   * Whether downloads are stored on this device, which only workers can do. Default `opfs`: they are stored
+   * where the browser allows it.
    */
   readonly cache?: 'opfs' | 'none' | undefined
-  /**
-   * The precision of the graph where a repository has several. Default: the first of `Engine.load`'s order.
-   */
+  /** Which precision to load if a repository has several. Default: the first of `Engine.load`'s order. */
   readonly dtype?: GraphDtype | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
   /**
    * `relaxed` uses fused multiply-add; `simd128` runs in every browser with SIMD. Default `auto`: relaxed
-   * SIMD if it runs here.
+   * SIMD if supported here.
    */
   readonly build?: Build | 'auto' | undefined
   /**
-   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, by rows that
-   * are rounded to 8 bits, each 32 numbers with their own scale. Default `auto`: so where the file has
-   * 8-bit or 4-bit codes, which are kept; floats stay f32.
+   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, and
+   * multiplied by rows rounded to 8 bits, with one scale per 32 numbers. Default `auto`: 8-bit and 4-bit
+   * codes in the file are used as they are; floats stay f32.
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * Who runs the nodes that are not compiled. `ort`: the package onnxruntime-web, which the application
-   * installs beside this one; everything else is compiled. Default: such a node is rejected by its name.
+   * What runs the nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
+   * application installs alongside this one; everything else is compiled. Default: such a node is rejected,
+   * and the error names it.
    */
   readonly fallback?: NetworkFallback | undefined
   /**
-   * What the file may ask for, so that a small file cannot take all memory or hang a page. A run that would
-   * take more rejects with `out-of-memory` before it begins. Default: 2^27 units of planning, 2^40 steps and
-   * 512 MiB.
+   * Limits on what a file may use; they keep a small file from exhausting memory or hanging the page. A run
+   * that would exceed them rejects with `out-of-memory` before it begins. Default: 2^27 units of planning,
+   * 2^40 steps and 512 MiB.
    */
   readonly limits?: NetworkLimits | undefined
-  /** Milliseconds that a run may take, from its call on. Default: any time. */
+  /** Time limit of a run in milliseconds, counted from the call. Default: none. */
   readonly timeLimitMs?: number | undefined
   /**
-   * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
-   * and of the threads. Default: the location of the library.
+   * URLs of the folder with the engine's `halfbyte-*.wasm`, and of the scripts for a network's worker and
+   * for the threads. Default: the location of the library.
    */
   readonly assets?: Assets | undefined
 }
@@ -103,8 +102,8 @@ export interface NetworkOptions {
 /** Options of `Network.run`; every key is optional. */
 export interface NetworkRunOptions extends AbortOptions {
   /**
-   * Milliseconds that this run may take, from its call on. It then rejects with a `TimeoutError`, as
-   * `AbortSignal.timeout` does. Default: that of the load.
+   * Time limit of this run in milliseconds, counted from the call. The run then rejects with a
+   * `TimeoutError`, as with `AbortSignal.timeout`. Default: the limit given at load.
    */
   readonly timeLimitMs?: number | undefined
 }
@@ -136,15 +135,15 @@ const NETWORK_OPTIONS = {
   assets: LOAD_OPTIONS.assets,
 } satisfies Record<keyof NetworkOptions, OptionKind>
 
-/** A graph that runs in this thread, or in its own worker. */
+/** A graph that runs in this thread or in its own worker. */
 export class Network implements AsyncDisposable {
   readonly inputs: readonly NetworkValue[]
   readonly outputs: readonly NetworkValue[]
-  /** Instructions in use. */
+  /** The instruction set in use. */
   readonly build: Build
   /** Number of threads that share a run. */
   readonly threads: number
-  // Functions, because pages keep objects in proxies, through which private names cannot be read.
+  // Functions, because frameworks wrap objects in proxies, through which private names cannot be read.
   private readonly loaded: () => LoadedNetwork
   private readonly close: () => Promise<void>
   private readonly timeLimitMs: number | undefined
@@ -169,7 +168,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Loads an ONNX file. The kernels that its graph needs are compiled when a shape of inputs is first run.
+   * Loads an ONNX file. Its kernels are compiled the first time each input shape is run.
    *
    * ```ts
    * const network = await Network.load('/models/minilm.onnx', { worker: true })
@@ -193,7 +192,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same through a service that runs elsewhere.
+   * The same, through a service that runs elsewhere.
    * @internal
    */
   static async through(
@@ -221,8 +220,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same from files that are open, in this thread: for Node and tests. Several threads need
-   * `startWorker`.
+   * The same, from open files and in this thread; for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(
@@ -232,26 +230,27 @@ export class Network implements AsyncDisposable {
   ): Promise<Network> {
     const checked = checkedOptions(options)
     const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
-    const { buildNetwork } = await import('../service/load-network.ts')
+    const { buildNetwork } = await import('../service/build-network.ts')
     const host = { ...hostHere({}), ...others }
     const how = { build, weights, threads, fallback, limits }
     return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }), checked)
   }
 
   /**
-   * Computes the outputs for one tensor per input, by name.
+   * Computes the outputs. Takes one tensor per input, by name.
    *
    * ```ts
    * const { last_hidden_state } = await network.run({ input_ids, attention_mask, token_type_ids })
    * ```
    *
-   * The first run with new sizes plans them, which takes some milliseconds. Runs come one after the other.
-   * An abort and a time limit end a run between two of its parts, some 200 ms. A worker that does not answer
-   * them within 5 s is ended, and later runs reject with `disposed`.
+   * The first run with new sizes plans them, which takes a few milliseconds. Runs execute one after another.
+   * An abort or a time limit takes effect between two parts of a run, each about 200 ms long. A worker that
+   * does not answer within 5 s is terminated, and later runs reject with `disposed`.
    *
-   * Rejects with `unsupported` for an input that is missing, unknown or of another dtype or shape, and for a
-   * node that is not compiled; with `format` for an index outside of its table; with `out-of-memory` for more
-   * than the limits or the device allow; `disposed`, a `TimeoutError`, or the signal's reason.
+   * Rejects with `unsupported` for an input that is missing, is unknown or has the wrong dtype or shape, and
+   * for a node that cannot be compiled; with `format` for an index outside its table; with `out-of-memory` if
+   * the run exceeds the limits or the device's memory; with `disposed`, a `TimeoutError`, or the signal's
+   * reason.
    */
   async run(
     inputs: Readonly<Record<string, NetworkTensor>>,
@@ -281,20 +280,20 @@ export class Network implements AsyncDisposable {
     return Object.fromEntries(await inTime(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
   }
 
-  /** Bytes of memory after the load or the last run. */
+  /** Bytes of memory in use after the load or the last run. */
   memory(): NetworkMemory {
     return this.loaded().memory()
   }
 
   /**
-   * Nodes that `fallback` runs, with the reasons, after the load or the last run: some are found when sizes
-   * are known.
+   * Nodes that `fallback` runs, with the reasons, as of the load or the last run. Some are found only when
+   * sizes are known.
    */
   foreignNodes(): readonly ForeignNode[] {
     return this.loaded().foreign()
   }
 
-  /** Frees the memory, and ends the worker. Later calls reject with `disposed`. */
+  /** Frees the memory and terminates the worker. Later calls reject with `disposed`. */
   dispose(): Promise<void> {
     return this.close()
   }
@@ -304,7 +303,7 @@ export class Network implements AsyncDisposable {
   }
 }
 
-/** The thread of the caller starts no threads, because a page may not wait for them. */
+/** The caller's thread starts no other threads, because a page must not block on them. */
 const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
   loadModule: (build, memory) => engineModule(build, memory, assets),
   cores: 1,
@@ -353,7 +352,6 @@ function checkLimits(limits: unknown): asserts limits is NetworkLimits | undefin
   })
 }
 
-/** Reports downloads only. */
 const hooksOf = ({ signal, onProgress }: NetworkOptions): LoadHooks => ({
   signal,
   onProgress: (event) => (event.phase === 'download' ? onProgress?.(event) : undefined),

@@ -39,7 +39,6 @@ test.each([1, 2] as const)(
     }
     const { memoryBytes, codeBytes } = there.memory()
     expect(memoryBytes).toBeGreaterThan(65_536)
-    // A module that imports shared memory declares how large it may grow.
     expect(codeBytes - here.memory().codeBytes).toBeLessThan(16)
     await Promise.all([here.dispose(), there.dispose()])
     await expect(there.run(inputsOf(1, 3))).rejects.toMatchObject({ code: 'disposed' })
@@ -70,7 +69,7 @@ test('mistakes give the same errors as in this thread', async () => {
   await network.dispose()
 })
 
-test('aborts reject with their reason, and a later run is right', async () => {
+test('an abort rejects with its reason, and a later run gives the right result', async () => {
   const network = await load()
   const inputs = inputsOf(1, 6)
   const wanted = await network.run(inputs)
@@ -86,14 +85,14 @@ test('aborts reject with their reason, and a later run is right', async () => {
   await expect(loading).rejects.toThrow('closed')
 })
 
-test('disposing rejects what is pending', async () => {
+test('disposing rejects pending runs', async () => {
   const network = await load()
   const run = network.run(inputsOf(1, 6))
   const [outcome] = await Promise.allSettled([run, network.dispose()])
   expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'disposed' } })
 })
 
-test('wrong options are named, and a worker that cannot start threads rejects the load', async () => {
+test('errors name invalid options, and a worker that cannot start threads rejects the load', async () => {
   const rejects = (options: object, message: string) =>
     expect(Network.load(file(), options)).rejects.toMatchObject({
       code: 'unsupported',
@@ -105,7 +104,7 @@ test('wrong options are named, and a worker that cannot start threads rejects th
   await rejects({ thread: 2 }, 'the nearest is threads')
   await rejects({ assets: { wasmm: '/' } }, 'wasmm')
   await rejects({ pool: 'shared' }, 'pool is not one of the options')
-  // Node has no workers of the page's kind.
+  // Node has no web workers.
   await rejects({ worker: true }, 'no workers can be started here')
   const host = nodeHost()
   const broken = () => {

@@ -2,12 +2,12 @@
 import type { Remote } from 'comlink'
 import { EngineClient, type LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
-import type { LoadedNetwork } from '../service/load-network.ts'
+import type { LoadedNetwork } from '../service/build-network.ts'
 import type { NetworkInfo, NetworkRequest, NetworkService, WithMemory } from '../service/network-protocol.ts'
 
 export { startNetworkWorker } from '../../engine/wire/network-script.ts'
 
-/** Milliseconds that a worker gets to answer an abort: it checks for one between two parts of a run. */
+/** How long (ms) a worker may take to answer an abort; it checks for one between two parts of a run. */
 const STOP_MS = 5000
 
 /** Loads a network at the other end of the connection, which is closed if that fails. */
@@ -38,7 +38,7 @@ export async function loadRemotely(
           latest = told
           return new Map(outputs)
         } finally {
-          // The one before it may still be running, and be wanted.
+          // The previous run may still be in progress, and still wanted.
           const [running] = asked
           if (signal?.aborted === true && own !== undefined && own === running)
             void client.endUnless(own, STOP_MS)

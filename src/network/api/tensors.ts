@@ -8,8 +8,8 @@ import { arrayOf, countOf, type DType, type Elements } from '../onnx/ir/tensor.t
 export type NetworkDType = DType
 
 /**
- * Elements in row order. `data` is the typed array of the dtype: `Float32Array` for `f32`, `f16` and `bf16`,
- * `BigInt64Array` for `i64`, `Uint8Array` for `bool` and `u8`, and so on.
+ * Elements in row-major order. `data` is the typed array of the dtype: `Float32Array` for `f32`, `f16` and
+ * `bf16`, `BigInt64Array` for `i64`, `Uint8Array` for `bool` and `u8`, and so on.
  */
 export interface NetworkTensor {
   readonly dtype: NetworkDType
@@ -18,7 +18,7 @@ export interface NetworkTensor {
   readonly data: Elements
 }
 
-/** Throws `unsupported` for anything else than a tensor of this dtype, with the name of the input. */
+/** Throws `unsupported` for anything other than a tensor of this dtype; the error names the input. */
 export function checkTensor(name: string, value: unknown, dtype: DType): NetworkTensor {
   if (!isObject(value)) throw wrongOption(`the input ${name}`, value, 'a tensor { dtype, dims, data }')
   const { dtype: given, dims, data } = value

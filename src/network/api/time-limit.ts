@@ -7,7 +7,10 @@ export const TIME_LIMIT: OptionKind = {
   fits: (value) => typeof value === 'number' && value > 0,
 }
 
-/** What `work` gives. Its signal aborts as that of the caller, and with a `TimeoutError` after `limitMs`. */
+/**
+ * Returns the result of `work`, whose signal aborts when the caller's does, or with a `TimeoutError` after
+ * `limitMs`.
+ */
 export function inTime<Made>(
   signal: AbortSignal | undefined,
   limitMs: number | undefined,

@@ -1,5 +1,5 @@
-// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a program
-// is made.
+// Binds a graph to the sizes of a run: the inputs' symbols become numbers, the passes run again, and a
+// program is made.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { ProgramBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
@@ -10,7 +10,7 @@ import { lower } from './lower/lower.ts'
 import type { LowerOptions } from './lower/lowering/lowering.ts'
 import { programOf } from './program/program.ts'
 
-/** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
+/** Throws `unsupported` if an input is missing or has another shape; the error gives both shapes. */
 export function boundGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
@@ -26,7 +26,9 @@ export function boundGraph(
   return runPasses({ ...graph, inputs }, passes, { budget }).graph
 }
 
-/** The program of a bound graph, and the graph with the constants that it made. Throws as `lower` does. */
+/**
+ * The program of a bound graph, and the graph with the constants that it made. Throws what `lower` throws.
+ */
 export function boundProgram(graph: Graph, options: LowerOptions) {
   const lowered = lower(graph, options)
   const constants = new Map([...graph.constants, ...lowered.made])
@@ -36,11 +38,11 @@ export function boundProgram(graph: Graph, options: LowerOptions) {
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
   new Map([...tensors].map(([name, { dims }]) => [name, dims]))
 
-/** What programs depend on: equal for runs that one program serves. */
+/** A key of everything a program depends on: runs with equal keys share a program. */
 export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
   JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
 
-/** Throws `unsupported` for an input of another dtype. */
+/** Throws `unsupported` for an input of the wrong dtype. */
 export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor>): void {
   for (const { name, type } of inputs) {
     const given = feeds.get(name)
@@ -53,7 +55,7 @@ export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor
   }
 }
 
-/** Every symbol has one size in a run. */
+/** Each symbol has a single size in a run. */
 function sizesOf(
   inputs: readonly Input[],
   shapes: ReadonlyMap<string, readonly number[]>,

@@ -1,5 +1,5 @@
-// Tables of codes in blocks. In: rows of 4 and 8 bits with scales and zero points. Out: whether a gather
-// gives the floats of its rows, keeps the table as stored in the file, and rejects other indices.
+// Tables quantized in blocks. In: rows of 4 and 8 bits with scales and zero points. Out: whether a gather
+// returns its rows as floats, leaves the table as stored in the file, and rejects indices out of range.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { tensorOf } from '../onnx/ir/tensor.ts'
@@ -23,7 +23,7 @@ test.each([
     const made = await compiled.run(new Map([['ids', tensorOf('i64', [2, 3], ids)]]))
     expect(made.get('y')!.dims).toEqual([2, 3, SHAPE.width])
     expect([...made.get('y')!.data]).toEqual(ids.flatMap((row) => wanted(row < 0 ? row + SHAPE.rows : row)))
-    // A table of i32 or f32 would take four or eight times the bytes.
+    // A table of i32 or f32 would take four or eight times as many bytes.
     expect(compiled.machine.sizes.memoryBytes).toBeLessThan(bytes + (1 << 20))
     const beyond = compiled.run(new Map([['ids', tensorOf('i64', [1, 1], [SHAPE.rows])]]))
     await expect(beyond).rejects.toThrow(expect.objectContaining({ code: 'format' }))

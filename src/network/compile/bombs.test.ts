@@ -1,5 +1,5 @@
-// Bombs. In: small graphs that demand much time or memory. Out: whether the limits reject each of them before
-// it is planned or run, and whether the ones within the limits are computed correctly.
+// Bombs. In: small graphs that need a lot of time or memory. Out: whether the limits reject each one before
+// it is planned or run, and whether those within the limits are computed correctly.
 import { expect, test } from 'vitest'
 import { bertBytes, MINILM } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -10,7 +10,7 @@ import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
 import { BOMBS, type BombName } from './testing/bombs.ts'
 
-/** Of the numbers from 0 on. */
+/** The integers from 0. */
 async function run(graph: Graph, limits?: NetworkLimits) {
   const dims = graph.inputs[0]!.type!.dims as number[]
   const x = tensorOf(
@@ -37,17 +37,17 @@ test.each<[BombName, number, keyof NetworkLimits]>([
   ['a sum of repeats', 2 ** 19, 'steps'],
   ['a value that doubles', 24, 'bytes'],
   ['many parts', 100_000, 'planning'],
-])('%s (%d) are beyond the limit of %s', async (name, n, limit) => {
+])('%s (%d) exceed the limit of %s', async (name, n, limit) => {
   await expect(run(BOMBS[name](n))).rejects.toMatchObject(beyond(limit))
 })
 
-test('nested loops exceed the unrolling limit, and cost little', async () => {
+test('nested loops exceed the unrolling limit, and rejecting them is cheap', async () => {
   await expect(run(BOMBS['loops in loops'](60), { planning: 2 ** 25 })).rejects.toMatchObject({
     code: expect.stringMatching(/^(?:unsupported|out-of-memory)$/),
   })
 })
 
-test('a sum of many inputs is rejected by name', async () => {
+test('a sum of many inputs is rejected, naming it', async () => {
   await expect(run(BOMBS['a sum of many'](20_000))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining('20000 inputs'),
@@ -78,12 +78,12 @@ test('a chain of 50,000 nodes is computed, or rejected by a limit', async () => 
   const shapes = new Map([['x', [1, 1, 4, 4]]])
   const budget = new ProgramBudget({ planning: Infinity })
   const { program } = programFor(graph, shapes, 'f32', new Set(['passes']), budget)
-  // No function is longer than a thread's stack allows to emit.
+  // Emitting a function must not overflow a thread's stack.
   expect(program.steps.length).toBeGreaterThan(300)
   await expect(run(graph, { planning: 2 ** 24 })).rejects.toMatchObject(beyond('planning'))
 })
 
-test('tensors at the same place of a file are counted beyond its size', async () => {
+test('tensors that share a place in a file are counted once they exceed its size', async () => {
   const source = bufferSource('weights', new Uint8Array(2 ** 20))
   const stored = { dtype: 'f32', dims: [2 ** 18], source, offset: 0, byteLength: 2 ** 20 } as const
   const names = Array.from({ length: 20 }, (_, at) => `w${at}`)
@@ -105,7 +105,7 @@ test('tensors at the same place of a file are counted beyond its size', async ()
   expect((await run(graph, { bytes: 40 * 2 ** 20 })).get('y')!.dims).toEqual([2 ** 18])
 })
 
-test('a limit that is raised lets a graph run', async () => {
+test('raising a limit lets a graph run', async () => {
   const graph = BOMBS['a wide border'](1000)
   await expect(run(graph, { bytes: 2 ** 15 })).rejects.toMatchObject(beyond('bytes'))
   await expect(run(graph, { steps: 1000 })).rejects.toMatchObject(beyond('steps'))
@@ -121,7 +121,7 @@ test('an encoder takes less than a tenth of each limit', async () => {
   expect(budget.spentUnits).toBeLessThan(2 ** 27 / 10)
   expect(program.arenaBytes).toBeLessThan(2 ** 29 / 10)
   const taken = program.steps.reduce((sum, step) => sum + step.taken, 0)
-  // 6 layers of 10.6 million multiplications a token, and attention.
+  // 6 layers of 10.6 million multiplications per token, plus attention.
   expect(taken).toBeGreaterThan(8 * 128 * 10e6)
   expect(taken).toBeLessThan(2 ** 40 / 10)
 })

@@ -1,5 +1,4 @@
-// A graph that runs: a program for each combination of input sizes, and the functions and constants that they
-// share.
+// A graph that runs: a program for each combination of input sizes, with shared functions and constants.
 import { LruCache } from '../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
@@ -18,23 +17,25 @@ import { type LeftOut, NOTHING } from './stages.ts'
 
 export type { CompileOptions } from './lazy-machine.ts'
 
-/** A graph that runs, wherever its nodes do. */
+/** A runnable graph, regardless of which runtime its nodes use. */
 export interface RunnableGraph {
   readonly inputs: readonly Input[]
-  /** Outputs in the graph's order, with the types and sizes that are known before a run. */
+  /** Outputs in the graph's order, with the types and sizes known before a run. */
   readonly outputTypes: readonly Input[]
-  /** Nodes that another runtime runs, as far as they are known. */
+  /** Numbers in the file's constants. */
+  readonly parameters: number
+  /** Nodes known to run in another runtime. */
   readonly foreign: readonly ForeignNode[]
-  /** Its threads and its memory. To open it starts the threads, which the first run would do. */
+  /** Its threads and its memory. Opening it starts the threads; otherwise the first run does. */
   readonly machine: LazyMachine
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>>
-  /** Ends the workers. Nothing can be run afterwards. */
+  /** Terminates the workers. Nothing can run afterwards. */
   dispose(): void | Promise<void>
 }
 
 /**
- * A program for inputs of these shapes. Throws `unsupported` with the node that is not compiled, and
- * `out-of-memory` for one that asks for more than the budget has.
+ * The program for inputs of these shapes. Throws `unsupported`, naming the node, if a node cannot be
+ * compiled, and `out-of-memory` if the program exceeds the budget.
  */
 export function programFor(
   graph: Graph,
@@ -56,7 +57,15 @@ const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASS
 /** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
+/** The elements of all constants of the file; what a pass computes from them does not count again. */
+export const parametersOf = ({ constants }: Graph): number =>
+  [...constants.values()].reduce(
+    (sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1),
+    0,
+  )
+
 export class CompiledGraph implements RunnableGraph {
+  readonly parameters: number
   readonly foreign = []
   readonly machine: LazyMachine
   readonly #graph: Graph
@@ -68,9 +77,10 @@ export class CompiledGraph implements RunnableGraph {
   /** Runs share one arena. */
   readonly #queue = new SerialQueue()
 
-  /** Runs the passes on the graph, which may have inputs of unknown sizes. */
+  /** Runs the passes on the graph, whose inputs may have unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
     const { leftOut = NOTHING, limits } = options
+    this.parameters = parametersOf(graph)
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
@@ -91,15 +101,16 @@ export class CompiledGraph implements RunnableGraph {
   }
 
   /**
-   * Makes the program for inputs of these shapes, and loads what it needs. Throws `unsupported` for a shape
-   * that does not fit or a node that is not compiled.
+   * Makes the program for inputs of these shapes and loads it. Throws `unsupported` for a shape that does
+   * not fit or a node that cannot be compiled.
    */
   prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Program> {
     return this.#queue.run(async () => (await this.#loaded(shapes, signal)).program, signal)
   }
 
   /**
-   * Every input must be there, with its dtype. Throws what `prepare` throws, and `format` for wrong indices.
+   * Every input must be present and have its dtype. Throws what `prepare` throws, and `format` for indices
+   * out of range.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(async () => {

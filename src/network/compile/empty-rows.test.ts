@@ -1,5 +1,5 @@
-// Reductions of no elements. In: a run whose reduced axis is empty, after one that leaves numbers in memory.
-// Out: whether each reduction gives what the evaluator gives.
+// Reductions over no elements. In: a run whose reduced axis is empty, after one that leaves numbers in
+// memory. Out: whether each reduction matches the evaluator.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -21,7 +21,7 @@ const graph: Graph = {
   nodes: OPS.map(node),
 }
 
-test('a reduction of no elements gives the value that its operator defines', async () => {
+test('a reduction over no elements gives the value that its operator defines', async () => {
   const compiled = new CompiledGraph(graph, { fuse: true })
   const feedsOf = (size: number): ReadonlyMap<string, Tensor> =>
     new Map([['x', tensorOf('f32', [3, size], new Float32Array(3 * size).fill(7))]])

@@ -1,5 +1,5 @@
-// Convolutions in groups of channels. In: one whose elements another node computes with, under one axis more.
-// Out: whether the graph gives the same results as the evaluator.
+// Grouped convolutions. In: one whose output another node reads under one more axis. Out: whether the graph
+// gives the same results as the evaluator.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -18,7 +18,7 @@ const node = (op: string, inputs: readonly string[], attributes: Node['attribute
   ...{ name: op, op, domain: '', version: 20, inputs, outputs: [op], attributes },
 })
 
-test('what follows a convolution in groups may have one axis more', async () => {
+test('a node after a grouped convolution may have one more axis', async () => {
   const dims = [2, 8, 5, 7]
   const graph: Graph = {
     name: 'groups',

@@ -1,4 +1,4 @@
-// The machine of a graph, which is opened when a program is first loaded.
+// A graph's machine, which is opened when the first program is loaded.
 import type { NetworkLimits } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
@@ -8,23 +8,23 @@ import type { LeftOut } from './stages.ts'
 export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
   /** Default `auto`. */
   readonly weights?: WeightPolicy | undefined
-  /** Loads the engine's module, when programs need it. Default: everything is multiplied in f32. */
+  /** Loads the engine's module, if programs need it. Default: all products are in f32. */
   readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
-  /** The limits of the graph. */
+  /** The graph's limits. */
   readonly limits?: NetworkLimits | undefined
-  /** For tests and measurements. Default: nothing. */
+  /** For tests and measurements. Default: none. */
   readonly leftOut?: LeftOut | undefined
 }
 
 /** Operators whose constant codes the engine's kernels can multiply by. */
 const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
 
-/** Whether programs with this policy may have steps that the engine's kernels run. */
+/** Whether programs with this policy may contain steps for the engine's kernels. */
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
 export class LazyMachine {
-  /** The policy of programs: `f32` where no kernels are needed or there are none. */
+  /** The programs' policy: `f32` if kernels are not needed or not available. */
   readonly weights: WeightPolicy
   readonly #options: CompileOptions
   #machine: Machine | undefined
@@ -36,7 +36,7 @@ export class LazyMachine {
     this.weights = loadKernels !== undefined && needsKernels(graph, weights) ? weights : 'f32'
   }
 
-  /** Throws `internal` where a thread does not start, and `out-of-memory`. */
+  /** Throws `internal` if a thread does not start, and `out-of-memory`. */
   async open(): Promise<Machine> {
     const { fuse, loadKernels, workers } = this.#options
     const needs = this.weights !== 'f32' || workers !== undefined
@@ -48,12 +48,12 @@ export class LazyMachine {
     return this.#machine
   }
 
-  /** Frees the constants that no other program has. */
+  /** Frees the constants that no other program uses. */
   unload(loaded: LoadedProgram): void {
     this.#machine?.unload(loaded)
   }
 
-  /** Threads that share a run; 1 before they are started. */
+  /** Number of threads that share a run; 1 before they are started. */
   get threads(): number {
     return this.#machine?.threads ?? 1
   }
@@ -62,7 +62,7 @@ export class LazyMachine {
     return this.#machine?.sizes ?? { memoryBytes: 0, codeBytes: 0, functions: 0 }
   }
 
-  /** Ends the workers. Nothing can be run afterwards. */
+  /** Terminates the workers. Nothing can run afterwards. */
   dispose(): void {
     this.#machine?.dispose()
   }

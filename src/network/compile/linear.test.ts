@@ -1,5 +1,5 @@
-// Products by the engine's kernels. In: random rows and constant matrices in every form that files use. Out:
-// whether a product differs from the exact one by no more than its rounding can change.
+// Products by the engine's kernels. In: random rows and constant matrices in every form found in files. Out:
+// whether each product is within its rounding error of the exact one.
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
 import type { Build } from '../../core/runtime/features.ts'
@@ -48,7 +48,7 @@ const turned = (data: ArrayLike<number>, rows: number, columns: number) =>
     (_, at) => data[(at % rows) * columns + Math.floor(at / rows)]!,
   )
 
-/** The weights of an f32 matrix [k, n] after they were rounded, [k, n] too. */
+/** An f32 matrix [k, n] after its weights are rounded, also [k, n]. */
 function rounded(data: Float32Array, k: number, n: number, encoding: 'w8_g32' | 'w4_g32'): Float64Array {
   const view = { offset: 0, dims: [k, n], strides: [n, 1] }
   return Float64Array.from(turned(unpackPanels(encoding, laidMatrix(data, view, encoding), k), n, k))
@@ -140,8 +140,8 @@ const graphOf = ({ nodes, constants }: Case, k: number): Graph => ({
 })
 
 /**
- * How much a product may differ: each number of x by half a step of its group of 32, and each weight by the
- * rounding of its scale to f16.
+ * How much a product may differ: half a step of its group of 32 for each number of x, and for each weight
+ * the rounding of its scale to f16.
  */
 function boundOf(
   x: Float32Array,
@@ -163,7 +163,7 @@ function boundOf(
 const BUILDS: readonly Build[] = ['relaxed', 'simd128']
 
 describe.each(BUILDS)('%s', (build) => {
-  test.each(Object.keys(CASES))('%s is as exact as 8-bit rows allow', async (name) => {
+  test.each(Object.keys(CASES))('%s is as accurate as 8-bit rows allow', async (name) => {
     const weights = name.split(' ')[0] as WeightPolicy
     const random = new Random(11)
     for (const [batch, rows, k, n] of [
@@ -217,7 +217,7 @@ test.each([
   [8, 32, false],
   [8, 128, true],
 ] as const)(
-  'weights f32 rounds nothing of MatMulNBits: %i bits, blocks of %i',
+  'with weights f32, MatMulNBits is not rounded: %i bits, blocks of %i',
   async (bits, block, hasZeros) => {
     const random = new Random(15)
     const [k, n, perByte] = [128, 64, 8 / bits]
@@ -262,13 +262,13 @@ test.each([
       const terms = Array.from({ length: k }, (_, i) => x[row * k + i]! * weightAt(i, column))
       const size = terms.reduce((sum, each) => sum + Math.abs(each), 0)
       const wanted = terms.reduce((sum, each) => sum + each, 0)
-      // Rows of 8 bits are a thousand times as far.
+      // 8-bit rows are off by a thousand times as much.
       expect(Math.abs(Number(value) - wanted)).toBeLessThan(1e-6 * size)
     }
   },
 )
 
-test('rows that several matrices read are quantised once, and the program says so', () => {
+test('rows that several matrices read are quantised once, as the printed program shows', () => {
   const random = new Random(13)
   const names = ['q', 'k', 'v']
   const graph: Graph = {
@@ -287,7 +287,7 @@ test('rows that several matrices read are quantised once, and the program says s
   expect(printProgram(program)).toMatch(/product +\[4, 96, 64\] +w8_g32 /)
 })
 
-test('matrices that kernels have no part for are multiplied in f32', () => {
+test('matrices whose sizes the kernels do not support are multiplied in f32', () => {
   for (const [k, n] of [
     [100, 64],
     [32, 8],

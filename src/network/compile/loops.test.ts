@@ -1,5 +1,5 @@
-// Loops. In: graphs with Loop and Scan. Out: whether steps of a known number give what the evaluator gives,
-// and whether others are rejected by name.
+// Loops. In: graphs with Loop and Scan. Out: whether loops with a known step count match the evaluator, and
+// whether other loops are rejected with a named reason.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -23,7 +23,9 @@ async function graphOf(g: NodeWriter, rest: Pick<WrittenGraph, 'inputs' | 'outpu
   return (await readModel(bufferSource('model.onnx', bytes))).graph
 }
 
-/** state = tanh(state * i + x), which is also an output of each step; reads `x` of the graph around it. */
+/**
+ * state = tanh(state * i + x), which is also an output of each step; it reads `x` from the enclosing graph.
+ */
 function body(condition: 'kept' | 'computed' = 'kept'): WrittenGraph {
   const b = new NodeWriter('b_')
   const scaled = b.op('Mul', ['state', b.op('Cast', ['i'], { to: TYPE.f32 })])
@@ -72,7 +74,7 @@ test('a loop without steps returns its inputs', async () => {
   await compare(graph, new Map([['x', numbers([3])]]))
 })
 
-test('a loop whose count is a size of the input runs at every size', async () => {
+test("a loop whose count is an input's size runs at every size", async () => {
   const g = new NodeWriter()
   const rows = g.op('Gather', [g.op('Shape', ['x']), g.int(0)])
   g.node('Loop', [rows, '', 'x'], ['last'], { body: body() })
@@ -80,7 +82,7 @@ test('a loop whose count is a size of the input runs at every size', async () =>
   for (const size of [1, 3, 7]) await compare(graph, new Map([['x', numbers([size, 2])]]))
 })
 
-/** state = state * x[step] + 1, beside the state of every step. */
+/** state = state * x[step] + 1; also outputs each step's state. */
 function scanned(): WrittenGraph {
   const b = new NodeWriter('s_')
   const next = b.op('Add', [b.op('Mul', ['held', 'row']), b.float(1)])
@@ -92,7 +94,7 @@ function scanned(): WrittenGraph {
   }
 }
 
-test('a scan goes over rows, also twice in one graph', async () => {
+test('a scan iterates over rows, even twice in one graph', async () => {
   const g = new NodeWriter()
   const attributes = { body: scanned(), num_scan_inputs: 1 }
   const start = g.floats([1, 2, 3])

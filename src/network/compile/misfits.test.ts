@@ -1,5 +1,5 @@
-// Graphs that contradict themselves, or the sizes of a run. In: shapes that do not fit together, axes that
-// are named twice. Out: typed errors that name node and shapes, or the evaluator's results.
+// Graphs that contradict themselves, or the sizes of a run. In: mismatched shapes, axes named twice. Out:
+// typed errors that name node and shapes, or the evaluator's results.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
@@ -8,7 +8,7 @@ import { CompiledGraph } from './compiled-graph.ts'
 
 const list = (values: readonly number[]): Tensor => tensorOf('i64', [values.length], values)
 
-/** A graph of one node of the input `x`, whose sizes a run chooses, and of constants. */
+/** A graph of one node that reads constants and the input `x`, whose sizes a run chooses. */
 function graphOf(
   op: string,
   constants: Readonly<Record<string, Tensor>>,
@@ -42,7 +42,7 @@ test.each([
   ['Concat', { other: tensorOf('f32', [], [1]) }, '[] is not part of'],
   ['Concat', { other: list([1, 2, 3]) }, '[3] is not part of'],
   ['Slice', { starts: list([0]), ends: list([1]), axes: list([4]) }, '4'],
-])('%s of sizes that do not fit is an error with the node and the sizes', async (op, constants, text) => {
+])('%s of mismatched sizes is an error that names the node and the sizes', async (op, constants, text) => {
   const error: unknown = await run(graphOf(op, constants)).catch((thrown) => thrown)
   expect(error).toMatchObject({ code: expect.stringMatching(/^(?:format|unsupported)$/) })
   expect(error).toMatchObject({ message: expect.stringContaining(`(${op})`) })
@@ -50,13 +50,10 @@ test.each([
 })
 
 test.each([
-  [tensorOf('f32', [0, 2], new Float32Array(0)), 'its inputs have 3 and 0 numbers along the axis of the sum'],
-  [tensorOf('f32', [1, 2], new Float32Array(2)), 'its inputs have 3 and 1 numbers along the axis of the sum'],
-  [
-    tensorOf('f32', [5, 2], new Float32Array(10)),
-    'its inputs have 3 and 5 numbers along the axis of the sum',
-  ],
-])('a matrix of %j for rows whose width a run chooses is an error', async (matrix, text) => {
+  [tensorOf('f32', [0, 2], new Float32Array(0)), 'its inputs have 3 and 0 numbers along the summed axis'],
+  [tensorOf('f32', [1, 2], new Float32Array(2)), 'its inputs have 3 and 1 numbers along the summed axis'],
+  [tensorOf('f32', [5, 2], new Float32Array(10)), 'its inputs have 3 and 5 numbers along the summed axis'],
+])('a matrix of %j is an error for rows whose width a run chooses', async (matrix, text) => {
   const error: unknown = await run(graphOf('MatMul', { matrix })).catch((thrown) => thrown)
   expect(error).toMatchObject({ message: expect.stringContaining(text) })
 })
@@ -72,7 +69,7 @@ test.each([
   await expect(made).rejects.toMatchObject({ message: expect.stringContaining(text) })
 })
 
-test('a tensor too large for any memory is rejected by its number of elements', async () => {
+test('a tensor too large for any memory is rejected with its number of elements', async () => {
   const graph = graphOf('Pad', { pads: list([0, 0, 2 ** 48, 0]) })
   await expect(run(graph)).rejects.toMatchObject({
     code: 'out-of-memory',
@@ -80,7 +77,7 @@ test('a tensor too large for any memory is rejected by its number of elements', 
   })
 })
 
-test('an axis that is named twice is reduced once', async () => {
+test('an axis named twice is reduced once', async () => {
   const graph = graphOf('ReduceMax', { axes: list([1, -1]) }, { keepdims: { kind: 'int', value: 0 } })
   const wanted = evaluate(graph, new Map([['x', x]]))
   expect(await run(graph)).toEqual(wanted)
@@ -98,7 +95,7 @@ test('a product without rows reads nothing', async () => {
   expect(products.get('y')!.dims).toEqual([0, 2, 2])
 })
 
-test('the logarithm of a sum of whole numbers is rejected by its node', async () => {
+test('the logarithm of a sum of integers is rejected, naming its node', async () => {
   const { inputs, ...rest } = graphOf('ReduceLogSumExp', {})
   const whole: Graph = { ...rest, inputs: [{ ...inputs[0]!, type: { dtype: 'i64', dims: [2, 3] } }] }
   const given = tensorOf('i64', [2, 3], [1, 2, 3, 4, 5, 6])

@@ -1,4 +1,4 @@
-// Opens an ONNX file as a graph that runs.
+// Opens an ONNX file as a runnable graph.
 import type { ByteSource } from '../../core/base/bytes.ts'
 import { chooseGraph, type GraphDtype } from '../../core/formats/names/graph-files.ts'
 import { baseName } from '../../core/formats/names/named-files.ts'
@@ -8,17 +8,14 @@ import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compil
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
-  /**
-   * Finds external data that is not among the sources, by its path relative to the graph. Default: there is
-   * none.
-   */
+  /** Finds external data that is not among the sources, by its path relative to the graph. Default: none. */
   readonly beside?: FindFile | undefined
-  /** The precision of the graph where the sources have several. */
+  /** Which precision to open if the sources have several. */
   readonly dtype?: GraphDtype | undefined
 }
 
 /**
- * The graph of a model's files. Throws `format` for damaged files, `unsupported` for unsupported features.
+ * The graph in a model's files. Throws `format` for damaged files, `unsupported` for unsupported features.
  */
 export async function readNetwork(
   sources: readonly ByteSource[],
@@ -30,7 +27,7 @@ export async function readNetwork(
   return (await readModel(source, { find, signal })).graph
 }
 
-/** A single file without an extension is the graph: bytes and addresses of a page have no name. */
+/** A single file without an extension is the graph: bytes and blob URLs have no name. */
 function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefined): ByteSource {
   const [first] = sources
   if (first !== undefined && sources.length === 1 && !first.name.includes('.')) return first
@@ -39,8 +36,8 @@ function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefine
 }
 
 /**
- * The same, ready to run. `fuse`: with instructions of relaxed SIMD. With `fallback`, onnxruntime-web runs
- * the nodes that are not compiled.
+ * The same, ready to run. `fuse`: whether to use relaxed SIMD. With `fallback`, onnxruntime-web runs the
+ * nodes that are not compiled.
  */
 export async function openNetwork(
   sources: readonly ByteSource[],

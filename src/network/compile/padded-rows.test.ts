@@ -1,5 +1,5 @@
-// Borders of reduced values. In: results of reductions, padded along the reduced axis to its old size. Out:
-// whether each place of the border has the result of its row.
+// Padding of reduced values. In: results of reductions, padded along the reduced axis to its old size. Out:
+// whether each padded element has its row's result.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { tensorOf } from '../onnx/ir/tensor.ts'
@@ -8,7 +8,7 @@ import { NodeWriter, TYPE } from '../onnx/testing/node-writer.ts'
 import { modelBytes } from '../onnx/testing/write-model.ts'
 import { CompiledGraph } from './compiled-graph.ts'
 
-test.each([1, 2, 5])('a border of %i repeats the mean of its row', async (border) => {
+test.each([1, 2, 5])('padding of %i repeats the mean of its row', async (border) => {
   const g = new NodeWriter()
   const mean = g.op('ReduceMean', ['x', g.ints([1])])
   g.node('Pad', [mean, g.ints([0, 0, 0, border])], ['y'], { mode: { text: 'edge' } })

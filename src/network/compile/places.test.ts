@@ -1,5 +1,5 @@
-// Places. In: scatters with equal indices, and the largest of rows with equal numbers. Out: whether compiled
-// graphs give the same results as the evaluator, on one thread and on two, and errors.
+// Positions. In: scatters with equal indices, and top-k of rows with equal numbers. Out: whether compiled
+// graphs match the evaluator on one thread and on two; errors.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -37,7 +37,7 @@ function graphOf(
   }
 }
 
-/** Expects the same from the evaluator, one thread and two. */
+/** Expects the same results from the evaluator, one thread and two. */
 async function expectSame(
   nodes: readonly Made[],
   feeds: ReadonlyMap<string, Tensor>,
@@ -65,7 +65,7 @@ const floats = (dims: readonly number[], at: (index: number) => number): Tensor 
 const indices = (dims: readonly number[], values: readonly number[]): Tensor =>
   tensorOf('i64', dims, values.map(BigInt))
 
-test('the last of several updates of a place stays, on any number of threads', async () => {
+test('the last of several updates to a position wins, on any number of threads', async () => {
   const rows = 400
   const at = Array.from({ length: rows }, (_, row) => (row * 7) % 5)
   const feeds = new Map([
@@ -78,7 +78,7 @@ test('the last of several updates of a place stays, on any number of threads', a
   await expectSame([{ ...node, outputs: ['y'], attributes: { reduction: text('add') } }], feeds)
 })
 
-test('an index that all elements of a row share gathers them in one place', async () => {
+test("an index shared by a row's elements writes them all to one position", async () => {
   const feeds = new Map([
     ['data', floats([3, 5], (each) => each)],
     ['at', indices([3, 1], [4, -5, 1])],
@@ -97,7 +97,7 @@ test('an index that all elements of a row share gathers them in one place', asyn
   await expectSame([expand, ...scatters], feeds, constants)
 })
 
-test('scatters one after the other, whose data other nodes read too', async () => {
+test('consecutive scatters whose data other nodes also read give the right results', async () => {
   const feeds = new Map([
     ['x', floats([4, 8], (each) => each / 3)],
     ['at', indices([2, 1], [3, 0])],
@@ -125,7 +125,7 @@ test.each([
   [2, 0],
   [2, -3],
   [-4, 1],
-])('an index outside of the data is a format error (%d, %d)', async (row, column) => {
+])('an index outside the data is a format error (%d, %d)', async (row, column) => {
   const feeds = new Map([
     ['data', floats([2, 2], (each) => each)],
     ['at', indices([1, 2], [row, column])],
@@ -156,7 +156,7 @@ test('equal numbers keep their order, both zeros are equal, and NaN is the large
   await expectSame(nodes, feeds, new Map(counts.map((k) => [`k ${k}`, indices([1], [k])])))
 })
 
-test('the largest along any axis, of floats and whole numbers, of many', async () => {
+test('top-k works along any axis, for floats and integers, for large rows', async () => {
   const value = (each: number): number => Math.round(1000 * Math.sin(each * each)) / 10
   const feeds = new Map([
     ['x', floats([3, 700, 4], value)],

@@ -1,5 +1,5 @@
 // Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give the same results as
-// the evaluator, in both builds, without each stage of the compiler, and after each graph pass.
+// the evaluator, in both builds, with each compiler stage left out, and after each graph pass.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -12,13 +12,13 @@ import { roundingSpread } from './testing/conditioning.ts'
 import { difference } from './testing/difference.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
-/** HALFBYTE_SEED and HALFBYTE_GRAPHS draw other graphs, and more. */
+/** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 4)
 const COUNT = Number(process.env['HALFBYTE_GRAPHS'] ?? 150)
 
 type Outputs = ReadonlyMap<string, Tensor>
 
-/** Each way to compute a graph, with the name by which a failure tells it. */
+/** Each way to compute a graph, with the name that a failure reports. */
 const WAYS: readonly (readonly [name: string, run: (graph: Graph, feeds: Outputs) => Promise<Outputs>])[] = [
   ['plain build', (graph, feeds) => new CompiledGraph(graph, { fuse: false }).run(feeds)],
   ['relaxed build', (graph, feeds) => new CompiledGraph(graph, { fuse: true }).run(feeds)],
@@ -75,7 +75,7 @@ test(`compiled graphs give the evaluator's results (seed ${SEED}, ${COUNT} graph
   expect(passed.size).toBeGreaterThan(2)
 })
 
-test('roundings move a norm of nearly equal numbers far, and a sum hardly', () => {
+test('rounding errors move a norm of nearly equal numbers far, and a sum hardly', () => {
   const node = (op: string, inputs: readonly string[], output: string): Node => ({
     ...{ name: output, op, domain: '', version: 17, inputs, outputs: [output] },
     attributes: new Map(),

@@ -1,17 +1,17 @@
 // Nodes that the compiler cannot run: their errors, and the workaround for a caller.
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 
-/** A node that is not compiled, but run by another runtime. */
+/** A node that is run by another runtime instead of being compiled. */
 export interface ForeignNode {
-  /** The file's name for it, or its first output's. */
+  /** Its name in the file, or its first output's name. */
   readonly node: string
   /** Its operator. */
   readonly op: string
-  /** Why the compiler does not run it, as a clause. */
+  /** Why it is not compiled, as a clause. */
   readonly reason: string
 }
 
-/** The node that an error refuses because of what it is; undefined for other errors. */
+/** The node that an error rejects for reasons other than its sizes; undefined for other errors. */
 export function refusedIn(error: unknown): ForeignNode | undefined {
   if (!isHalfbyteError(error) || error.code !== 'unsupported') return undefined
   const { node, op, reason } = error.detail
@@ -26,7 +26,7 @@ export function withWayOut(error: unknown): unknown {
   const { node, op, reason } = refused
   return new HalfbyteError(
     'unsupported',
-    `node ${node} (${op}): ${reason}; set the option fallback to ort to run it in onnxruntime-web, or export the model without it`,
+    `node ${node} (${op}): ${reason}; set fallback: 'ort' to run it in onnxruntime-web, or export the model without it`,
     { node, op, reason },
     { cause: error },
   )

@@ -1,5 +1,5 @@
-// Numbers that JSON does not tell apart. In: a graph that puts each of them into the same expression. Out:
-// whether each node has its own number.
+// Numbers that JSON does not distinguish. In: a graph that uses each of them in the same expression. Out:
+// whether each node gets its own number.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -11,7 +11,7 @@ const node = (op: string, inputs: readonly string[], output: string): Node => ({
   attributes: new Map(),
 })
 
-test('infinite numbers, NaN and both zeros are not one function', async () => {
+test('infinities, NaN and both zeros get separate functions', async () => {
   const scalar = (value: number): Tensor => tensorOf('f32', [], [value])
   const values = [Infinity, -Infinity, Number.NaN, 0, -0]
   const graph: Graph = {

@@ -1,6 +1,5 @@
-// Whole numbers of 64 bits, and f64. In: graphs with numbers around the limits of 32 bits. Out: whether each
-// run gives the result of i64, or ends with an error that names the node or the value; it never gives another
-// number.
+// 64-bit integers, and f64. In: graphs with numbers around the 32-bit limits. Out: whether each run either
+// gives the i64 result or fails with an error that names the node or the value.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
@@ -71,14 +70,11 @@ const LEAVING: readonly Case[] = [
   },
 ]
 
-test.each(LEAVING)(
-  '$op is rejected by the name of its node when a number overflows 32 bits',
-  async (each) => {
-    const made = await outcome(each)
-    expect(made).toMatchObject({ code: 'unsupported' })
-    expect((made as Error).message).toContain('the node')
-  },
-)
+test.each(LEAVING)('$op is rejected, naming its node, when a number overflows 32 bits', async (each) => {
+  const made = await outcome(each)
+  expect(made).toMatchObject({ code: 'unsupported' })
+  expect((made as Error).message).toContain('the node')
+})
 
 test.each<[string, Case]>([
   ['the input x0 has the number 1099511627776', { op: 'Add', inputs: [i64(2 ** 40), i64(0)] }],
@@ -86,13 +82,13 @@ test.each<[string, Case]>([
   ['its constant c0 has 1099511627776', { op: 'Add', inputs: [i64(1)], constants: [i64(2 ** 40)] }],
   ['its constant c0 has 4294967296', { op: 'Less', inputs: [i64(1, 2)], constants: [i64(1, 2 ** 32)] }],
   ['the input x0 has the number 1e+300', { op: 'Neg', inputs: [tensorOf('f64', [1], [1e300])] }],
-])('%s, which is said', async (what, each) => {
+])('the error says that %s', async (what, each) => {
   const made = await outcome(each)
   expect(made).toMatchObject({ code: 'unsupported' })
   expect((made as Error).message).toContain(what)
 })
 
-test('i32 wraps as it does in C', async () => {
+test('i32 wraps as in C', async () => {
   const i32 = (...values: readonly number[]): Tensor => tensorOf('i32', [values.length], values)
   const each = { op: 'Div', inputs: [i32(-(2 ** 31), 7, -7, 1), i32(-1, -1, 2, 3)] }
   expect(await outcome(each)).toEqual(new Map([['z', i32(-(2 ** 31), -7, -3, 0)]]))
@@ -103,7 +99,7 @@ test('i32 wraps as it does in C', async () => {
   }
 })
 
-test('a limit beyond 32 bits limits nothing', async () => {
+test('a limit beyond 32 bits has no effect', async () => {
   const limits = [2n ** 63n - 1n, -(2n ** 63n)].map((value) => tensorOf('i64', [], [value])) as [
     Tensor,
     Tensor,
@@ -118,7 +114,7 @@ test('a limit beyond 32 bits limits nothing', async () => {
   })
 })
 
-/** Whole numbers that meet the ends of 32 bits often. */
+/** Integers that often reach the 32-bit limits. */
 const ends = fc.oneof(
   fc.integer({ min: -40, max: 40 }),
   fc.constantFrom(2 ** 31 - 1, -(2 ** 31), 2 ** 30, 46_341, -46_341, 65_536),
@@ -126,7 +122,7 @@ const ends = fc.oneof(
 )
 const OPS = ['Add', 'Sub', 'Mul', 'Div', 'Mod', 'Min', 'Max', 'Equal', 'Less'] as const
 
-test('arithmetic of i64 gives the numbers of i64, or rejects those that overflow 32 bits', async () => {
+test('i64 arithmetic gives i64 results or rejects those that overflow 32 bits', async () => {
   let refused = 0
   await fc.assert(
     fc.asyncProperty(
@@ -160,7 +156,7 @@ test.each<[string, readonly number[], number, boolean]>([
   ['ArgMin', [1, -Infinity, NAN], 2, false],
   ['ArgMin', [Infinity, Infinity], 0, false],
   ['ArgMax', [-Infinity, -Infinity], 1, true],
-])('%s of %j is the place %i', async (op, values, place, isLast) => {
+])('%s of %j is position %i', async (op, values, place, isLast) => {
   const each = {
     op,
     inputs: [tensorOf('f32', [values.length], values)],
@@ -172,7 +168,7 @@ test.each<[string, readonly number[], number, boolean]>([
   expect(await outcome(each)).toEqual(wanted)
 })
 
-test.each(['min', 'max'])('%s of ScatterND keeps NaN from either side', async (reduction) => {
+test.each(['min', 'max'])('%s of ScatterND propagates NaN from either side', async (reduction) => {
   const floats = (...values: readonly number[]): Tensor => tensorOf('f32', [values.length], values)
   const index: Tensor = tensorOf('i64', [3, 1], [0, 1, 2])
   const each: Case = {
@@ -186,7 +182,7 @@ test.each(['min', 'max'])('%s of ScatterND keeps NaN from either side', async (r
   expect(await outcome(each)).toEqual(wanted)
 })
 
-test('constants of 64 bits are folded exactly', () => {
+test('64-bit constants are folded exactly', () => {
   const large = 2n ** 62n + 3n
   const folded = (op: string, inputs: readonly Tensor[], dtype: DType = 'i64', to?: number) => {
     const { graph, feeds } = graphOf({ op, inputs, attributes: to === undefined ? {} : { to: int(to) } })

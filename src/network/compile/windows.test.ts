@@ -1,5 +1,5 @@
-// Convolutions whose windows are read in place. In: small nets of images, in several forms. Out: whether they
-// give the evaluator's results, copy no window, and have the following nodes fused with the product.
+// Convolutions whose windows are read in place. In: several small image networks. Out: whether they match the
+// evaluator, copy no window, and fuse the following nodes with the product.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -29,11 +29,11 @@ interface Form {
   readonly strides?: readonly number[]
   readonly dilations?: readonly number[]
   readonly pads?: readonly number[]
-  /** Of the second convolution, whose input has its channels last. Default: 3 x 3. */
+  /** Kernel of the second convolution, whose input has its channels last. Default: 3 x 3. */
   readonly taps?: readonly number[]
 }
 
-/** Two convolutions of 8 and 6 filters with an activation after each. */
+/** Two convolutions of 8 and 6 filters, each followed by an activation. */
 function net({
   group = 1,
   strides = [1, 1],
@@ -76,7 +76,7 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 for (const [name, form] of Object.entries(FORMS)) {
-  test(`windows ${name} are multiplied where they lie`, async () => {
+  test(`windows ${name} are multiplied in place`, async () => {
     const graph = net(form)
     for (const dims of [
       [1, 3, 9, 13],
@@ -109,9 +109,9 @@ test('one image: activations and pools follow the channels, and no window is cop
   const dims = [1, 3, 12, 14]
   const { program } = programFor(graph, new Map([['x', dims]]))
   const vectors = emitted(program.steps).flatMap(({ call }) => call.streams.map(({ inner }) => inner))
-  // Channels are neighbours everywhere but in the input and the output.
+  // Channels are contiguous everywhere except in the input and the output.
   expect(vectors.filter((step) => step > 1).length).toBeLessThanOrEqual(1)
-  // The second input is put into its border, and the output into the graph's order.
+  // Copies the second input into its padding, and the output into the graph's order.
   expect(program.report.copiedBytes).toBe(8 * (countOf([10, 10, 8]) + countOf([9, 9, 6])))
   const feeds = new Map([['x', floats(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!

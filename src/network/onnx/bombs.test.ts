@@ -1,5 +1,5 @@
-// Bombs. In: small ONNX files that ask for much work or memory. Out: whether the budget ends each of them, by
-// units and bytes that it counts.
+// Bombs. In: small ONNX files that need a lot of work or memory. Out: whether the budget stops each one, with
+// the units and bytes it has counted.
 import { describe, expect, test } from 'vitest'
 import { Budget } from '../../core/base/budget.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -29,7 +29,7 @@ const yes: WrittenTensor = { name: 'yes', type: BOOL, dims: [], raw: Uint8Array.
 const read = async (graph: WrittenGraph) =>
   (await readModel(bufferSource('model.onnx', modelBytes(graph)))).graph
 
-/** A loop that makes `out` of `x` in `nodes`, 65,536 times. */
+/** A loop that runs `nodes` 65,536 times, each time computing `out` from `x`. */
 const looped = (nodes: readonly WrittenNode[], constants: readonly WrittenTensor[] = []): WrittenNode => ({
   op: 'Loop',
   inputs: ['trip', 'yes', 'x'],
@@ -45,7 +45,7 @@ const graphOf = (...nodes: readonly WrittenNode[]): WrittenGraph => ({
   outputs: ['y'],
 })
 
-/** A budget with these limits that rejects like a file's budget. */
+/** A budget with these limits that rejects the way a file's budget does. */
 const limited = (work: number, bytes: number) =>
   new Budget({
     work,
@@ -82,7 +82,7 @@ describe('folding', () => {
   test.each([
     ['MatMul', { op: 'MatMul', inputs: ['a', 'a'], outputs: ['y'] }],
     ['Gemm', { op: 'Gemm', inputs: ['a', 'a'], outputs: ['y'] }],
-  ] as const)('a %s of 2048 x 2048 is refused before it is computed', async (_, node) => {
+  ] as const)('a %s of 2048 x 2048 is rejected before it is computed', async (_, node) => {
     const graph = await read({
       nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['a'] }, node],
       constants: [whole('shape', 2048, 2048)],
@@ -94,7 +94,7 @@ describe('folding', () => {
     expect(budget.spentUnits).toBeGreaterThan(2048 ** 3)
   })
 
-  test('a chain of 100 constants holds two of them at a time, and gives its bytes back', async () => {
+  test('a chain of 100 constants holds two of them at a time and frees their bytes', async () => {
     const chain = Array.from({ length: 100 }, (_, at) => ({
       op: 'Neg',
       inputs: [`a${at}`],
@@ -115,7 +115,7 @@ describe('folding', () => {
 })
 
 describe('loops', () => {
-  test('two loops in each other end with the budget of work', async () => {
+  test('nested loops stop at the work budget', async () => {
     const inner = looped([{ op: 'Neg', inputs: ['x'], outputs: ['out'] }])
     const outer = looped([inner, { op: 'Identity', inputs: ['y'], outputs: ['out'] }])
     const graph = await read(graphOf(outer))
@@ -124,7 +124,7 @@ describe('loops', () => {
     expect(budget.heldBytes).toBe(0)
   })
 
-  test('a loop that adds an axis in each step ends with the axes that a value may have', async () => {
+  test('a loop that adds an axis in each step stops at the maximum number of axes', async () => {
     const graph = await read(
       graphOf(looped([{ op: 'Unsqueeze', inputs: ['x', 'axis'], outputs: ['out'] }], [whole('axis', 0)])),
     )
@@ -133,14 +133,14 @@ describe('loops', () => {
     )
   })
 
-  test('a loop that doubles its value ends with the elements that a value may have', async () => {
+  test('a loop that doubles its value stops at the maximum number of elements', async () => {
     const graph = await read(
       graphOf(looped([{ op: 'Concat', inputs: ['x', 'x'], outputs: ['out'], attributes: { axis: 0 } }])),
     )
     expect(() => evaluate(graph, feeds)).toThrow(expect.objectContaining({ code: 'out-of-memory' }))
   })
 
-  test('a loop that turns a matrix in each step ends with the budget of work', async () => {
+  test('a loop that transposes a matrix in each step stops at the work budget', async () => {
     const turned = looped([{ op: 'Transpose', inputs: ['x'], outputs: ['out'] }])
     const { constants = [], ...rest } = graphOf(
       { op: 'Expand', inputs: ['x', 'shape'], outputs: ['wide'] },
@@ -180,7 +180,7 @@ describe('loops', () => {
   })
 })
 
-test('a sum over an equation counts its products', async () => {
+test('an einsum is charged for its products', async () => {
   const graph = await read({
     nodes: [
       { op: 'Expand', inputs: ['x', 'shape'], outputs: ['a'] },
@@ -205,7 +205,7 @@ test('a chain of nodes whose rank grows is rejected before anything is computed'
   ).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('65 axes') })
 })
 
-test('evaluation stops after each node, and an abort ends it', async () => {
+test('evaluation stops after each node, and an abort stops it', async () => {
   const nodes = Array.from({ length: 10 }, (_, at) => ({
     op: 'Neg',
     inputs: [`x${at || ''}`],

@@ -1,5 +1,5 @@
-// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
-// means; models run as plans, and networks as programs.
+// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines the meaning of
+// a graph; models run as plans, and networks as programs.
 import type { Budget } from '../../core/base/budget.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { memo } from '../../core/base/values.ts'
@@ -10,24 +10,24 @@ import { type DType, rounder, type Tensor } from './ir/tensor.ts'
 import { operatorName } from './operator-table.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
-/** A name's value, in a graph or in the graphs around it. */
+/** Looks up a name's value in a graph or its enclosing graphs. */
 type Lookup = (name: string) => Tensor | undefined
 
-/** Evaluators of operators whose entries have none, by `operatorName`. */
+/** Evaluators for operators whose entries have none, by `operatorName`. */
 export type Evaluators = ReadonlyMap<string, Evaluate>
 const NONE: Evaluators = new Map()
 
 /** What evaluation needs besides graphs and values. */
 export interface Resources {
-  /** Default: that of one file. */
+  /** Default: the budget of one file. */
   readonly budget?: Budget | undefined
   readonly evaluators?: Evaluators | undefined
 }
 
 /**
  * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
- * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS` or for
- * more than the budget has.
+ * missing or mismatched inputs, `out-of-memory` for a value of more than `MAX_ELEMENTS` or if the budget is
+ * exceeded.
  */
 export function evaluate(
   graph: Graph,
@@ -41,7 +41,7 @@ export function evaluate(
   }
 }
 
-/** The same, but stops after each node, so that the caller can let an abort arrive. */
+/** The same, but stops after each node, so that the caller can check for an abort. */
 export function* evaluateInSteps(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,
@@ -56,7 +56,7 @@ export function* evaluateInSteps(
   }
 }
 
-/** One node's outputs, for these inputs. */
+/** One node's outputs for these inputs. */
 export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
@@ -65,14 +65,14 @@ export function evaluateNode(
   return new Run(budget, evaluators).node(node, inputs, () => undefined)
 }
 
-/** Work of a node beside its elements, and of a run of the graph in it. */
+/** Work units of a node in addition to its elements, and of one run of its nested graph. */
 const NODE_UNITS = 512
 
-/** One evaluation: a graph with the graphs inside it. */
+/** One evaluation: a graph with its nested graphs. */
 class Run {
   readonly #budget: Budget
   readonly #evaluators: Evaluators
-  /** How many readers hold each buffer: names in running graphs, and values that loops carry. */
+  /** Reference counts of buffers: from names in running graphs and values carried by loops. */
   readonly #readers = new Map<ArrayBufferLike, number>()
 
   constructor(budget: Budget, evaluators: Evaluators) {
@@ -120,7 +120,7 @@ class Run {
       const inputs = node.inputs.map((name) => {
         if (name === '') return undefined
         const value = lookup(name)
-        if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
+        if (value === undefined) throw unfit(node, `it reads ${name}, which no earlier node makes`)
         return value
       })
       const made = this.node(node, inputs, lookup)
@@ -142,7 +142,7 @@ class Run {
       if (value !== undefined) return value
       throw new HalfbyteError(
         'format',
-        `graph ${graph.name}: nothing makes its output ${name}; export it again`,
+        `graph ${graph.name}: no node makes its output ${name}; export it again`,
         { output: name },
       )
     })
@@ -151,7 +151,7 @@ class Run {
     return outputs
   }
 
-  /** `lookup` finds the values that the graphs in the node's attributes may see. */
+  /** `lookup` finds the values visible to the graphs in the node's attributes. */
   node(node: Node, inputs: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
     const why = whyUnclaimed(
       node,
@@ -159,11 +159,11 @@ class Run {
     )
     if (why !== undefined) throw unclaimed(node, why)
     const compute = operatorOf(node)!.evaluate ?? this.#evaluators.get(operatorName(node))
-    if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
+    if (compute === undefined) throw unclaimed(node, 'it cannot be computed while a model is read')
     const budget = this.#budget
-    // A slice reads no more than it makes.
+    // A slice reads only as much as it outputs.
     budget.spend(NODE_UNITS + (node.op === 'Slice' ? 0 : unitsOf(inputs)))
-    // Values that its inner graphs made, until the node itself is done.
+    // Values of its nested graphs are held until the node itself is done.
     const carried = new Map<Tensor, number>()
     const count = (tensor: Tensor, by: number) => carried.set(tensor, (carried.get(tensor) ?? 0) + by)
     const made = compute({
@@ -194,7 +194,7 @@ class Run {
   }
 }
 
-/** Graphs are evaluated for many steps, and bodies of loops many times in one. */
+/** Graphs are evaluated once per step, and loop bodies many times within one. */
 const LAST_READS = new WeakMap<Graph, ReadonlyMap<Node, readonly string[]>>()
 
 /** The values of a graph that neither a later node nor the caller reads. */

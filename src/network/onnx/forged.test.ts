@@ -1,5 +1,5 @@
-// Forged files. In: graphs that contradict themselves or demand too much. Out: whether each is rejected with
-// a typed error that says why, before memory is allocated.
+// Forged files. In: graphs that contradict themselves or need too much. Out: whether each is rejected with a
+// typed error that gives the reason, before memory is allocated.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { evaluate } from './evaluate.ts'
@@ -19,13 +19,13 @@ const withConstant = (constant: Omit<WrittenTensor, 'name'>): WrittenGraph => ({
 })
 const two = new Uint8Array(new Float32Array([3, 4]).buffer)
 
-test('a valid file is read, and computes', async () => {
+test('a valid file is read and computed', async () => {
   const { graph } = await read(withConstant({ dims: [2], raw: two }))
   const x = { dtype: 'f32', dims: [2], data: Float32Array.of(1, 2) } as const
   expect(evaluate(graph, new Map([['x', x]])).get('y')?.data).toEqual(Float32Array.of(4, 6))
 })
 
-test('nodes may come in any order, in an attribute too', async () => {
+test('nodes may come in any order, even in an attribute', async () => {
   const branch = { nodes: [add(['c', 'd'], 'e'), add(['b', 'b'], 'd')], inputs: [], outputs: ['e'] }
   const chosen = {
     op: 'If',
@@ -45,22 +45,22 @@ test.each<[string, WrittenGraph, RegExp]>([
   [
     'a cycle',
     { nodes: [add(['x', 'b'], 'a'), add(['a', 'x'], 'b')], inputs: ['x'], outputs: ['b'] },
-    /reads a, which no other node makes before it/,
+    /reads a, which no earlier node makes/,
   ],
   [
     'a name made twice',
     { nodes: [add(['x', 'x'], 'a'), add(['x', 'x'], 'a')], inputs: ['x'], outputs: ['a'] },
-    /name a is made twice/,
+    /name a is defined twice/,
   ],
-  ['an output of nothing', { nodes: [], inputs: ['x'], outputs: ['y'] }, /output y is made by nothing/],
+  ['an output of nothing', { nodes: [], inputs: ['x'], outputs: ['y'] }, /no node makes its output y/],
   ['dims of 2^60', withConstant({ dims: [2 ** 60, 2 ** 60], raw: two }), /impossible shape/],
   [
     'dims whose product is not a safe number',
     withConstant({ dims: [2 ** 30, 2 ** 30], raw: two }),
     /impossible shape/,
   ],
-  ['too few bytes', withConstant({ dims: [3], raw: two }), /8 bytes where its shape \[3\] needs 12/],
-  ['a giant constant without bytes', withConstant({ dims: [2 ** 40] }), /0 elements where its shape/],
+  ['too few bytes', withConstant({ dims: [3], raw: two }), /8 bytes, but its shape \[3\] needs 12/],
+  ['a giant constant without bytes', withConstant({ dims: [2 ** 40] }), /0 elements, but its shape/],
   ['17 dimensions', withConstant({ dims: Array(17).fill(1), raw: two }), /17 dimensions/],
 ])('%s is a format error', async (_, graph, message) => {
   await expect(read(graph)).rejects.toMatchObject({ code: 'format', message: expect.stringMatching(message) })
@@ -81,13 +81,18 @@ test.each<[string, Record<string, string>, string, RegExp]>([
     'format',
     /ends at byte 68 of w\.bin, which has 64/,
   ],
-  ['a negative offset', { location: 'w.bin', offset: '-8' }, 'format', /is not a count/],
-  ['an offset of 2^70', { location: 'w.bin', offset: '1180591620717411303424' }, 'format', /is not a count/],
+  ['a negative offset', { location: 'w.bin', offset: '-8' }, 'format', /is not a valid count/],
+  [
+    'an offset of 2^70',
+    { location: 'w.bin', offset: '1180591620717411303424' },
+    'format',
+    /is not a valid count/,
+  ],
   [
     'a wrong length',
     { location: 'w.bin', length: '4' },
     'format',
-    /4 bytes in w\.bin where its shape needs 8/,
+    /4 bytes in w\.bin, but its shape needs 8/,
   ],
   ['a file that is not there', { location: 'v.bin' }, 'unsupported', /v\.bin, which is not among the files/],
 ])('external data with %s is rejected', async (_, external, code, message) => {
@@ -95,12 +100,12 @@ test.each<[string, Record<string, string>, string, RegExp]>([
   await expect(read(graph, { find })).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
 })
 
-test('external data in its place is read', async () => {
+test('external data is read from its place', async () => {
   const graph = withConstant({ dims: [2], external: { location: './w.bin', offset: '8', length: '8' } })
   expect((await read(graph, { find })).graph.constants.get('w')).toMatchObject({ dims: [2], dtype: 'f32' })
 })
 
-test('endlessly nested graphs are rejected', async () => {
+test('too deeply nested graphs are rejected', async () => {
   let graph: WrittenGraph = { nodes: [], outputs: [] }
   for (let depth = 0; depth < 100; depth++)
     graph = { nodes: [{ op: 'If', inputs: [], outputs: [], attributes: { body: graph } }] }
@@ -110,7 +115,7 @@ test('endlessly nested graphs are rejected', async () => {
   })
 })
 
-test('a value that is larger than memory is refused before it is made', async () => {
+test('a value larger than memory is rejected before it is made', async () => {
   const shape = new Uint8Array(BigInt64Array.of(1n << 40n).buffer)
   const { graph } = await read({
     nodes: [{ op: 'ConstantOfShape', inputs: ['n'], outputs: ['y'] }],
@@ -121,7 +126,7 @@ test('a value that is larger than memory is refused before it is made', async ()
   expect(runPasses(graph, PASSES).graph.nodes).toHaveLength(1)
 })
 
-test('an old opset, a data type without a name and a text constant are named', async () => {
+test('an old opset, an unknown data type and a string constant are named in the error', async () => {
   const good = withConstant({ dims: [2], raw: two })
   await expect(read(good, {}, 8)).rejects.toMatchObject({
     code: 'unsupported',
@@ -136,11 +141,11 @@ test('an old opset, a data type without a name and a text constant are named', a
   }
 })
 
-test('every file that ends early is a format error', async () => {
+test('every truncated file is a format error', async () => {
   const bytes = modelBytes(withConstant({ dims: [2], raw: two }))
   for (let end = 0; end < bytes.length; end++) {
     const cut = readModel(bufferSource('model.onnx', bytes.slice(0, end)))
-    // Without its last field, the opset, a file is whole.
+    // Cutting exactly before the last field, the opset, leaves a complete file.
     await cut.catch((error) => expect(error).toMatchObject({ code: 'format' }))
   }
 })

@@ -10,8 +10,8 @@ export type Types = ReadonlyMap<string, Type>
 type Lookup = (name: string) => Type | undefined
 
 /**
- * Values of operators without an entry, and what depends on them, are absent. Throws `format` for inputs that
- * cannot fit together.
+ * Values of operators without an entry, and values that depend on them, are absent. Throws `format` for
+ * incompatible inputs.
  */
 export const inferTypes = (graph: Graph): Types =>
   memo(INFERRED, graph, () =>
@@ -48,11 +48,11 @@ function infer(
   return types
 }
 
-/** The types of the graph's inputs, to which `inferAgain` adds those of its values. */
+/** The types of the graph's inputs, to which `inferAgain` adds the types of its values. */
 export const inputTypes = ({ inputs }: Graph): Map<string, Type> =>
   new Map(inputs.flatMap(({ name, type }) => (type === undefined ? [] : [[name, type] as const])))
 
-/** The outputs of a node, once more is known of its inputs. Constants need not be among the types. */
+/** A node's outputs, once more is known about its inputs. Constants need not be among the types. */
 export const inferAgain = (
   { constants }: Pick<Graph, 'constants'>,
   types: Map<string, Type>,
@@ -71,7 +71,7 @@ export const inferAgain = (
     },
   )
 
-/** The types that were inferred for a node, and their sources. */
+/** A node's inferred types, and what they were inferred from. */
 interface Inferred {
   readonly inputs: readonly (Type | undefined)[]
   readonly constants: readonly (Tensor | undefined)[]

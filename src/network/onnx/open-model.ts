@@ -29,13 +29,13 @@ import { HANDLERS } from './raise/handlers.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
-/** So few values are enough to recognise nearly every tensor that is not bf16. */
+/** This few values are enough to recognise nearly every tensor that is not bf16. */
 const FIRST_BYTES = 4096
 const CHUNK_BYTES = 4 << 20
 
 /**
- * Reads such matrices whole, and of others mostly the beginning. Files that are read by ranges are left
- * unchanged: they would be downloaded twice.
+ * Marks f32 matrices whose values are all bf16. It reads such matrices completely, but usually only the
+ * beginning of others. Skips files that are read by ranges, because they would be downloaded twice.
  */
 async function withBfloats(graph: Graph, signal?: AbortSignal): Promise<Graph> {
   const constants = new Map(graph.constants)
@@ -62,7 +62,7 @@ async function isBfloats(
   return true
 }
 
-/** The upper halves of the words. */
+/** A source that returns the upper half of each word. */
 const bfloatSource = ({ source, offset, byteLength }: StoredTensor): ByteSource =>
   filledSource(source.name, byteLength / 2, async (target, from, signal) => {
     const end = from + target.byteLength
@@ -86,17 +86,18 @@ export interface OnnxOptions {
   /** Makes the graph of the step. The engine provides this function, so the reader does not contain it. */
   readonly newGraph: () => GraphBuilder
   readonly signal?: AbortSignal | undefined
-  /** Finds files that are not among the sources, by their names. Default: there are none. */
+  /** Finds files that are not among the sources, by their names. Default: none. */
   readonly beside?: FindFile | undefined
   /**
-   * Reads f32 matrices whose values are all bf16 as such, which takes reading them once more. Default: false.
+   * Whether to store f32 matrices as bf16 if all their values are bf16. This reads them one more time.
+   * Default: false.
    */
   readonly bfloats?: boolean | undefined
-  /** The precision of the graph where the sources have several. Default: the first of `GRAPH_DTYPES`. */
+  /** Which precision to open if the sources have several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
 }
 
-/** The number of positions if neither files nor tables say it. */
+/** The number of positions if neither files nor tables give it. */
 const USUAL_CONTEXT = 4096
 
 /**
@@ -117,10 +118,10 @@ export async function openOnnx(
   return openGraph(model, { source, find, newGraph, signal, bfloats })
 }
 
-/** Where a graph comes from. */
+/** The origin of a graph. */
 interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
   readonly source: ByteSource
-  /** The files beside it: configurations, tokenizer, chat template. */
+  /** The files next to it: configurations, tokenizer, chat template. */
   readonly find: FindFile
 }
 
@@ -161,7 +162,7 @@ export async function openGraph(
   }
 }
 
-/** The same error; where a node is rejected, with the entry that compiles any graph. */
+/** The same error; if it rejects a node, its message also suggests the entry that compiles any graph. */
 function withNetwork(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.detail['reason'] === undefined) return error
   const { code, message, detail } = error
@@ -172,9 +173,9 @@ function withNetwork(error: unknown): unknown {
 const isName = (size: Dim | undefined): size is string => typeof size === 'string' && /^\w+$/.test(size)
 
 /**
- * A run passes masks [batch, positions] of all positions of the text, and states of one length. Exporters
- * choose the names of these axes. Here that of masks is the sum that joined keys have, and that of states the
- * same for all, so that shapes made of any are the same.
+ * A run passes masks [batch, positions] that cover all positions of the text, and states of one length.
+ * Exporters name these axes freely. Here the masks' axis becomes the sum that the concatenated keys have,
+ * and all states get the same axis, so that shapes computed from any of them are equal.
  */
 function withMaskAxis(graph: Graph): Graph {
   const axisOf = (isMeant: (input: Input) => boolean, axis: number) =>
@@ -214,7 +215,7 @@ function historyOf(
   ]
 }
 
-/** Reads a JSON file that has this name in every model's folder. */
+/** Reads a JSON file with a standard name in the model's folder. */
 type ReadNamed = (name: string) => Promise<JsonObject | undefined>
 
 const own = (name: string): InnerPath => pathInside(name, 'an ONNX model')
@@ -250,7 +251,7 @@ function generationOf(
   return withoutNulls({ eos_token_id, temperature, top_k, top_p, repetition_penalty })
 }
 
-/** The number of positions for which the model was trained, according to the files beside the graph. */
+/** The number of positions for which the model was trained, according to the files next to the graph. */
 function statedContext(genai: JsonObject | undefined, config: JsonObject | undefined): number | undefined {
   return [
     isObject(genai?.['model']) ? genai['model']['context_length'] : undefined,
@@ -259,7 +260,7 @@ function statedContext(genai: JsonObject | undefined, config: JsonObject | undef
   ].find((each): each is number => isCount(each) && each > 0)
 }
 
-/** The configuration of the model, from the graph and the files beside it. */
+/** The configuration of the model, from the graph and the files next to it. */
 function configOf(
   name: string,
   { graph, findings, weights }: Translation,
@@ -305,7 +306,7 @@ const rotation = (theta: number, dims: number, scaling?: RopeScaling): RopeConfi
   ...(scaling && { scaling }),
 })
 
-/** The sizes of recurrent layers, as packs state them; undefined where there are none. */
+/** The sizes of recurrent layers, as packs store them; undefined if there are none. */
 function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | undefined {
   const scan = nodes.find(({ op }) => op === 'scan')
   const conv = nodes.find(({ op }) => op === 'conv1d')
@@ -313,7 +314,7 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
   if (heads > 0)
     throw new HalfbyteError(
       'unsupported',
-      `${name} has recurrent layers and attention with ${heads} heads; give a model that has one of both`,
+      `${name} has recurrent layers and attention with ${heads} heads; give a model that has only one of the two`,
       { heads },
     )
   const steps = nodes.find(({ output }) => output === scan.dt)
@@ -328,7 +329,10 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
   }
 }
 
-/** Where some layers convolve tokens and others attend; undefined where none convolves. */
+/**
+ * For models in which some layers convolve tokens and others attend: the kind of each layer. Undefined if
+ * none convolves.
+ */
 function mixedLayers({ nodes }: StepGraph): Pick<ModelConfig, 'convTaps' | 'attentionLayers'> | undefined {
   const conv = nodes.find(({ op }) => op === 'conv1d')
   if (conv?.op !== 'conv1d') return undefined
@@ -336,7 +340,7 @@ function mixedLayers({ nodes }: StepGraph): Pick<ModelConfig, 'convTaps' | 'atte
   return { convTaps: conv.weight.k, attentionLayers }
 }
 
-/** The plainest family with the same kind of norms and positions. */
+/** The simplest family with the same kinds of norms and positions. */
 function familyOf({ norms, hasPositions }: Findings): Family {
   if (hasPositions) return 'gpt2'
   return norms.has('layer') ? 'gpt_neox' : 'llama'

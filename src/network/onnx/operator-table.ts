@@ -1,32 +1,31 @@
-// The table of operators: which of them are evaluated before a run, which become part of a decoder's step,
-// and how networks run them. The dispatches of all three are typed by it.
+// The table of operators: which ones are evaluated before a run, which become part of a decoder's step, and
+// how networks run them. It types all three dispatch tables.
 import type { Node } from './ir/graph.ts'
 
 /**
- * What evaluators are for. `control`: sizes, positions, masks and tables, which exports compute from the
- * shapes of their inputs. `weights`: what exports compute from constants alone. Operators without an
- * evaluator only occur on the way from inputs to outputs, where their loops run; tests have evaluators for
- * those.
+ * What an evaluator is needed for. `control`: sizes, positions, masks and tables, which exports compute from
+ * their inputs' shapes. `weights`: values that exports compute from constants alone. Operators without an
+ * evaluator occur only between inputs and outputs, where loops run them; tests have evaluators for those.
  */
 type Evaluated = 'control' | 'weights'
 
 /**
  * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
- * that its shape rule gives. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
- * sizes are known. `sizes`: the same, where the sizes of its outputs do not depend on what is computed.
+ * given by its shape rule. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
+ * sizes are known. `sizes`: the same, unless the sizes of its outputs depend on computed values.
  * `fallback`: only another runtime does.
  */
 type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
 
 export interface OperatorRow {
   readonly evaluate?: Evaluated
-  /** What it is part of in a decoder's step. */
+  /** What it computes in a decoder's step. */
   readonly raise?: string
-  /** Absent for operators that have no entry, because only decoders of one exporter have them. */
+  /** Absent for operators without an entry, which occur only in one exporter's decoders. */
   readonly lower?: Lowered
 }
 
-/** By `operatorName`. */
+/** Keyed by `operatorName`. */
 export const OPERATOR_TABLE = {
   Abs: { evaluate: 'control', lower: 'body' },
   Acos: { evaluate: 'weights', lower: 'fallback' },
@@ -55,7 +54,7 @@ export const OPERATOR_TABLE = {
   Concat: { evaluate: 'control', raise: 'heads, states', lower: 'loops' },
   Constant: { evaluate: 'control', lower: 'passes' },
   ConstantOfShape: { evaluate: 'control', lower: 'passes' },
-  Conv: { raise: 'convolutions of states', lower: 'loops' },
+  Conv: { raise: 'convolutions over states', lower: 'loops' },
   ConvTranspose: { lower: 'loops' },
   Cos: { evaluate: 'control', lower: 'body' },
   Cosh: { evaluate: 'weights', lower: 'body' },
@@ -173,7 +172,7 @@ export const OPERATOR_TABLE = {
   Xor: { evaluate: 'control', lower: 'body' },
   'com.microsoft:Attention': { raise: 'attention' },
   'com.microsoft:BiasGelu': { lower: 'body' },
-  'com.microsoft:CausalConvWithState': { raise: 'convolutions of states', lower: 'fallback' },
+  'com.microsoft:CausalConvWithState': { raise: 'convolutions over states', lower: 'fallback' },
   'com.microsoft:DynamicQuantizeMatMul': { raise: 'products of codes', lower: 'loops' },
   'com.microsoft:EmbedLayerNormalization': { raise: 'tables' },
   'com.microsoft:FastGelu': { raise: 'activations', lower: 'body' },
@@ -204,12 +203,12 @@ export type BodyOperator = Having<{ readonly lower: 'body' }>
 /** Operators that have handlers in `compile/lower/`. */
 export type LoopOperator = Having<{ readonly lower: 'loops' }>
 
-/** How tables name a node's operator: with its domain, where that is not ONNX's own. */
+/** A node's operator as named in tables: with its domain unless that is ONNX's own. */
 export const operatorName = ({ domain, op }: Pick<Node, 'domain' | 'op'>): string =>
   domain === '' ? op : `${domain}:${op}`
 
 const ROWS: ReadonlyMap<string, OperatorRow> = new Map(Object.entries(OPERATOR_TABLE))
 
-/** The row of a node's operator; undefined for one that is not known. */
+/** The row of a node's operator; undefined if the operator is unknown. */
 export const rowOf = (node: Pick<Node, 'domain' | 'op'>): OperatorRow | undefined =>
   ROWS.get(operatorName(node))

@@ -1,4 +1,4 @@
-// The registry of operators: finds the entry for a node, or says why there is none.
+// The registry of operators: finds the entry for a node, or gives the reason if there is none.
 import type { Attribute, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
@@ -26,7 +26,7 @@ import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
 
-/** Every operator that has an entry. Each passes its node tests. */
+/** Every operator that has an entry. Each passes its ONNX node tests. */
 export const OPERATORS: readonly Operator[] = [
   ...ARITHMETIC,
   ...ATTENTION,
@@ -59,14 +59,14 @@ export const OPERATORS: readonly Operator[] = [
 
 const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ name }) => name)
 
-/** The entry that a node's opset has. */
+/** The entry for a node's opset. */
 export function operatorOf({ domain, op, version }: Node): Operator | undefined {
   return BY_NAME.get(op)?.find(
     ({ domain: own, versions: [first, last] }) => own === domain && version >= first && version <= last,
   )
 }
 
-/** Why no entry covers the node, as a clause; undefined where one does. */
+/** Why no entry covers the node, as a clause; undefined if one does. */
 export function whyUnclaimed(node: Node, dtypes: readonly (DType | undefined)[] = []): string | undefined {
   const operator = operatorOf(node)
   const place = node.domain === '' ? `opset ${node.version}` : `${node.domain} ${node.version}`
@@ -86,13 +86,13 @@ function wrongCount(
   [fewest, most]: readonly [number, number],
 ): string | undefined {
   if (count >= fewest && count <= most) return undefined
-  return `it has ${count} ${what} where ${fewest} to ${most} are known`
+  return `it has ${count} ${what}, and ${fewest} to ${most} are supported`
 }
 
 function wrongAttribute(given: ReadonlyMap<string, Attribute>, { attributes }: Schema): string | undefined {
   for (const [name, { kind }] of given) {
     const due = Object.hasOwn(attributes, name) ? attributes[name] : undefined
-    if (due === undefined) return `its attribute ${name} is not known`
+    if (due === undefined) return `its attribute ${name} is unknown`
     if (due !== kind) return `its attribute ${name} is of kind ${kind} instead of ${due}`
   }
   return undefined

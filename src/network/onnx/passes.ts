@@ -9,7 +9,7 @@ import { shareHeads } from './passes/shared-heads.ts'
 import { sinkJoins } from './passes/sink.ts'
 import { unrollLoops } from './passes/unroll.ts'
 
-/** Those without which sizes stay unknown. */
+/** The passes without which sizes stay unknown. */
 export const NEEDED_PASSES: readonly Pass[] = [foldConstants, takeBranches, unrollLoops, removeDead]
 
 const SIMPLIFICATIONS: readonly Pass[] = [
@@ -21,12 +21,12 @@ const SIMPLIFICATIONS: readonly Pass[] = [
   removeDead,
 ]
 
-/** What every graph gets. */
+/** The passes that every graph gets. */
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
-/** The passes for a graph that is compiled directly. A decoder's loops are recognised as loops. */
+/** The passes for a graph that is compiled directly. Not for decoders, whose loops must stay recognisable. */
 export const COMPILER_PASSES: readonly Pass[] = [
-  // Each layer of an export computes the same shapes again, which the other passes then need not see.
+  // Each layer of an export computes the same shapes again; removing them early spares the other passes.
   shareCommon,
   removeDead,
   foldConstants,

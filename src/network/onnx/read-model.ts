@@ -1,4 +1,4 @@
-// Reads an ONNX file with the files beside it. Weights stay in their files.
+// Reads an ONNX file with the files next to it. Weights stay in their files.
 import type { ByteSource } from '../../core/base/bytes.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { malformed } from '../../core/formats/malformed.ts'
@@ -9,11 +9,11 @@ import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } f
 import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 
 const WINDOW = 2 ** 18
-const MOST_VARINT = 10
-/** A tag, and a length or a number. */
-const MOST_HEAD = 2 * MOST_VARINT
+const MAX_VARINT = 10
+/** Maximum bytes of a tag and a length or number. */
+const MAX_HEAD = 2 * MAX_VARINT
 
-/** A field whose contents were not read. */
+/** A field whose contents have not been read. */
 interface FieldRange {
   readonly field: number
   /** Where its tag begins in the source. */
@@ -34,11 +34,11 @@ class Scanner {
     this.#signal = signal
   }
 
-  /** Every field of the message at [offset, end); the contents of a number are its bytes. */
+  /** Every field of the message at [offset, end); a number's contents are its bytes. */
   async *fields(offset: number, end: number): AsyncGenerator<FieldRange> {
     for (let at = offset; at < end; ) {
-      const length = Math.min(MOST_HEAD, end - at)
-      // Waiting for each field separately takes longer than reading the fields.
+      const length = Math.min(MAX_HEAD, end - at)
+      // Awaiting each field separately would take longer than reading them.
       const range = this.#fieldAt(this.#held(at, length) ?? (await this.read(at, length)), at, end)
       yield range
       at = range.offset + range.length
@@ -57,7 +57,7 @@ class Scanner {
     return this.#bytes.subarray(0, length)
   }
 
-  /** Undefined where the bytes are not in memory. */
+  /** Undefined if the bytes are not in memory. */
   #held(offset: number, length: number): Uint8Array | undefined {
     const from = offset - this.#start
     const isHeld = from >= 0 && from + length <= this.#bytes.byteLength
@@ -80,17 +80,17 @@ class Scanner {
       const stated = this.#varint(head, tag.next, start)
       offset = start + stated.next
       length = stated.value
-    } else throw this.#wrong(`byte ${at} begins a field of wire type ${type}, which there is not`)
+    } else throw this.#wrong(`byte ${at} begins a field of wire type ${type}, which does not exist`)
     if (length > end - offset)
       throw this.#wrong(
-        `a field of ${length} bytes at byte ${offset} is longer than the message that holds it`,
+        `a field of ${length} bytes at byte ${offset} is longer than the message that contains it`,
       )
     return { field, start, offset, length }
   }
 
-  /** An unsigned number; beyond 2^53 it is only known to be large. */
+  /** An unsigned number; beyond 2^53 it is only approximate. */
   #varint(head: Uint8Array, from: number, start: number): { value: number; next: number } {
-    const most = Math.min(head.length, from + MOST_VARINT)
+    const most = Math.min(head.length, from + MAX_VARINT)
     let value = 0
     for (let at = from; at < most; at++) {
       const byte = head[at]!
@@ -105,13 +105,13 @@ class Scanner {
   }
 }
 
-/** The file's path beside the model. Throws `format` if it may lead out of the model's folder. */
+/** The file's path relative to the model. Throws `format` if it may lead out of the model's folder. */
 const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): InnerPath =>
   pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
 
 /**
- * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported`
- * when the file is not there.
+ * Throws `format` for a range outside the file or of the wrong size for the tensor; `unsupported` if the
+ * file is missing.
  */
 function externalRange(
   file: string,
@@ -126,7 +126,7 @@ function externalRange(
   if (length !== byteLength)
     throw malformed(
       file,
-      `tensor ${name} has ${length} bytes in ${location} where its shape needs ${byteLength}`,
+      `tensor ${name} has ${length} bytes in ${location}, but its shape needs ${byteLength}`,
     )
   if (offset + length > source.size)
     throw malformed(
@@ -141,7 +141,7 @@ function count(file: string, name: string, what: string, text: string): number {
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value)) return value
   throw malformed(
     file,
-    `tensor ${name} has the ${what} ${JSON.stringify(text.slice(0, 40))}, which is not a count`,
+    `tensor ${name} has the ${what} ${JSON.stringify(text.slice(0, 40))}, which is not a valid count`,
   )
 }
 
@@ -158,14 +158,14 @@ function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new
     new HalfbyteError('format', `${file}: in graph ${graph.name}, ${what}; export the model again`, { file })
   const known = new Set(graph.constants.keys())
   const make = (name: string) => {
-    if (known.has(name)) throw wrong(`the name ${name} is made twice`)
+    if (known.has(name)) throw wrong(`the name ${name} is defined twice`)
     known.add(name)
   }
   for (const { name } of graph.inputs) make(name)
   for (const node of graph.nodes) {
     for (const name of node.inputs) {
       if (name !== '' && !known.has(name) && !outer.has(name))
-        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which no other node makes before it`)
+        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which no earlier node makes`)
     }
     for (const { kind, value } of node.attributes.values()) {
       if (kind === 'graph') checkGraph(file, value, new Set([...known, ...outer]))
@@ -173,7 +173,7 @@ function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new
     for (const name of node.outputs) if (name !== '') make(name)
   }
   for (const name of graph.outputs) {
-    if (!known.has(name) && !outer.has(name)) throw wrong(`its output ${name} is made by nothing`)
+    if (!known.has(name) && !outer.has(name)) throw wrong(`no node makes its output ${name}`)
   }
 }
 
@@ -184,34 +184,32 @@ export interface OnnxModel {
   readonly producer: string
 }
 
-/** A file beside the model, or undefined. */
+/** A file next to the model, or undefined. */
 export type FindFile = (path: InnerPath) => Promise<ByteSource | undefined>
 
 export interface ReadOptions {
-  /** Finds external data by its path relative to the model. Default: there is none. */
+  /** Finds external data by its path relative to the model. Default: none. */
   readonly find?: FindFile | undefined
-  /** Bytes of the largest constant that is held in memory. Default 65,536, and 4 MB of truths. */
+  /** Maximum bytes of a constant that is held in memory. Default 65,536, and 4 MB for booleans. */
   readonly inlineBytes?: number | undefined
-  /**
-   * The oldest opset that is read. Default 11. Operators say for themselves which definitions they follow.
-   */
+  /** The oldest opset that is read. Default 11. Each operator declares which definitions it implements. */
   readonly oldestOpset?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 const INLINE_BYTES = 65_536
-/** Truths are masks, which proofs compute with: at most those of 2048 positions and as many tokens. */
+/** Booleans are masks, which proofs read: at most 2048 tokens by 2048 positions. */
 const INLINE_TRUTHS = 2 ** 22
-/** Bytes of everything but weights. */
-const MOST_STRUCTURE = 2 ** 28
-/** Bytes of a TensorProto whose elements are a list of numbers: these are not stored as bytes. */
-const MOST_LIST = 2 ** 28
-const MOST_FILES = 1024
+/** Maximum bytes of everything except weights. */
+const MAX_STRUCTURE = 2 ** 28
+/** Maximum bytes of a TensorProto whose elements are a list of numbers instead of raw bytes. */
+const MAX_LIST = 2 ** 28
+const MAX_FILES = 1024
 export const OLDEST_OPSET = 11
 
 /**
- * Throws `format` for a file that contradicts itself, `unsupported` for what is not read: opsets below 11,
- * data types, sequences, functions.
+ * Throws `format` for a file that contradicts itself, `unsupported` for opsets below 11, unknown data types,
+ * sequences and functions.
  */
 export async function readModel(source: ByteSource, options: ReadOptions = {}): Promise<OnnxModel> {
   return new ModelReader(source, options).read()
@@ -267,7 +265,7 @@ class ModelReader {
       else if (range.field === 12) outputs.push(readValue(await this.#message(range)).name)
       else if (range.field === 15) throw unsupportedPart(this.#source.name, 'a sparse constant')
     }
-    // Up to IR version 3 every constant was an input too.
+    // Up to IR version 3, every constant was also an input.
     return {
       name,
       nodes: inOrder(nodes),
@@ -280,8 +278,8 @@ class ModelReader {
   async #constant(range: FieldRange, constants: Map<string, Constant>): Promise<void> {
     const file = this.#source.name
     const raw = await this.#rawData(range)
-    // Without its raw data a tensor is a few names and numbers.
-    const header = raw === undefined ? await this.#bytes(range, MOST_LIST) : await this.#around(range, raw)
+    // Without its raw data, a tensor is only a few names and numbers.
+    const header = raw === undefined ? await this.#bytes(range, MAX_LIST) : await this.#around(range, raw)
     const fields = readTensorFields(new Message(file, header))
     const { name, dtype, dims, byteLength, data } = fields
     if (constants.has(name)) throw malformed(file, `two constants are called ${name}`)
@@ -291,7 +289,7 @@ class ModelReader {
       if (length !== byteLength)
         throw malformed(
           file,
-          `tensor ${name} has ${length} bytes where its shape [${dims}] needs ${byteLength}`,
+          `tensor ${name} has ${length} bytes, but its shape [${dims}] needs ${byteLength}`,
         )
     }
     if (data.in === 'external') {
@@ -305,12 +303,12 @@ class ModelReader {
     } else constants.set(name, tensorFrom(file, fields))
   }
 
-  /** Each file is asked for once. */
+  /** Each file is requested once. */
   #external(location: InnerPath): Promise<ByteSource | undefined> {
     const known = this.#files.get(location)
     if (known !== undefined) return known
-    if (this.#files.size >= MOST_FILES)
-      throw malformed(this.#source.name, `its weights are in more than ${MOST_FILES} files`)
+    if (this.#files.size >= MAX_FILES)
+      throw malformed(this.#source.name, `its weights are in more than ${MAX_FILES} files`)
     const asked = this.#options.find?.(location) ?? Promise.resolve(undefined)
     this.#files.set(location, asked)
     return asked
@@ -324,13 +322,13 @@ class ModelReader {
   ): Promise<Constant> {
     if (stored.byteLength > inline) return stored
     const { source, offset, byteLength, dtype, dims } = stored
-    // Constants lie between weights, which are read later.
+    // Small constants are scattered between weights, which are read later.
     const read = source.readAlone ?? source.read
     const bytes = await read.call(source, offset, byteLength, this.#options.signal)
     return tensorFromBytes(source.name, name, dtype, dims, bytes)
   }
 
-  /** Where raw_data of a TensorProto lies. */
+  /** The range of a TensorProto's raw_data. */
   async #rawData({ offset, length }: FieldRange): Promise<FieldRange | undefined> {
     let found: FieldRange | undefined
     for await (const range of this.#scanner.fields(offset, offset + length))
@@ -338,7 +336,7 @@ class ModelReader {
     return found
   }
 
-  /** The message without the field `raw`: the bytes before its tag, and those after it. */
+  /** The message without the field `raw`: the bytes before and after it. */
   async #around({ offset, length }: FieldRange, raw: FieldRange): Promise<Uint8Array> {
     const kept = (await this.#bytes({ offset, length: raw.start - offset })).slice()
     const end = raw.offset + raw.length
@@ -351,10 +349,10 @@ class ModelReader {
 
   async #bytes(
     { offset, length }: Pick<FieldRange, 'offset' | 'length'>,
-    most = MOST_STRUCTURE,
+    most = MAX_STRUCTURE,
   ): Promise<Uint8Array> {
     this.#structure += length
-    if (length > most || this.#structure > 2 * MOST_STRUCTURE)
+    if (length > most || this.#structure > 2 * MAX_STRUCTURE)
       throw malformed(this.#source.name, `its structure takes more than ${most} bytes`)
     return this.#scanner.read(offset, length)
   }

@@ -1,4 +1,4 @@
-// What crosses between a page and the worker of a network, and what both need to know of a loaded one.
+// Messages between a page and a network's worker, and what both need to know about a loaded network.
 import type { Build } from '../../core/runtime/features.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import type { WeightPolicy } from '../compile/lower/policy.ts'
@@ -9,20 +9,20 @@ import type { DType, Tensor } from '../onnx/ir/tensor.ts'
 /** An input or an output of a network. */
 export interface NetworkValue {
   readonly name: string
-  /** Undefined for an output whose type only a run shows. */
+  /** Undefined for an output whose type is known only after a run. */
   readonly dtype: DType | undefined
   /**
-   * Sizes; a text is a size that a run may choose, the same in all inputs that name it. Undefined where the
+   * Sizes; a string is a size that a run may choose, the same in all inputs that name it. Undefined if the
    * file does not say.
    */
   readonly dims: readonly (number | string)[] | undefined
 }
 
-/** Bytes that a network holds. */
+/** Bytes that a network uses. */
 export interface NetworkMemory {
   /** Linear memory: weights, and the values of the largest run so far. */
   readonly memoryBytes: number
-  /** WebAssembly that was made for this network. */
+  /** WebAssembly compiled for this network. */
   readonly codeBytes: number
 }
 
@@ -33,27 +33,30 @@ export interface NetworkInfo {
   readonly threads: number
 }
 
-/** How a network is run, wherever it is. */
+/** Options for running a network, wherever it runs. */
 export interface RunRequest {
   readonly build: Build | 'auto'
   readonly weights: WeightPolicy
   readonly threads: number | 'auto'
-  /** Who runs the nodes that are not compiled. Absent: they are rejected. */
+  /** What runs the nodes that are not compiled. Default: they are rejected. */
   readonly fallback?: NetworkFallback | undefined
-  /** What the file may ask for. */
+  /** Limits on what the file may use. */
   readonly limits?: NetworkLimits | undefined
 }
 
 /** `ort`: onnxruntime-web. */
 export type NetworkFallback = 'ort'
 
-/** A load in a worker. */
+/** A request to load in a worker. */
 export type NetworkRequest = Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype' | 'assets'> & RunRequest
 
-/** Tensors by name. An object would have to treat the name `__proto__` apart. */
+/** Tensors by name. An object would need a special case for `__proto__`. */
 export type NamedTensors = readonly (readonly [name: string, tensor: Tensor])[]
 
-/** The answer to a load, and to a run. The page is asked for its memory and its nodes without waiting. */
+/**
+ * The answer to a load or a run. It includes memory and foreign nodes, so that the page can report them
+ * synchronously.
+ */
 export type WithMemory<Answer> = Answer & {
   readonly memory: NetworkMemory
   readonly foreign: readonly ForeignNode[]

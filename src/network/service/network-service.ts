@@ -3,12 +3,12 @@ import { transfer } from 'comlink'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { abortable, loadReports } from '../../engine/serve.ts'
-import type { LoadedNetwork } from './load-network.ts'
+import type { LoadedNetwork } from './build-network.ts'
 import type { NamedTensors, NetworkRequest, NetworkService } from './network-protocol.ts'
 
 type NetworkLoader = (request: NetworkRequest, hooks: LoaderHooks) => Promise<LoadedNetwork>
 
-/** A service without a network; `load` implements its `load`. */
+/** A service without a network yet; `load` implements its `load` call. */
 export function createNetworkService(load: NetworkLoader): NetworkService {
   let network: LoadedNetwork | undefined
   const open = (): LoadedNetwork => {
@@ -34,7 +34,7 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
   }
 }
 
-/** Each once: two outputs may be one tensor. */
+/** Each buffer once: two outputs may be the same tensor. */
 const buffersOf = (tensors: NamedTensors): Transferable[] => [
   ...new Set(tensors.map(([, { data }]) => data.buffer as ArrayBuffer)),
 ]

@@ -13,7 +13,7 @@ testModels()
 
 const VOCAB = randomLlama({ seed: 1 }).config.vocab_size
 
-/** Serves the test's folder; 404 for the rest. */
+/** Serves the test's folder; anything else gets a 404. */
 const files: Answer = (request, response, name) => sendFile(request, response, path(name))
 
 describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
@@ -140,7 +140,7 @@ test('an output has the name of its own format', async () => {
   }
 })
 
-test('the folders of an output are made, and a place that cannot be is named before any work', async () => {
+test("an output's folders are created, and one that cannot be is reported before any work", async () => {
   const made = await Promise.all([
     halfbyte('convert', model, path('new/deep/whole.hbm')),
     halfbyte('convert', model, path('new/parts/cut.hbm'), '--shard-size', '1MB'),
@@ -158,7 +158,7 @@ test('the folders of an output are made, and a place that cannot be is named bef
 })
 
 describe('an existing output', () => {
-  test('is not replaced unasked, and is with --force', async () => {
+  test('is replaced only with --force', async () => {
     const pack = path('kept.hbm')
     await writeFile(pack, 'something else')
     const refused = await halfbyte('convert', model, pack)
@@ -171,7 +171,7 @@ describe('an existing output', () => {
     ['its file', () => model, () => model],
     ['its folder', () => path('folder'), () => path('folder')],
     ['a file in its folder', () => path('folder'), () => join(path('folder'), 'model.safetensors')],
-  ])('and is the model that is read, by %s, is never replaced', async (_, read, output) => {
+  ])('that is the input model, by %s, is never replaced', async (_, read, output) => {
     const before = await readFile(model)
     const commands = [
       ['convert'],
@@ -190,7 +190,7 @@ describe('an existing output', () => {
 test('a chat template is read from a file, and one that cannot be read is rejected', async () => {
   const run = async (name: string, text: string | undefined) => {
     if (text !== undefined) await writeFile(path(name), text)
-    // Threads that a failed load leaves behind would keep the command from ending.
+    // Threads left behind by a failed load would keep the command from exiting.
     const asked = [...GREEDY, '--threads', '2', '--chat-template', path(name)]
     const { code, err } = await halfbyte('generate', model, ...asked)
     return { code, err }
@@ -238,7 +238,7 @@ test('a state budget smaller than one block is rejected with both numbers', asyn
 })
 
 describe.concurrent('convert in parts', () => {
-  test('writes a pack that is read by any of its files', async () => {
+  test('writes a pack that can be opened by any of its files', async () => {
     const whole = path('big.hbm')
     const parts = path('cut.hbm')
     await halfbyte('convert', 'embedded', whole, '--sparse', 'none')
@@ -272,7 +272,7 @@ describe.concurrent('convert in parts', () => {
   })
 })
 
-describe.concurrent('what goes wrong', () => {
+describe.concurrent('a mistake', () => {
   const usage: readonly (readonly string[])[] = [
     [],
     ['conjure'],
@@ -290,7 +290,7 @@ describe.concurrent('what goes wrong', () => {
     ['inspect', 'embedded', 'another'],
   ]
 
-  test('in the usage exits with 2 and says how to continue', async () => {
+  test('in the usage exits with 2 and gives the next step', async () => {
     const runs = await Promise.all(usage.map((args) => halfbyte(...args)))
     for (const { code, out, err } of runs) {
       expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -298,18 +298,18 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('in the value of an option is one sentence, with the expected value', async () => {
+  test("in an option's value prints one sentence with the expected value", async () => {
     const { code, err } = await halfbyte('generate', 'embedded', '--threads', '0')
     expect(code).toBe(2)
     expect(err).toMatch(/argument '0' is invalid; give a whole number from 1 to 32\.\n/)
   })
 
-  test('in the name of an option is named, with the nearest one', async () => {
+  test("in an option's name is reported with the closest option", async () => {
     const { code, err } = await halfbyte('generate', 'embedded', '--promt', 'x')
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(/'--promt'\n?.*--prompt\?/) })
   })
 
-  test('in the name of a model is named, with the nearest one', async () => {
+  test("in a model's name is reported with the closest model", async () => {
     const typed = ['smolm2-360m', 'embeded', 'nothing-like-it']
     const [small, embedded, other] = await Promise.all(typed.map((name) => halfbyte('inspect', name)))
     expect(small?.err).toMatch(/^format: there is no file or folder smolm2-360m; did you mean smollm2-360m\?/)
@@ -325,7 +325,7 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('the list of commands has a line for each that a narrow terminal shows whole', async () => {
+  test('the list of commands has one line each that fits a narrow terminal', async () => {
     const { out } = await halfbyte('--help')
     const [, list = ''] = out.split('Commands:\n')
     const lines = list.trimEnd().split('\n')
@@ -333,7 +333,7 @@ describe.concurrent('what goes wrong', () => {
     for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
-  test('with a file or folder exits with 1 and one line of code and sentence', async () => {
+  test('with a file or folder exits with 1 and prints one line with a code and a sentence', async () => {
     await writeFile(path('half.gguf'), await readFile(model))
     await truncate(path('half.gguf'), 60_000)
     await writeFile(path('part-00001-of-00002.gguf'), '')
@@ -354,7 +354,7 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('with the output path is distinguished from a full disk, and leaves no partial file', async () => {
+  test('with the output path is told apart from a full disk, and leaves no partial file', async () => {
     const asked = ['logits', model, '--tokens', '1,2', '--output']
     const [missing, full] = await Promise.all([
       halfbyte(...asked, path('no/where')),
@@ -394,10 +394,10 @@ describe('addresses', () => {
     }
   })
 
-  test('that are not reached are named, and why', async () => {
+  test('that cannot be reached are named with the reason', async () => {
     const { address, close } = await openServer(files)
     await close()
-    // Programs block the first port, like browsers.
+    // Like browsers, Node blocks the first port.
     const places = [`${address}x.gguf`, 'http://nowhere.invalid/x.gguf', 'http://127.0.0.1:1/x.gguf']
     const [refused, unknown, forbidden] = await Promise.all(places.map((each) => halfbyte('inspect', each)))
     expect(refused?.err).toMatch(/^network: http\S+x\.gguf could not be fetched: .*\(ECONNREFUSED\); check/)
@@ -406,7 +406,7 @@ describe('addresses', () => {
     expect(`${refused?.err}${unknown?.err}`).not.toMatch(/CORS/)
   })
 
-  test('that never end are abandoned on Ctrl-C', async () => {
+  test('whose answer never ends are abandoned on Ctrl-C', async () => {
     let asked = () => {}
     const request = new Promise<void>((resolve) => {
       asked = resolve

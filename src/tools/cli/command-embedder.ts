@@ -1,11 +1,15 @@
 // Loads an encoder for the command line, in this process.
+
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import type { WeightPolicy } from '../../core/weights/policy.ts'
-import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import type { Embedder, Pooling } from '../../encoders/embedder/embedder.ts'
 import { loadEmbedder } from './models/node-models.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 export interface EncoderFlags {
   readonly maxTokens?: number
+  readonly dtype?: GraphDtype
+  readonly pooling?: Pooling
   readonly threads: number | 'auto'
   readonly weights: WeightPolicy
 }
@@ -14,5 +18,11 @@ export interface EncoderFlags {
 export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSignal): Promise<Embedder> =>
   loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
 
-/** The flags of one command may include those of others. */
-const encoderOptions = ({ maxTokens, threads, weights }: EncoderFlags) => ({ maxTokens, threads, weights })
+/** A command's flags may include those of other commands. */
+const encoderOptions = ({ maxTokens, dtype, pooling, threads, weights }: EncoderFlags) => ({
+  maxTokens,
+  dtype,
+  pooling,
+  threads,
+  weights,
+})

@@ -48,7 +48,7 @@ export async function openEngine(
   flags: EngineFlags & Pick<SamplerFlags, 'draft'> & VisionFlags,
   signal: AbortSignal,
 ): Promise<Engine> {
-  // The connection keeps the process alive until it is closed, so everything that can fail comes first.
+  // The connection keeps the process alive until it is closed, so anything that can fail is done first.
   const [place, draft, vision, lora, chatTemplate] = await Promise.all([
     placeOf(model),
     flags.draft && placeOf(flags.draft),
@@ -75,6 +75,6 @@ export async function openEngine(
   }).finally(clearProgress)
 }
 
-/** An engine over a model that is loaded and that `withModel` disposes of. */
+/** An engine over a loaded model, which `withModel` disposes of. */
 export const engineOver = (built: BuiltModel): Promise<Engine> =>
   Engine.open(localConnection(createService(async () => ({ ...built, dispose: () => undefined }))), 'loaded')

@@ -1,4 +1,4 @@
-// The compute worker in Node: runs kernels for the engine, or functions of a network, until the pool ends.
+// The compute worker in Node: runs the engine's kernels or a network's functions until the pool is closed.
 import { parentPort } from 'node:worker_threads'
 import { functionThread, isFunctionRequest } from '../../core/runtime/functions/function-thread.ts'
 import type { WorkerReply, WorkerRequest } from '../../core/runtime/host.ts'

@@ -1,5 +1,4 @@
-// The commands of encoders. In: folders of random ones, as sentence-transformers writes them. Out: one JSON
-// object a line.
+// The encoder commands. In: random encoders in sentence-transformers folders. Out: one JSON object per line.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -27,7 +26,7 @@ const parsed = (out: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-test('embed prints a vector for each text, of the arguments and of a file', async () => {
+test('embed prints a vector for each text, from arguments and from a file', async () => {
   const file = path('lines.txt')
   await writeFile(file, 'a cat\n\nthe cat runs\n')
   const { out, err, code } = await halfbyte(
@@ -39,7 +38,7 @@ test('embed prints a vector for each text, of the arguments and of a file', asyn
   for (const { vector } of lines) expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
 })
 
-test('rerank prints the best documents first, also from stdin', async () => {
+test('rerank prints the best documents first, even from stdin', async () => {
   const documents = ['the cat', 'a dog', 'runs']
   const flags = ['rerank', reranker, '--query', 'what runs', '--threads', '1']
   const { out, err, code } = await halfbyte(...flags, '--document', ...documents)
@@ -52,7 +51,7 @@ test('rerank prints the best documents first, also from stdin', async () => {
   expect(parsed(piped.out)).toEqual(lines.slice(0, 1))
 })
 
-test('each rejects the other’s model, and says what to do', async () => {
+test('each rejects the other’s model and names the right command', async () => {
   const { code, err } = await halfbyte('embed', reranker, '--text', 'cat', '--threads', '1')
   expect(code).not.toBe(0)
   expect(err).toContain('rerank')

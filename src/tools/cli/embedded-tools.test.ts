@@ -1,5 +1,5 @@
-// Tools of the embedded model. In: questions, a calculator. Out: sums that the model requests, that run, and
-// that it answers with.
+// Tool use of the embedded model. In: questions, a calculator. Out: whether the model requests sums, they
+// run, and it answers with their results.
 import { afterAll, expect, test } from 'vitest'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { RunnableTool } from '../../engine/api/types.ts'
@@ -34,7 +34,7 @@ test('the model requests a sum, the page computes it, and the model answers with
   expect(text).toContain('84')
   expect(steps?.map(({ toolRuns }) => toolRuns.map(({ result }) => result))).toEqual([['84'], []])
   expect(session.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
-  // The next question does not process it again.
+  // The next question does not process the earlier prompt again.
   const next = await session.send('What is 9 * 6?', options).result
   expect(next.text).toContain('54')
   expect(next.steps?.[0]?.usage.cachedTokens).toBeGreaterThan(steps?.[1]?.usage.promptTokens ?? 0)

@@ -29,8 +29,8 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
-/** Maximum bytes of a text that is held in memory as a whole, such as a schema or a dataset. */
-const MOST_BYTES = 256 << 20
+/** Maximum bytes of a text that is read into memory whole, such as a schema or a dataset. */
+const MAX_BYTES = 256 << 20
 
 /** The bytes as they arrive. Throws `format` if the file cannot be read. */
 export async function* readBytes(path: string | undefined): AsyncGenerator<Uint8Array> {
@@ -49,7 +49,7 @@ export async function* readPieces(path: string | undefined): AsyncGenerator<stri
 }
 
 /** UTF-8. Throws `format` if the file cannot be read or is too long. */
-export async function readText(path: string | undefined, mostBytes = MOST_BYTES): Promise<string> {
+export async function readText(path: string | undefined, mostBytes = MAX_BYTES): Promise<string> {
   const parts: Uint8Array[] = []
   let length = 0
   for await (const bytes of readBytes(path)) {
@@ -58,7 +58,7 @@ export async function readText(path: string | undefined, mostBytes = MOST_BYTES)
     if (length > mostBytes) {
       throw new HalfbyteError(
         'format',
-        `the text file ${path ?? 'stdin'} has more than ${mostBytes} bytes, and it has to fit into memory; give a part of it`,
+        `the text file ${path ?? 'stdin'} has more than ${mostBytes} bytes and must fit into memory; give a part of it`,
         { most: mostBytes },
       )
     }
@@ -78,9 +78,9 @@ interface FileOptions {
   readonly signal?: AbortSignal | undefined
   /** Progress of a URL's download. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
-  /** The precision of the ONNX graph where a model has several. */
+  /** Which ONNX graph to open if a model has several precisions. */
   readonly dtype?: GraphDtype | undefined
-  /** Replaces the hub's address and token of the environment. */
+  /** Overrides the hub's address and token from the environment. */
   readonly hub?: Hub | undefined
 }
 
@@ -91,8 +91,8 @@ const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: proces
 
 /**
  * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a
- * model of the catalogue and over a hub repository of the same name. A slash at the end is kept. A text that
- * names nothing is returned unchanged.
+ * catalogue model and a hub repository of the same name. A trailing slash is kept. A text that names nothing
+ * is returned unchanged.
  */
 export async function placeOf(model: string): Promise<Place> {
   if (embeddedModel(model) !== undefined) return givenPlace(model)
@@ -103,12 +103,12 @@ export async function placeOf(model: string): Promise<Place> {
   return givenPlace(address === undefined ? model : hubUrl(address, hubHere()))
 }
 
-/** The same for adapters. */
+/** The same, for adapters. */
 export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoadRequest['lora']> {
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
-/** The library's message is for pages; a program knows why the connection failed. */
+/** The library's message is meant for pages; Node also knows why the connection failed. */
 const fromServer = <T>(asked: Promise<T>, place: string): Promise<T> =>
   asked.catch((error) => {
     throw unreached(error, place)
@@ -126,7 +126,7 @@ export async function peekModelFiles(
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
 
-/** The graphs of a folder that a load without `dtype` chooses from. */
+/** The graphs in a folder that a load without `dtype` chooses from. */
 async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
   if (!(await stat(path)).isDirectory()) return []
   const [graph = ''] = await pathsOf(path)
@@ -175,25 +175,25 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
     if (bytesRead === length) return
     throw new HalfbyteError(
       'format',
-      `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
+      `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file was changed; try again`,
     )
   })
 }
 
-/** Maximum number of characters by which a mistyped name differs from the intended one. */
-const MOST_TYPOS = 2
+/** Maximum edit distance between a mistyped name and the intended one. */
+const MAX_TYPOS = 2
 
-/** The model whose name is most like a text; undefined if none is near. */
+/** The model whose name is closest to a text; undefined if none is close. */
 function nearestName(text: string): string | undefined {
   const near = [...EMBEDDED, ...CATALOGUE]
     .map(({ id }) => ({ id, typos: typosBetween(text.toLowerCase(), id) }))
-    .filter(({ typos }) => typos <= MOST_TYPOS)
+    .filter(({ typos }) => typos <= MAX_TYPOS)
   return near.sort((one, other) => one.typos - other.typos)[0]?.id
 }
 
 /** The Levenshtein distance. */
 function typosBetween(one: string, other: string): number {
-  if (Math.abs(one.length - other.length) > MOST_TYPOS) return MOST_TYPOS + 1
+  if (Math.abs(one.length - other.length) > MAX_TYPOS) return MAX_TYPOS + 1
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [at, character] of [...one].entries()) {
     const next = [at + 1]
@@ -212,7 +212,7 @@ export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[
     const meant = nearestName(path)
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; ${meant === undefined ? '' : `did you mean ${meant}? Otherwise `}give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
+      `there is no file or folder ${path}; ${meant === undefined ? '' : `did you mean ${meant}? Otherwise `}give a model file, a folder, a URL, owner/name on the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
     )
   }
   if (!(await stat(path)).isDirectory()) {
@@ -229,7 +229,7 @@ export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[
   if (files.length > 0) return files.map((name) => join(path, name))
   throw new HalfbyteError(
     'format',
-    `the folder ${path} holds no model; give one with a .gguf, a .hbm, an .onnx, or .safetensors and config.json`,
+    `the folder ${path} contains no model; give one with a .gguf, a .hbm, an .onnx, or .safetensors and config.json`,
   )
 }
 
@@ -243,8 +243,8 @@ async function fileNames(folder: string): Promise<string[]> {
 }
 
 /**
- * A graph with everything beside it except other graphs. In the layout of transformers.js, what describes the
- * model lies one level up.
+ * A graph with all files next to it except other graphs. In the layout of transformers.js, the model's other
+ * files are one level up.
  */
 async function graphFiles(path: string): Promise<string[]> {
   const folder = dirname(resolve(path))

@@ -2,7 +2,7 @@
 import { newProgram } from './program.ts'
 import { report } from './terminal/failure.ts'
 
-// Node reports a closed pipe through this event, not to the code that wrote.
+// Node reports a closed pipe through this event, not to the writing code.
 process.stdout.on('error', (error) => process.exit(report(error)))
 
 try {

@@ -1,5 +1,5 @@
-// Engines of a Node program: the ways of `Engine` to start, with the service in this process and threads as
-// workers of Node.
+// Engines in a Node program: how `Engine` starts, with the service in this process and Node workers as
+// threads.
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { blobSource } from '../../core/base/bytes.ts'
@@ -16,7 +16,7 @@ import { localConnection } from '../../engine/wire/connection.ts'
 import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
 import { nodeHost } from './node-host.ts'
 
-/** Gives `Engine` the ways to start that Node has. */
+/** Makes `Engine` start the way Node needs. */
 export function startEnginesInThisProcess(): void {
   Object.assign(Engine, { load, probe, support, prepare: checkPrepare })
 }
@@ -66,7 +66,7 @@ export const blobFiles = (files: readonly File[]) => ({
   async close() {},
 })
 
-/** Paths and names of models as places that no longer depend on the working folder. */
+/** Resolves model paths and names, so that they no longer depend on the working directory. */
 async function placed(
   source: ModelSource,
   { draft, vision, lora }: Pick<LoadOptions, 'draft' | 'vision' | 'lora'>,
@@ -80,7 +80,10 @@ async function placed(
   return { place, draft: draftPlace, vision: tower, lora: adapters }
 }
 
-/** Paths and names as places that no longer depend on the working folder; a Blob for data of this program. */
+/**
+ * Resolves paths and names, so that they no longer depend on the working directory; a Blob for the program's
+ * own data.
+ */
 export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
   if ((typeof source === 'string' || source instanceof URL) && /^(?:blob|data):/i.test(String(source)))
@@ -88,7 +91,7 @@ export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   return typeof source === 'string' ? placeOf(source) : source
 }
 
-/** The data at an address of this program's own data. Throws `network` if nothing does. */
+/** The program's own data at a blob or data URL. Throws `network` if there is none. */
 async function dataAt(address: string): Promise<Blob> {
   const response = await request(address)
   if (response !== undefined) return response.blob()

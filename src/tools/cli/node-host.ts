@@ -8,7 +8,7 @@ import type { Host } from '../../core/runtime/host.ts'
 import type { SolvePort } from '../shrink/calibrate/solver/solve-thread.ts'
 import { pictureThread } from './pictures/picture-thread.ts'
 
-/** From source, scripts are TypeScript and dist/ is elsewhere. */
+/** When run from source, scripts are TypeScript and dist/ is elsewhere. */
 const FROM_SOURCE = import.meta.url.endsWith('.ts')
 const SOLVER = new URL(
   FROM_SOURCE ? '../../../dist/solve/halfbyte-solve.wasm' : './solve/halfbyte-solve.wasm',
@@ -34,6 +34,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadFamilies: () => import('../../core/arch/rare/table.ts'),
     loadOnnx: () => import('../../network/onnx/open-model.ts'),
     loadVision: () => import('../../engine/load/vision/vision.ts'),
+    loadGraphEncoders: () => import('../../encoders/graph/open-graph-encoder.ts'),
     cutPicture: pictureThread(() => startNodeWorker(PICTURE_WORKER, 'halfbyte picture')),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     loadModule: (build, memory) =>
@@ -41,13 +42,10 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
   }
 }
 
-/** The module of solvers, which no page loads. Throws `internal` when it is missing. */
+/** The solvers' module, which no page loads. Throws `internal` if it is missing. */
 export const loadSolver = (): Promise<WebAssembly.Module> => moduleAt(SOLVER)
 
-/**
- * Modules by address, compiled or being compiled. Code that V8 optimised for one engine is reused by the
- * next.
- */
+/** Modules by URL, compiled or being compiled. The next engine reuses the code that V8 has optimised. */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 
 function moduleAt(file: URL): Promise<WebAssembly.Module> {
@@ -55,7 +53,7 @@ function moduleAt(file: URL): Promise<WebAssembly.Module> {
   if (known !== undefined) return known
   const module = compileFile(file)
   modules.set(file.href, module)
-  // The next load will try again.
+  // The next load tries again.
   module.catch(() => modules.delete(file.href))
   return module
 }

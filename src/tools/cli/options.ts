@@ -16,10 +16,10 @@ const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '..
 export const packageVersion = (): string =>
   JSON.parse(readFileSync(new URL(MANIFEST, import.meta.url), 'utf8')).version
 
-/** The description of `<model>` in every command. */
-export const MODEL = `file, folder, URL (a folder's ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
+/** The description of `<model>` in each command. */
+export const MODEL = `file, folder, URL (with a trailing slash for a folder), a name from "halfbyte models" or owner/name[:file][@revision] on the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
 
-/** A parser of whole numbers from `least` to `most`. */
+/** A parser of integers from `least` to `most`. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -29,7 +29,7 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: str
   }
 }
 
-/** `auto`, or as many threads as this machine may have. */
+/** `auto`, or a number of threads that this machine allows. */
 const threadCount = (text: string): number | 'auto' =>
   text === 'auto' ? text : whole(1, mostThreads())(text)
 
@@ -38,12 +38,12 @@ export function real(least: number, most = Number.POSITIVE_INFINITY): (text: str
   return (text) => {
     const value = Number(text)
     if (Number.isFinite(value) && value >= least && value <= most && text.trim() !== '') return value
-    const range = most === Number.POSITIVE_INFINITY ? `from ${least} on` : `from ${least} to ${most}`
+    const range = most === Number.POSITIVE_INFINITY ? `of at least ${least}` : `from ${least} to ${most}`
     throw new InvalidArgumentError(`give a number ${range}.`)
   }
 }
 
-/** The parser of an option that the API has, too, with its range; a range above 0 includes 0 here. */
+/** The parser of an option that the API also has, with its range; a range above 0 includes 0 here. */
 export const parserOf = ({ least, most, isWhole }: NumberKind): ((text: string) => number) =>
   isWhole
     ? whole(least, Math.min(most, Number.MAX_SAFE_INTEGER))
@@ -61,7 +61,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-/** The parser of an option that may be given several times. */
+/** The parser of an option that is repeatable. */
 export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
 /** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
@@ -75,8 +75,8 @@ export function size(least: number): (text: string) => number {
 }
 
 /**
- * The hook of a command that cannot do without an option. `requiredOption` is checked before unknown options,
- * so it reports a misspelled option as missing.
+ * A hook for commands with a required option. Commander checks `requiredOption` before unknown options, so
+ * it would report a misspelled option as missing.
  */
 export const demand =
   (option: string) =>
@@ -93,12 +93,12 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
-  /** Maximum bytes for the state of all conversations. */
+  /** Maximum bytes for the state of all conversations together. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
   /** A file with a chat template. */
   readonly chatTemplate?: string
-  /** The precision of the ONNX graph where a model has several. */
+  /** Which ONNX graph to open if a model has several precisions. */
   readonly dtype?: GraphDtype
   /** The family to read the model as. */
   readonly architecture?: string
@@ -127,11 +127,11 @@ export function weightsOption(): Option {
     .default(LOAD_OPTIONS.weights.default)
 }
 
-/** Of graphs that are not decoders. */
+/** For graphs that are not decoders. */
 export function networkWeightsOption(): Option {
   return new Option(
     '--weights <policy>',
-    "how constant matrices are multiplied; auto keeps the file's own codes, and floats as f32",
+    "how to multiply by constant matrices; auto keeps the file's own codes, and floats as f32",
   )
     .choices(NETWORK_WEIGHTS)
     .default('auto')
@@ -140,14 +140,14 @@ export function networkWeightsOption(): Option {
 export function fallbackOption(): Option {
   return new Option(
     '--fallback <runtime>',
-    'what runs nodes that do not compile: ort is the package onnxruntime-web; default: such graphs are rejected',
+    'what runs nodes that cannot be compiled: ort is the package onnxruntime-web; default: such graphs are rejected',
   ).choices(NETWORK_FALLBACKS)
 }
 
 export function dtypeOption(): Option {
   return new Option(
     '--dtype <dtype>',
-    'which ONNX graph to read where a model has several: onnx/model_q4.onnx is q4',
+    'which ONNX graph to read if a model has several: onnx/model_q4.onnx is q4',
   ).choices(LOAD_OPTIONS.dtype.choices)
 }
 
@@ -174,7 +174,7 @@ export function kvOption(): Option {
 }
 
 export const threadsOption = (): Option =>
-  new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
+  new Option('--threads <n>', 'compute threads; auto measures which number is fastest')
     .argParser(threadCount)
     .default('auto')
 
@@ -195,7 +195,7 @@ export function withEngineOptions(command: Command): Command {
     .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")
     .option(
       '--state-bytes <size>',
-      'maximum memory for keys and values, like 256MB; default: all that is available',
+      'maximum memory for keys and values, like 256MB; default: all available memory',
       size(LOAD_OPTIONS.stateBytes.least),
     )
 }
@@ -208,7 +208,7 @@ export interface VisionFlags {
 export const visionOption = (): Option =>
   new Option(
     '--vision <model>',
-    "a vision model's tower, if it is not among the files of <model>: an mmproj GGUF file or a folder, in the same forms as <model>",
+    "a vision model's tower, if <model>'s files do not include it: an mmproj GGUF file or a folder, in the same forms as <model>",
   )
 
 export function withContextOption(command: Command): Command {

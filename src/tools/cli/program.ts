@@ -1,4 +1,4 @@
-// In: the commands. Out: the program of them, which has parsed nothing yet.
+// Builds the program from its commands; nothing is parsed yet.
 import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
@@ -23,7 +23,7 @@ import { completionCommand, firstSentence } from './terminal/completion.ts'
 export function newProgram(): Command {
   const program = new Command('halfbyte')
     .description(
-      `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
+      `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name listed by "halfbyte models", or an embedded model: ${EMBEDDED_NAMES}.`,
     )
     .version(packageVersion(), '--version', 'print the version')
   program.configureHelp({
@@ -54,8 +54,8 @@ export function newProgram(): Command {
   for (const command of commands) program.addCommand(command)
   for (const command of [program, ...commands]) {
     const name = command === program ? 'halfbyte' : `halfbyte ${command.name()}`
-    command.exitOverride().showHelpAfterError(`(${name} --help tells more)`)
-    // Commander ends its sentence before the reason.
+    command.exitOverride().showHelpAfterError(`(see ${name} --help)`)
+    // Commander puts a full stop before the reason.
     const outputError = (text: string, write: (text: string) => void) =>
       write(text.replace(/ is invalid\. (?=[a-z])/, ' is invalid; '))
     command.configureOutput({ outputError })

@@ -1,4 +1,4 @@
-// Converts the flags of a reply to sampler options and a constraint, under the API's names.
+// Converts a reply's flags to sampler options and a constraint, under the API's names.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -21,7 +21,7 @@ export function withConstraintOptions(command: Command): Command {
   return command
     .option('--schema <file>', 'a JSON Schema that the answer must match')
     .option('--compact', 'with --schema: JSON without whitespace')
-    .option('--grammar <file>', 'a GBNF grammar whose rule root must match the answer')
+    .option('--grammar <file>', 'a GBNF grammar; its rule root must match the answer')
     .option('--pattern <regexp>', 'a regular expression that the whole answer must match')
     .option('--choice <text>', 'one of the allowed answers; repeatable', repeated)
 }
@@ -44,7 +44,7 @@ function parse(path: string, text: string) {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new HalfbyteError('format', `${path} is not JSON; give a JSON Schema`, { path }, { cause })
+    throw new HalfbyteError('format', `${path} is not valid JSON; give a JSON Schema`, { path }, { cause })
   }
 }
 
@@ -54,7 +54,7 @@ export const flagOf = (name: string) =>
 
 const NAMES = Object.keys(SAMPLER_FLAGS) as (keyof typeof SAMPLER_FLAGS)[]
 
-/** The number's flag. The engine rejects meaningless values within the range, such as 0 for `tfsZ`. */
+/** A numeric option's flag. The engine rejects meaningless values within the range, such as 0 for `tfsZ`. */
 function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
   const [, number, description] = SAMPLER_FLAGS[name]
   const { default: value, ...kind } = SAMPLER_NUMBERS[name]
@@ -66,7 +66,7 @@ function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
 
 const OTHERS = 'Guidance, tokens and drafts:'
 
-/** Options that are not numbers, under commander's names; the numbers are beside them. */
+/** Options other than numbers, under commander's names; numbers are handled separately. */
 export interface SamplerFlags {
   readonly ban?: readonly number[]
   readonly force?: readonly number[]
@@ -89,14 +89,14 @@ export function withSamplerOptions(command: Command): Command {
     .optionsGroup(OTHERS)
     .option(
       '--cfg-scale <x>',
-      'guidance away from --negative, 1 is off; default 1',
+      'strength of the guidance away from --negative; 1 is off; default 1',
       parserOf(SAMPLER_NUMBERS.cfgScale),
     )
     .option(
       '--negative <text>',
       'negative prompt of the guidance; replaces the system text, or the bare text',
     )
-    .option('--ban <id>', 'a token never to pick; repeatable', appended(whole(0)))
+    .option('--ban <id>', 'a token to ban; repeatable', appended(whole(0)))
     .option('--force <id>', 'a token to begin with; repeatable', appended(whole(0)))
     .option('--bias <id=amount>', "added to a token's logit; repeatable", addBias)
     .option(
@@ -111,19 +111,19 @@ export function withSamplerOptions(command: Command): Command {
     )
     .option(
       '--template-argument <name=value>',
-      'a variable of the chat template, as JSON or text, as in enable_thinking=false; repeatable',
+      'a variable of the chat template, as JSON or text, like enable_thinking=false; repeatable',
       addVariable,
     )
     .option('--draft <model>', 'a smaller model with the same vocabulary that drafts tokens')
     .addOption(
       new Option(
         '--speculation <kind>',
-        'where drafts come from; default: draft if a draft model is loaded, else lookup',
+        'where drafts come from; default: draft if a draft model is loaded, otherwise lookup',
       ).choices(REPLY_OPTIONS.speculation.choices),
     )
 }
 
-/** The same as options for a reply. */
+/** The flags as options for a reply. */
 export function samplerFlags(flags: SamplerFlags): GenerateOptions {
   const numbers = flags as unknown as Readonly<Record<string, number | undefined>>
   return {

@@ -36,7 +36,7 @@ test('a file that has to fit in memory is rejected if it is too long', async () 
   await writeFile(file, 'x'.repeat(2001))
   await expect(readText(file, 2000)).rejects.toMatchObject({
     code: 'format',
-    message: expect.stringMatching(/long\.txt has more than 2000 bytes, and it has to fit/),
+    message: expect.stringMatching(/long\.txt has more than 2000 bytes and must fit/),
   })
   await expect(readText(path('nowhere'))).rejects.toMatchObject({
     code: 'format',

@@ -1,4 +1,4 @@
-// Comparing. In: figures. Out: a table with ratios to its first row, and medians.
+// Comparison tables. In: measurements. Out: a table with ratios to its first row, and medians.
 import { expect, test } from 'vitest'
 import { type Compared, compareTable, median } from './report.ts'
 
@@ -12,7 +12,7 @@ const row = (name: string, factor: number): Compared => ({
   cpu: [5, 1, 3],
 })
 
-test('medians are the middle, or the mean of the middle two', () => {
+test('a median is the middle value, or the mean of the middle two', () => {
   expect(median([9, 1, 5])).toBe(5)
   expect(median([4, 1, 9, 2])).toBe(3)
   expect(median([])).toBeNaN()

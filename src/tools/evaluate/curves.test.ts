@@ -1,4 +1,4 @@
-// Tests that an SVG's points are in the right places, and that no name can break it.
+// Curves. In: series of points. Out: an SVG whose points are in the right places and that no name can break.
 import { expect, test } from 'vitest'
 import { svgCurves } from './curves.ts'
 
@@ -27,11 +27,11 @@ test('higher values are plotted higher, also on a log scale, and every series ha
   expect(svg).not.toContain('NaN')
 })
 
-test('one point alone has a place', () => {
+test('a single point is plotted', () => {
   expect(svgCurves([{ name: 'one', points: [point(0.5, 7)] }], labels)).not.toMatch(/NaN|Infinity/)
 })
 
-test('many points from zero are a line without marks, with round numbers on both axes', () => {
+test('many points from zero become a line without markers, with round numbers on both axes', () => {
   const points = Array.from({ length: 41 }, (_, x) => ({ x: x / 20, y: 80 + x }))
   const svg = svgCurves([{ name: 'memory', points }], { ...labels, fromZero: true })
   expect(svg).not.toContain('<circle')

@@ -1,4 +1,4 @@
-// Draws series of points as an SVG of one panel.
+// Draws series of points as a single-panel SVG.
 import { fixed, svgDocument, svgText, WIDTH } from './svg.ts'
 
 const HEIGHT = 400
@@ -6,7 +6,7 @@ const LEFT = 64
 const RIGHT = 190
 const TOP = 40
 const BOTTOM = 48
-/** Series also differ in brightness and dashes. */
+/** Series are distinguished by brightness and dashes as well. */
 const STYLES = [
   ['#1f5a96', ''],
   ['#d98032', '6 3'],
@@ -15,8 +15,11 @@ const STYLES = [
   ['#7b6ba8', '1 2'],
   ['#6b6b6b', '10 4'],
 ] as const
-/** Series of more points have no marks, and an axis of more places has round numbers instead of them. */
-const MOST_MARKS = 30
+/**
+ * Series with more points have no markers, and an axis with more values is labelled with round numbers
+ * instead.
+ */
+const MAX_MARKS = 30
 
 export interface Point {
   readonly x: number
@@ -28,7 +31,7 @@ export interface Point {
 
 interface Series {
   readonly name: string
-  /** In the order of x. */
+  /** Sorted by x. */
   readonly points: readonly Point[]
 }
 
@@ -36,9 +39,9 @@ interface CurveLabels {
   readonly title: string
   readonly x: string
   readonly y: string
-  /** Uses logarithms for x, too. Default false. */
+  /** Whether x is logarithmic too. Default false. */
   readonly isLogX?: boolean | undefined
-  /** Begins y at 0 and uses no logarithms for it. Default false. */
+  /** Whether y starts at 0 and is linear. Default false. */
   readonly fromZero?: boolean | undefined
 }
 
@@ -55,7 +58,7 @@ export function svgCurves(
   const bottom = HEIGHT - BOTTOM
   const up = axis(ys, !fromZero, bottom, TOP)
   const places = [...new Set(xs)].sort((a, b) => a - b)
-  const below = places.length > MOST_MARKS ? evenTicks(places[0]!, places.at(-1)!) : places
+  const below = places.length > MAX_MARKS ? evenTicks(places[0]!, places.at(-1)!) : places
   const beside = fromZero ? evenTicks(0, Math.max(...ys)) : logTicks(ys)
   return svgDocument(title, HEIGHT, [
     svgText('x="8" y="18" font-weight="600"', title),
@@ -88,13 +91,13 @@ function curve({ name, points }: Series, index: number, across: Place, up: Place
   const row = TOP + 10 + index * 20
   return (
     `<path d="${path.join('')}" fill="none" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>` +
-    (points.length > MOST_MARKS ? '' : marks.join('')) +
+    (points.length > MAX_MARKS ? '' : marks.join('')) +
     `<path d="M${WIDTH - RIGHT + 16} ${row}h28" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>` +
     svgText(`x="${WIDTH - RIGHT + 50}" y="${row + 4}"`, name)
   )
 }
 
-/** Places a value between `from` and `to`. */
+/** Maps a value between `from` and `to`. */
 function axis(values: readonly number[], isLog: boolean, from: number, to: number): Place {
   const of = (value: number) => (isLog ? Math.log(value) : value)
   const low = of(Math.min(...values))

@@ -1,10 +1,10 @@
-// Places that two vocabularies share. In: the bytes of tokens. Out: where both have read the same.
+// Positions that two tokenizations share. In: the tokens' bytes. Out: where both have read the same text.
 import { expect, test } from 'vitest'
 import { commonPlaces } from './divergence-across.ts'
 
 const bytes = (...tokens: readonly string[]) => tokens.map((token) => new TextEncoder().encode(token))
 
-test('tokens that end at the same byte are a place', () => {
+test('tokens that end at the same byte share a position', () => {
   expect(commonPlaces(bytes('ab', 'c', 'def'), bytes('ab', 'c', 'def'))).toEqual([
     [0, 0],
     [1, 1],
@@ -17,7 +17,7 @@ test('tokens that end at the same byte are a place', () => {
   ])
 })
 
-test('of tokens that write nothing, the last is the place', () => {
+test('of tokens without bytes, the last one counts', () => {
   expect(commonPlaces(bytes('a', '', 'b'), bytes('a', 'b'))).toEqual([
     [1, 0],
     [2, 1],

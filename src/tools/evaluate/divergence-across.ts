@@ -1,38 +1,41 @@
-// How far a model of a trimmed vocabulary is from the model that it was made of, on the same texts.
+// How far a model with a trimmed vocabulary is from the original model, on the same texts.
 //
-// A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. At places
-// where a token begins in both, predictions are compared too, restricted to the tokens that both have.
+// A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. Where a
+// token begins in both, predictions are compared too, restricted to common tokens.
 import { logSum } from '../../engine/score/perplexity.ts'
 import type { ScoringModel } from '../../engine/score/score.ts'
 import type { Divergence } from './divergence.ts'
 import { mean } from './task.ts'
 
-/** One text in both vocabularies. */
+/** A text, encoded with both vocabularies. */
 export interface TwiceEncoded {
   readonly before: readonly number[]
   readonly after: readonly number[]
-  /** Where both have read the same: after token `i` of `before` and `j` of `after`, from 0, ascending. */
+  /**
+   * Positions at which both have read the same text: after token `i` of `before` and `j` of `after`, from 0,
+   * ascending.
+   */
   readonly places: readonly (readonly [i: number, j: number])[]
 }
 
 /** `Divergence` of texts. Losses are in nats per token of the original. */
 export interface DivergenceAcross extends Divergence {
-  /** Places at which predictions were compared. */
+  /** Number of positions at which predictions were compared. */
   readonly places: number
-  /** Tokens of the texts in the smaller vocabulary. */
+  /** Number of tokens of the texts in the smaller vocabulary. */
   readonly tokensAfter: number
 }
 
 interface AcrossOptions {
   /** Each has at least two tokens. */
   readonly texts: readonly TwiceEncoded[]
-  /** The original's id of each of the other's. */
+  /** The original's id for each id of the trimmed vocabulary. */
   readonly kept: readonly number[]
   readonly signal?: AbortSignal | undefined
   readonly onText?: ((done: number, total: number) => void) | undefined
 }
 
-/** Places at which both have read equally many bytes. In: the bytes of each token. */
+/** Positions at which both have read the same number of bytes. */
 export function commonPlaces(
   before: readonly Uint8Array[],
   after: readonly Uint8Array[],
@@ -53,11 +56,11 @@ function endsOf(tokens: readonly Uint8Array[]): number[] {
   })
 }
 
-/** A row of the original, restricted to the tokens that both have. */
+/** A row of the original's logits, restricted to common tokens. */
 interface Kept {
-  /** Log probabilities among them. */
+  /** Log probabilities among the common tokens. */
   readonly logs: Float32Array
-  /** The original's first choice of all tokens. */
+  /** The original's most likely token overall. */
   readonly top: number
 }
 
@@ -70,7 +73,7 @@ interface Sums {
   same: number
 }
 
-/** Throws errors of the schedulers, `integrity` for NaN, the signal's reason. */
+/** Throws the schedulers' errors, `integrity` for NaN, the signal's reason. */
 export async function divergenceAcross(
   original: ScoringModel,
   trimmed: ScoringModel,
@@ -152,7 +155,7 @@ function klOf(logs: Float32Array, row: Float32Array): number {
     const share = Math.exp(logs[id]!)
     if (share > 0) sum += share * (logs[id]! - (row[id]! - norm))
   }
-  // Rounding of equal predictions may leave less than nothing.
+  // For equal predictions, rounding may give a negative value.
   return Math.max(0, sum)
 }
 

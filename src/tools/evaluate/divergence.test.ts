@@ -1,4 +1,4 @@
-// Divergence of two models. In: given logits. Out: perplexities, KL and agreement of the definitions.
+// Divergence of two models. In: fixed logits. Out: perplexities, KL divergence and agreement, by definition.
 import { expect, test } from 'vitest'
 import type { Sequence } from '../../core/generate/schedule/sequence.ts'
 import type { ScoringModel } from '../../engine/score/score.ts'
@@ -6,7 +6,7 @@ import { divergence } from './divergence.ts'
 
 type Row = readonly number[]
 
-/** Returns `rowOf` for each position that a sequence has not processed, and the last one again. */
+/** Returns `rowOf` for each position that a sequence has not processed yet, and for the last one again. */
 function given(rowOf: (position: number, id: number) => Row): ScoringModel {
   return {
     newSequence() {
@@ -55,7 +55,7 @@ test('a model does not differ from itself', async () => {
   expect(after).toBe(before)
 })
 
-test('losses, KL and agreement match their definitions, in several steps as in one', async () => {
+test('losses, KL and agreement match their definitions, whether in several steps or one', async () => {
   const before = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i))
   const after = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i + 0.05))
   const windows = [80, 33].map((length, w) => Array.from({ length }, (_, i) => (i * i + w) % 5))
@@ -82,7 +82,7 @@ test('losses, KL and agreement match their definitions, in several steps as in o
   expect(found.sameTop.value).toBeLessThan(1)
 })
 
-test('a token that the changed model rules out costs without end, and NaN is rejected', async () => {
+test('a token that the changed model rules out has infinite loss, and NaN is rejected', async () => {
   const model = given(() => [0, 1, 2])
   const windows = [[0, 1, 2, 0]]
   const without = given(() => [0, Number.NEGATIVE_INFINITY, 2])

@@ -6,14 +6,14 @@ import { type Estimate, mean } from './task.ts'
 
 /** Nats and shares per predicted token. */
 export interface Divergence {
-  /** Perplexity of the original. */
+  /** The original's perplexity. */
   readonly before: number
   readonly after: number
   /** Mean loss after minus before, in nats. The error is that of the windows' means. */
   readonly change: Estimate
   /** Mean Kullback-Leibler divergence from the original, in nats. */
   readonly kl: Estimate
-  /** Share of tokens for which both find the same token most likely. */
+  /** Share of tokens for which both have the same most likely token. */
   readonly sameTop: Estimate
   readonly tokens: number
 }
@@ -25,10 +25,13 @@ interface DivergenceOptions {
   readonly onWindow?: ((done: number, total: number) => void) | undefined
 }
 
-/** Tokens of a step: their logits of the original are in memory together. */
+/** Tokens per step; the original's logits for them are all in memory. */
 const STEP = 32
 
-/** Both have one vocabulary. Throws errors of the schedulers, `integrity` for NaN, the signal's reason. */
+/**
+ * Both must have the same vocabulary. Throws the schedulers' errors, `integrity` for NaN, the signal's
+ * reason.
+ */
 export async function divergence(
   original: ScoringModel,
   changed: ScoringModel,
@@ -72,7 +75,7 @@ async function windowSums(
   const first = original.newSequence()
   const second = changed.newSequence()
   try {
-    // The last token predicts nothing that is known.
+    // Nothing is known about what follows the last token.
     for (let from = 0; from < ids.length - 1; from += STEP) {
       const until = Math.min(ids.length - 1, from + STEP)
       const rows = new Map<number, Float32Array>()

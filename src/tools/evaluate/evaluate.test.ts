@@ -1,4 +1,4 @@
-// Evaluation. In: small data sets and a model that is a table. Out: requests, windows, statistics, resumed
+// Evaluation. In: small data sets and a model defined by a table. Out: requests, windows, statistics, resumed
 // runs, tables, and rejections of files that are not data sets.
 import { describe, expect, test } from 'vitest'
 import { type EvaluatedModel, encodePair } from '../../engine/score/score.ts'
@@ -43,7 +43,7 @@ describe('requests', () => {
     expect(encodePair(model(), 'x  ', 'y')).toEqual({ context: codes('x'), continuation: codes('  y') })
   })
 
-  test('a token across the border counts to the context', () => {
+  test('a token across the boundary belongs to the context', () => {
     expect(encodePair(model(), 'xa', 'bc')).toEqual({ context: codes('xa'), continuation: codes('c') })
   })
 
@@ -73,7 +73,7 @@ test('rolling windows score each token once, the last with as much context as fi
   expect(rollingWindows([], 99, 4)).toEqual([])
 })
 
-test('statistics: means, perplexities by weight, the first of equals', () => {
+test('statistics are means, weighted perplexities, and the first of equals', () => {
   expect(mean([1, 0, 1, 1])).toEqual({
     value: 0.75,
     error: 0.25,
@@ -88,7 +88,7 @@ test('statistics: means, perplexities by weight, the first of equals', () => {
   expect(argmax([1, 3, 3])).toBe(1)
 })
 
-/** Requests of a task's items, scored by a model for which longer is less likely. */
+/** Requests of a task's items, scored by a model that finds longer texts less likely. */
 const askedOf = async (task: Task): Promise<ItemResult[]> => {
   const lengths = { ...model(), maxTokens: 4096 }
   return Promise.all(Array.from({ length: task.count }, (_, i) => task.score(lengths, i, signal)))
@@ -100,7 +100,7 @@ describe('data sets', () => {
     text: lines.map((line) => JSON.stringify(line)).join('\n'),
   })
 
-  test('WikiText is split into pages, cleaned and joined by the published rules', async () => {
+  test('WikiText is split into pages, cleaned and joined according to the published rules', async () => {
     const text =
       ' \n = One = \n \n A 1 @,@ 000 \u00b0 " b " ( c ) . \n \n = = Part = = \n text , end \n = Two = \n \n x \n'
     const pages = pagesOf(text)
@@ -121,14 +121,14 @@ describe('data sets', () => {
     [
       'a line without choices',
       () => ownChoices(of({ query: 'a', gold: 0 })),
-      /line 1 has no list of two texts/,
+      /line 1 has no list of at least two texts/,
     ],
     [
       'a line that is not JSON',
       () => lambada({ name: 'x', text: '{"text": "a b"}\nnot' }),
       /x: line 2 is not a JSON object/,
     ],
-    ['a text of one word', () => lambada(of({ text: 'word' })), /line 1 has a text of one word/],
+    ['a text of one word', () => lambada(of({ text: 'word' })), /line 1 has a text with only one word/],
     [
       'a gap that is missing',
       () => winogrande(of({ sentence: 'a', option1: 'b', option2: 'c', answer: '1' })),
@@ -156,7 +156,7 @@ describe('data sets', () => {
     [
       'half an item',
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
-      /h: line 1 begins an item of fewer than six/,
+      /h: line 1 starts an item with fewer than six/,
     ],
   ])('%s is rejected by name', (_, make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
@@ -168,7 +168,7 @@ describe('data sets', () => {
     )
     const likes = (seed?: number) => {
       const task = ownChoices(lines, seed)
-      // The first choice is always taken, so that an item is right where its gold is 0.
+      // The first choice is always picked, so an item is correct if its gold is 0.
       return Array.from({ length: 20 }, (_, at) => {
         const before = task.metrics(Array.from({ length: at }, () => [-1, -2]))['acc']!.value * at || 0
         return task.metrics(Array.from({ length: at + 1 }, () => [-1, -2]))['acc']!.value * (at + 1) - before
@@ -199,7 +199,7 @@ describe('data sets', () => {
     expect(() => windowTask(rules)).toThrow(/3 tokens but one window needs 8/)
   })
 
-  test('HellaSwag without JSON has six lines an item', async () => {
+  test('HellaSwag without JSON has six lines per item', async () => {
     const task = hellaswag({ name: 'h', text: 'c one\n1\na\nb\nc\nd\nc two\n0\na\nb\nc\nd\n' })
     expect(task).toMatchObject({ count: 2, chance: 0.25 })
     await expect(askedOf(task)).rejects.toThrow('nothing is run')
@@ -240,7 +240,7 @@ describe('a run', () => {
     expect(await runTask(model(), counting(), { signal, limit: 3, known: kept })).toHaveLength(3)
   })
 
-  test('reports are a table and a plot, with names that cannot break either', () => {
+  test('reports become a table and a plot, and names cannot break either', () => {
     const report = (name: string, value: number): ModelReport => ({
       model: name,
       settings: {},

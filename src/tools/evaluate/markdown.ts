@@ -32,8 +32,8 @@ const accuracies = ({ tasks }: { readonly tasks: readonly PairedTask[] }): Accur
   new Map(tasks.flatMap(({ task, items, metrics: { acc } }) => (acc ? [[`${task} ${items}`, acc]] : [])))
 
 /**
- * The mean of `acc` over the tasks that all models have run, whose items are independent. Undefined for fewer
- * than two such tasks.
+ * The mean of `acc` over the tasks that all models have run; tasks are treated as independent. Undefined for
+ * fewer than two such tasks.
  */
 function meanRow(models: readonly Accuracies[], show = shown): string[] | undefined {
   const [first] = models
@@ -48,7 +48,9 @@ function meanRow(models: readonly Accuracies[], show = shown): string[] | undefi
   return ['mean', `${common.length} tasks`, labelOf('acc'), ...cells]
 }
 
-/** Each later model less the first, on the same items. Empty if no two models share a task. */
+/**
+ * The difference of each later model from the first, on the same items. Empty if no two models share a task.
+ */
 function differenceTable([first, ...others]: readonly ModelReport[]): string {
   if (first === undefined || others.length === 0) return ''
   const lines: string[][] = []
@@ -69,7 +71,7 @@ function differenceTable([first, ...others]: readonly ModelReport[]): string {
   const means = meanRow(pairs.map(accuracies), signed)
   if (means !== undefined) lines.push(means)
   const head = ['task', 'scored', 'metric', ...others.map(({ model }) => cell(model))]
-  return `\nBeside ${cell(first.model)}, paired by items:\n\n${tableOf(head, lines, TEXTS)}`
+  return `\nCompared with ${cell(first.model)}, paired by items:\n\n${tableOf(head, lines, TEXTS)}`
 }
 
 const labelOf = (metric: string): string => (isShare(metric) ? `${metric}, %` : metric)

@@ -1,5 +1,5 @@
-// Two models on the same items. In: their reports. Out: differences with the error of the pairs, as computed
-// from the items themselves, and none where the items are not the same.
+// Two models on the same items. In: their reports. Out: differences with their paired errors, computed from
+// the items themselves, and none if the items differ.
 import { expect, test } from 'vitest'
 import { markdownTable } from './markdown.ts'
 import { pairedTasks } from './paired.ts'
@@ -26,14 +26,14 @@ const report = (model: string, metrics: Metrics, changes: Partial<TaskReport> = 
 const right = [1, 0, 1, 1, 0, 1]
 const later = [1, 1, 1, 1, 0, 0]
 
-test('the error of a difference is that of the differences of items', () => {
+test("the error of a difference is that of the items' differences", () => {
   const [paired] = pairedTasks(report('a', { acc: mean(right) }), report('b', { acc: mean(later) }))
   const own = mean(later.map((each, item) => each - right[item]!))
   expect(paired).toMatchObject({ task: 'piqa', items: 6, metrics: { acc: { value: 0 } } })
   expect(paired!.metrics['acc']!.error).toBeCloseTo(own.error!, 12)
 })
 
-test('the difference of two perplexities has the error of the losses of items', () => {
+test("the error of two perplexities' difference comes from the items' losses", () => {
   const losses = [-3, -2, -4, -1, -2, -3]
   const shifted = losses.map((each) => each - 0.01)
   const after = perplexityOf(shifted)
@@ -43,12 +43,12 @@ test('the difference of two perplexities has the error of the losses of items', 
   )
   const { value, error } = paired!.metrics['perplexity']!
   expect(value).toBeCloseTo(after.value - perplexityOf(losses).value, 12)
-  // All items lose the same amount, so almost nothing remains of an error above 5.
+  // All items lose the same amount, so an error above 5 almost cancels.
   expect(after.error).toBeGreaterThan(5)
   expect(error).toBeCloseTo(0.01 * after.error!, 1)
 })
 
-test('other items, other orders and results without their items are not compared', () => {
+test('results with different items, a different order or no items are not compared', () => {
   const first = report('a', { acc: mean(right) })
   const of = (changes: Partial<TaskReport>) => pairedTasks(first, report('b', { acc: mean(later) }, changes))
   expect(of({})).toHaveLength(1)
@@ -58,14 +58,16 @@ test('other items, other orders and results without their items are not compared
   expect(pairedTasks(first, { ...report('b', { acc: mean(later) }), settings: { seed: 2 } })).toEqual([])
 })
 
-test('a table of several models ends with their differences, and the mean of tasks that all have run', () => {
+test('a table of several models ends with their differences, and the mean of the tasks that all have run', () => {
   const two = (model: string, values: readonly number[]): ModelReport => {
     const whole = report(model, { acc: mean(values) })
     return { ...whole, tasks: [...whole.tasks, { ...whole.tasks[0]!, task: 'winogrande' }] }
   }
   const table = markdownTable([two('first', right), two('second', [1, 1, 1, 1, 1, 1])])
   expect(table).toContain('| mean | 2 tasks | acc, % | 66.7 ± 14.9 | 100.0 ± 0.0 |  |')
-  expect(table).toMatch(/\n\nBeside first, paired by items:\n\n\| task \| scored \| metric \| second \|\n/)
+  expect(table).toMatch(
+    /\n\nCompared with first, paired by items:\n\n\| task \| scored \| metric \| second \|\n/,
+  )
   expect(table).toContain('| piqa | 6 questions | acc, % | +33.3 ± 21.1 |')
   expect(table).toContain('| mean | 2 tasks | acc, % | +33.3 ± 14.9 |')
   const alone = markdownTable([two('first', right)])

@@ -1,12 +1,13 @@
 // Two models on the same items. In: their reports. Out: by how much the second differs, with the standard
-// error of that difference, which is smaller than those of both results where the models agree on most items.
+// error of that difference, which is smaller than the error of either result if the models agree on most
+// items.
 import type { ModelReport, TaskReport } from './report.ts'
 import { type Estimate, errorOf } from './task.ts'
 
 /** A task, and by how much the second model's metrics differ. */
 export type PairedTask = Pick<TaskReport, 'task' | 'items' | 'metrics'>
 
-/** The second model less the first, for each task whose same items both have answered. */
+/** The second model's difference from the first, for each task in which both have answered the same items. */
 export function pairedTasks(first: ModelReport, second: ModelReport): PairedTask[] {
   if (first.settings['seed'] !== second.settings['seed']) return []
   return first.tasks.flatMap((own) => {
@@ -27,7 +28,7 @@ const isSame = (left: TaskReport, right: TaskReport): boolean =>
   JSON.stringify(left.data.map(({ sha256 }) => sha256)) ===
     JSON.stringify(right.data.map(({ sha256 }) => sha256))
 
-/** Undefined where an item's part in either result is not known. */
+/** Undefined if an item's influence on either result is unknown. */
 function differenceOf(before: Estimate, after: Estimate | undefined): Estimate | undefined {
   const left = before.influence
   const right = after?.influence

@@ -1,6 +1,6 @@
 // Draws the results of evaluations as an SVG with a panel for each metric and a bar for each model.
 //
-// A bar begins at zero, its whisker is one standard error to each side, a dashed line is chance.
+// Bars start at zero, whiskers are one standard error to each side, and a dashed line marks chance.
 import { isShare, type ModelReport, type Row, rowsOf, shown } from './report.ts'
 import { fixed, svgDocument, svgText, WIDTH } from './svg.ts'
 
@@ -50,5 +50,5 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
   return svgText('x="8" y="18" font-weight="600"', title) + bars.join('') + line
 }
 
-/** Keeps the end of a name, because that is the file of a path. */
+/** Keeps the end of a name, because a path ends with the file's name. */
 const short = (name: string): string => (name.length > 28 ? `…${name.slice(-27)}` : name)

@@ -4,13 +4,13 @@ import type { Estimate, Metrics, Task } from './task.ts'
 export interface Compared {
   readonly name: string
   readonly fileBytes: number
-  /** Memory of the loaded model: weights, state and arena. */
+  /** Memory used by the loaded model: weights, state and arena. */
   readonly memoryBytes: number
   readonly perplexity: Estimate
-  /** Tokens a second, each of one round. */
+  /** Tokens per second, one value per round. */
   readonly prefill: readonly number[]
   readonly decode: readonly number[]
-  /** Milliseconds of processor time for each decoded token, of all threads, each of one round. */
+  /** CPU milliseconds per decoded token over all threads, one value per round. */
   readonly cpu: readonly number[]
 }
 
@@ -42,7 +42,7 @@ export function compareTable(rows: readonly Compared[]): string {
   return tableOf(['', ...columns.map(([title]) => title)], lines, 1)
 }
 
-/** A table of Markdown. `texts`: how many columns there are before those of numbers. */
+/** A Markdown table. `texts`: how many text columns precede the numeric ones. */
 export function tableOf(
   head: readonly string[],
   lines: readonly (readonly string[])[],
@@ -52,13 +52,13 @@ export function tableOf(
   return [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`).join('')
 }
 
-/** What would end a cell becomes a space. */
+/** Characters that would end a cell become spaces. */
 export const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')
 
 export interface TaskReport {
   readonly task: string
   readonly metrics: Metrics
-  /** Items scored, of `of` in the file. */
+  /** Number of items scored, out of `of` in the file. */
   readonly items: number
   readonly of: number
   readonly unit: string
@@ -94,7 +94,7 @@ export function taskReport<Model, Result>(
 
 export interface ModelReport {
   readonly model: string
-  /** What else the result depends on: tokens read at once, precision, BOS. */
+  /** Other settings that affect the result: tokens per step, precision, BOS. */
   readonly settings: Readonly<Record<string, string | number | boolean>>
   readonly tasks: readonly TaskReport[]
 }
@@ -108,7 +108,7 @@ export interface Row {
   readonly values: readonly (Estimate | undefined)[]
 }
 
-/** Accuracies are in per cent in tables and plots. */
+/** Whether the metric is an accuracy, shown in per cent. */
 export const isShare = (metric: string): boolean => /(?:^|_)acc|^exact_match/.test(metric)
 
 /** Metrics in the order in which they first occur. */

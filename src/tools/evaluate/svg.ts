@@ -1,15 +1,15 @@
-// What every plot has: the SVG around it, texts, and places as numbers of one decimal.
+// Helpers for plots: the SVG document, texts, and coordinates with one decimal.
 
 /** Pixels. */
 export const WIDTH = 720
 
-/** A whole SVG. `title` is read out. */
+/** A complete SVG. Screen readers read `title`. */
 export const svgDocument = (title: string, height: number, content: readonly string[]): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" ` +
   `font-family="system-ui, sans-serif" font-size="12"><title>${escaped(title)}</title>` +
   `<rect width="100%" height="100%" fill="#fff"/>${content.join('')}</svg>\n`
 
-/** `attributes` places it, e.g. `x="8" y="18"`. */
+/** `attributes` position it, e.g. `x="8" y="18"`. */
 export const svgText = (attributes: string, text: string): string =>
   `<text ${attributes}>${escaped(text)}</text>`
 

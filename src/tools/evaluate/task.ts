@@ -1,4 +1,4 @@
-// The type of a task, the loop that runs one (several items at once, resumable), and the statistics of its
+// The type of a task, the loop that runs it (several items at once, resumable), and the statistics of its
 // results.
 import type { EvaluatedModel } from '../../engine/score/score.ts'
 
@@ -7,13 +7,13 @@ export interface Estimate {
   /** Standard error; undefined for a single item. */
   readonly error: number | undefined
   /**
-   * How far each item moves the value, to first order (its influence); their sum is 0. Two models on the same
-   * items are compared by the differences of these.
+   * The influence of each item: how far it moves the value, to first order. The sum is 0. Two models on the
+   * same items are compared by their differences.
    */
   readonly influence?: readonly number[]
 }
 
-/** sqrt(n / (n - 1) sum of squares): the standard error of a value whose items have this influence. */
+/** sqrt(n / (n - 1) sum of squares): the standard error of a value with these influences. */
 export function errorOf(influence: readonly number[]): number | undefined {
   const n = influence.length
   return n > 1 ? Math.sqrt((n / (n - 1)) * influence.reduce((sum, each) => sum + each * each, 0)) : undefined
@@ -43,7 +43,7 @@ export function perplexityOf(
   return { value, error: errorOf(influence), influence }
 }
 
-/** The first index of the largest value, as numpy's argmax. */
+/** The first index of the largest value, like numpy's argmax. */
 export function argmax(values: readonly number[]): number {
   let best = 0
   for (let i = 1; i < values.length; i++) if (values[i]! > values[best]!) best = i
@@ -53,14 +53,14 @@ export function argmax(values: readonly number[]): number {
 /** A metric's name, e.g. `acc_norm`. */
 export type Metrics = Readonly<Record<string, Estimate>>
 
-/** The numbers that an item resulted in. `metrics` needs nothing else. */
+/** An item's numeric results, which are all that `metrics` needs. */
 export type ItemResult = readonly number[]
 
 export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly name: string
   /** Number of items. */
   readonly count: number
-  /** What an item is, e.g. `questions`. */
+  /** A noun for the items, e.g. `questions`. */
   readonly unit: string
   /** Items between two calls of `keep`. Default 64. */
   readonly keptItems?: number | undefined
@@ -68,21 +68,21 @@ export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly chance?: number | undefined
   /** Scores one item. Throws errors of the scheduler, or the signal's reason. */
   score(model: Model, index: number, signal: AbortSignal): Promise<Result>
-  /** `results`: of the items from the first on. */
+  /** `results`: those of the items in order. */
   metrics(results: readonly Result[]): Metrics
-  /** Notes on the metrics, such as what was left out. */
+  /** Notes on the metrics, such as skipped parts. */
   notes?(results: readonly Result[]): readonly string[]
 }
 
 interface RunOptions<Result = ItemResult> {
   readonly signal: AbortSignal
-  /** Most items. Default: all. */
+  /** Maximum items. Default: all. */
   readonly limit?: number | undefined
-  /** Items that are scored at the same time, in the same steps. Default 8. */
+  /** Items scored concurrently, in the same steps. Default 8. */
   readonly batch?: number | undefined
   /** Results of the first items, from an earlier run. */
   readonly known?: readonly Result[] | undefined
-  /** Called with every result so far, each `keptItems` items of the task and at the end. */
+  /** Called with all results so far, every `keptItems` items and at the end. */
   readonly keep?: ((results: readonly Result[]) => Promise<void>) | undefined
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
@@ -90,7 +90,7 @@ interface RunOptions<Result = ItemResult> {
 export const DEFAULT_BATCH = 8
 const KEPT_ITEMS = 64
 
-/** Throws like `score` and `keep`. */
+/** Throws what `score` and `keep` throw. */
 export async function runTask<Model, Result>(
   model: Model,
   task: Task<Model, Result>,
@@ -111,7 +111,7 @@ export async function runTask<Model, Result>(
         onProgress?.(++done, total)
       }
     }
-    // All workers end before an error is passed on, so none uses the model afterwards.
+    // All workers finish before an error is rethrown, so none uses the model afterwards.
     const ended = await Promise.allSettled(Array.from({ length: Math.min(batch, end - first) }, worker))
     for (const each of ended) if (each.status === 'rejected') throw each.reason
     results.push(...slice)

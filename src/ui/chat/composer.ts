@@ -4,6 +4,7 @@ import { html, nothing, type ReactiveController, type ReactiveControllerHost, ty
 import { icon } from './icons.ts'
 import { isTouch, sends } from './keys.ts'
 import type { COMMON } from './texts.ts'
+import { visibleText } from './visible.ts'
 
 /** A Lit element that renders a part of the chat. */
 export type ChatHost = ReactiveControllerHost & { readonly renderRoot: HTMLElement | DocumentFragment }
@@ -101,7 +102,7 @@ export class Composer implements ReactiveController {
 
   #submit(event: Event, { canSend, isAnswering, hasMore = false, onSend }: ComposerView): void {
     event.preventDefault()
-    const text = this.field?.value.trim() ?? ''
+    const text = visibleText(this.field?.value ?? '')
     if ((text === '' && !hasMore) || !canSend || isAnswering) return
     if (event.type === 'submit') this.#clicked = event.timeStamp
     this.write('')
@@ -117,7 +118,7 @@ export class Composer implements ReactiveController {
     const { field } = this
     if (field === null) return
     grow(field)
-    const isEmpty = field.value.trim() === ''
+    const isEmpty = visibleText(field.value) === ''
     if (isEmpty === this.#isEmpty) return
     this.#isEmpty = isEmpty
     this.#host.requestUpdate()

@@ -270,6 +270,14 @@ const messages = css`
     gap: 2px;
     margin: 2px -8px 0;
   }
+  .actions button {
+    white-space: nowrap;
+  }
+  .fold {
+    display: block;
+    margin: 6px -8px 0;
+    text-decoration: underline;
+  }
   .ending {
     font-size: 0.8125em;
     color: var(--ink-soft);

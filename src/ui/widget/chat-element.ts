@@ -12,6 +12,7 @@ import { isComposing } from '../chat/keys.ts'
 import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
+import { visibleText } from '../chat/visible.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
@@ -117,9 +118,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   send(text: string): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
-    if (text.trim() === '' || !this.#canSend) return
+    const question = visibleText(text)
+    if (question === '' || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(text.trim())
+    this.#conversation.ask(question)
     this.#go()
   }
 

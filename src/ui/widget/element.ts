@@ -34,8 +34,8 @@ export interface HalfbyteChatProps {
   /** Who shares the engine: the widgets of the `page`, or also other `tabs` of the site. Default `page`. */
   share: 'page' | 'tabs'
   /**
-   * Which questions are answered without the model: those of people in need, with the emergency number and help
-   * lines (`care`); also sums, units, dates and times (`all`); or `none`. Default `care`.
+   * Which questions are answered without the model: those of people in need, with the emergency number and
+   * help lines (`care`); those and sums, units, dates and times (`all`); or `none`. Default `care`.
    */
   assist: Assist
   /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */

@@ -17,6 +17,7 @@ export const ENGLISH = {
   retry: 'Try again',
   stopped: 'Stopped',
   cut: 'Cut off: the answer reached its length limit',
+  looped: 'Stopped: the answer repeated itself',
   answering: 'Answering',
 
   checking: 'Checking the size of the download',

@@ -1,5 +1,5 @@
-// Equation 24 on a trained layer. In: the embedded model, a text. Out: the loss that the update predicts from
-// the Hessian of a walk, compared with the change of the layer's outputs on inputs that the graph defines.
+// Equation 24 on a trained layer. In: the embedded model, a text. Out: the loss predicted by the update from
+// a walk's Hessian, compared with the actual change in the layer's outputs.
 import { expect, test } from 'vitest'
 import { buildGraph } from '../../../src/core/arch/families.ts'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -28,7 +28,7 @@ there if you walk." The fox thought about it. The next day she walked, and on he
 that she had never seen before. She sat down beside it until the sun went away.`
 const { signal } = new AbortController()
 
-/** Rows of inputs of the first linears, in f64. */
+/** Input rows of the first linears, in f64. */
 async function definedInputs({ config, weights }: PreparedModel, ids: readonly number[], count: number) {
   const graph = buildGraph(config)
   const values = new Map<string, Float64Array>()
@@ -52,7 +52,7 @@ async function definedInputs({ config, weights }: PreparedModel, ids: readonly n
   return found
 }
 
-test('the predicted loss is that of the outputs of a trained layer, to 1e-4 of it', async () => {
+test("the predicted loss matches a trained layer's outputs within 1e-4", async () => {
   const file = await openModel([blobSource(MODEL.name, MODEL)])
   const model = await prepareModel(file, { weights: 'w4', forPack: true })
   const ids = modelTokenizer(model.file, model.plan.logits.width).encode(TEXT, { addSpecial: true })

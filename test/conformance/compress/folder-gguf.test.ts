@@ -1,5 +1,5 @@
-// Folders as GGUF. In: random models of each family that is written, as safetensors. Out: GGUF with the
-// logits of the folder, here and in llama.cpp.
+// Folders as GGUF. In: random models of each supported family, as safetensors. Out: GGUF with the folder's
+// logits, here and in llama.cpp.
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
@@ -58,7 +58,7 @@ async function written(files: readonly File[], dtype: GgufDType): Promise<File> 
 const rowsOf = (files: readonly File[]) =>
   withBuilt(files, { weights: 'f32', contextLength: 128 }, (built) => logitsOf(built, TOKENS))
 
-test('every family that is written has a folder here', () => {
+test('every family that can be written has a folder here', () => {
   expect(Object.keys(FOLDERS)).toEqual(expect.arrayContaining([...GGUF_FAMILIES]))
 })
 
@@ -77,12 +77,12 @@ describe.each(Object.keys(FOLDERS))('%s', (name) => {
   })
 
   test.skipIf(addon === undefined).each(['F16', 'Q8_0', 'Q4_0'] as const)(
-    '%s: llama.cpp reads it and gives its logits here',
+    '%s: llama.cpp reads it and gives our logits',
     async (dtype) => {
       const gguf = await written(folder, dtype)
       const native = (await llamaCppLogProbabilities(gguf, TOKENS, addon ?? '')).map(centred)
       const own = (await rowsOf([gguf])).map(logProbabilities).map(centred)
-      // Products of codes round their activations to 8 bits in llama.cpp.
+      // llama.cpp's quantised products round activations to 8 bits.
       expect(relativeError(own, native)).toBeLessThan(dtype === 'F16' ? 0.005 : 0.1)
     },
   )

@@ -1,5 +1,5 @@
 // K-quants by llama.cpp. In: a random Llama. Out: files in its blocks, which give llama.cpp's greedy tokens
-// here, and are the nearer to the float model the more bits they have.
+// here, and are closer to the float model the more bits they have.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { randomLlama } from '../testing/random-llama.ts'
 const { signal } = new AbortController()
 const addon = llamaCppAddon()
 
-// Blocks of K-quants have 256 weights of a row.
+// K-quant blocks have 256 weights of a row.
 const FOLDER = safetensorsFiles(
   randomLlama({ seed: 6, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512, gain: 1.6, speaks: true }),
 )
@@ -30,7 +30,7 @@ const COUNT = 24
  */
 const NEAR = 0.3
 
-/** What most matrices have, and how far the logits may be from those of the float model. */
+/** The type of most matrices, and how far the logits may be from the float model's. */
 const TYPES: Readonly<Partial<Record<KQuant, readonly [string, number]>>> = {
   q2_k: ['Q2_K', 1.1],
   q3_k_m: ['Q3_K', 0.8],
@@ -90,7 +90,7 @@ describe('K-quants', () => {
     expect(relativeError(await rowsOf([file], ids), await rowsOf(FOLDER, ids))).toBeLessThan(most)
   })
 
-  test('no other file stays', async () => {
+  test('no other files are left', async () => {
     expect((await readdir(folder)).every((name) => /^q\w+\.gguf$/.test(name))).toBe(true)
   })
 })

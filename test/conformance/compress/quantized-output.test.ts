@@ -1,5 +1,5 @@
-// Files for others. In: random Llamas, quantised. Out: GGUF that llama.cpp reads, with our own logits, and
-// GPTQ safetensors with those of the pack.
+// Output in foreign formats. In: quantised random Llamas. Out: GGUF that gives our logits in llama.cpp, and
+// GPTQ safetensors that give the pack's.
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { roleOf, weightOf } from '../../../src/core/arch/tensors/names.ts'
@@ -74,7 +74,7 @@ describe.each(['w4', 'w4m', 'w8', 'w4_channel'] as const)('GGUF of %s', (weights
 })
 
 test.each(['w4', 'w8'] as const)(
-  'GPTQ safetensors of %s have the very weights of the pack',
+  "GPTQ safetensors of %s have exactly the pack's weights",
   async (weights) => {
     const [pack, folder] = await quantized(safetensorsFiles(MODEL), weights, async (prepared, contents) => {
       const { config, data } = await quantizedGptq(prepared, contents, signal)
@@ -104,7 +104,7 @@ test.each(['w4', 'w8'] as const)(
   },
 )
 
-test('what cannot be written says why, and what can be', async () => {
+test('output that cannot be written is rejected with the reason and an alternative', async () => {
   await quantized(safetensorsFiles(MODEL), 'w4m', async (prepared, contents) => {
     await expect(bytesOf(quantizedGguf(prepared, contents, signal))).rejects.toThrow(
       /is not a GGUF file.*write a \.hbm/,

@@ -1,5 +1,5 @@
-// Sentence encoders with the layers of decoders. In: random ones of odd shapes. Out: the vectors of a
-// definition in f64, from safetensors and GGUF.
+// Sentence encoders with decoder layers. In: random ones of odd shapes. Out: the vectors of a definition in
+// f64, from safetensors and GGUF.
 import { describe, expect, test } from 'vitest'
 import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
@@ -13,13 +13,13 @@ const idsOf = (model: RandomBody, text: string): number[] => {
   const [before, after] = around(model)
   return [...before, ...plain.encode(text), ...after]
 }
-/** The last row for Qwen3, the mean of all for Gemma. */
+/** The last row for Qwen3, the mean of all rows for Gemma. */
 const vectorOf = (model: RandomBody, text: string): Float64Array => {
   const rows = bodyStates(model, idsOf(model, text))
   return scaled(model.family === 'gemma' ? pooled(rows, () => 1) : rows.at(-1)!)
 }
 
-describe.each(['qwen3', 'gemma'] as const)('an encoder with the layers of %s', (family) => {
+describe.each(['qwen3', 'gemma'] as const)('an encoder with %s layers', (family) => {
   test.each(Array.from({ length: 16 }, (_, seed) => seed))(
     'has the vectors of the definition, %i',
     async (seed) => {
@@ -43,7 +43,7 @@ describe.each(['qwen3', 'gemma'] as const)('an encoder with the layers of %s', (
 describe('Qwen3-Embedding', () => {
   const model = randomBody('qwen3', 5)
 
-  test('puts the instruction of its files before queries', async () => {
+  test("prepends its files' instruction to queries", async () => {
     const files = bodyFolder(model, { prompts: { query: 'hello: ', document: '' } })
     await withEmbedder(files, {}, async (embedder) => {
       const query = await embedder.embed(['world'], { kind: 'query' })
@@ -53,7 +53,7 @@ describe('Qwen3-Embedding', () => {
     })
   })
 
-  test('keeps its last token when a text is cut', async () => {
+  test('keeps its last token when a text is truncated', async () => {
     await withEmbedder(bodyFolder(model), { maxTokens: 5 }, async (embedder) => {
       const { vectors, truncated } = await embedder.embed(['abcdefgh', 'abcd'])
       expect(truncated).toEqual([0])
@@ -62,21 +62,21 @@ describe('Qwen3-Embedding', () => {
     })
   })
 
-  test('has a step for 2048 tokens, or for as many as are asked for', async () => {
+  test('has a step for 2048 tokens, or for as many as requested', async () => {
     const files = bodyFolder({ ...model, config: { ...model.config, max_position_embeddings: 32_768 } })
     const mostOf = (maxTokens?: number) =>
       withEmbedder(files, { maxTokens }, async (embedder) => embedder.model.maxTokens)
     expect([await mostOf(), await mostOf(4000), await mostOf(60)]).toEqual([2048, 4000, 60])
   })
 
-  test('has the same bits alone and beside others, and on two threads', async () => {
+  test('has the same bits alone and next to others, and on two threads', async () => {
     const alone = await withEmbedder(bodyFolder(model), {}, (embedder) => embedder.embed(['hello world']))
     const options = { threads: 2, pool: 'shared' } as const
     const beside = await withEmbedder(bodyFolder(model), options, (embedder) => embedder.embed(TEXTS))
     expect(beside.vectors[0]).toEqual(alone.vectors[0])
   })
 
-  test('without a file that says how it pools is a chat model', async () => {
+  test('without a pooling configuration is a chat model', async () => {
     const refusal = (message: string) => ({
       code: 'architecture',
       message: expect.stringContaining(message),
@@ -105,7 +105,7 @@ describe('Qwen3-Embedding', () => {
   })
 })
 
-test('EmbeddingGemma that attends to earlier positions only is rejected', async () => {
+test('EmbeddingGemma with causal attention is rejected', async () => {
   const model = randomBody('gemma', 5)
   const config = { ...model.config, use_bidirectional_attention: false }
   const load = withEmbedder(bodyFolder({ ...model, config }), {}, async () => undefined)

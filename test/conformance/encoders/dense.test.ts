@@ -1,5 +1,5 @@
-// Dense modules behind the pooling. In: random encoders with random modules, as picked files, as
-// folders and in GGUF. Out: the vectors of a definition in f64.
+// Dense modules after the pooling. In: random encoders with random modules, as picked files, as folders and
+// in GGUF. Out: the vectors of a definition in f64.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const meanOf = (model: RandomBody | RandomModern): Float64Array =>
 
 const MODULES = ['Transformer', 'Pooling', 'Dense', 'Dense', 'Normalize']
 
-/** EmbeddingGemma's two modules: wider, and back. */
+/** EmbeddingGemma's two modules: one that widens, and one that narrows. */
 const gemmaModules = (seed: number, width: number): [RandomDense, RandomDense] => [
   randomDense(seed, width, 4 * width + 1),
   randomDense(seed + 100, 4 * width + 1, width),
@@ -74,7 +74,7 @@ describe('a Dense module', () => {
   const folder = mkdtempSync(join(tmpdir(), 'halfbyte-dense-'))
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('of any family, with tanh and a bias, makes longer vectors, from a folder', async () => {
+  test('of any family, with tanh and a bias, makes longer vectors, loaded from a folder', async () => {
     const module = randomDense(1, width, 2 * width + 3, 'torch.nn.modules.activation.Tanh', true)
     const [pooling, ...others] = bodyFolder(model, { modules }).toReversed()
     mkdirSync(join(folder, '1_Pooling'))

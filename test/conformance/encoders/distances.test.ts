@@ -1,7 +1,7 @@
-// Encoders whose scores have biases by distance. In: random MPNets and jina-bert-v2s of odd shapes. Out: the
-// vectors of a definition in f64, from safetensors and GGUF.
+// Encoders with distance biases. In: random MPNets and jina-bert-v2s of odd shapes. Out: the vectors of a
+// definition in f64, from safetensors and GGUF.
 //
-// transformers/encoders has hidden states of transformers, which the definition is compared with.
+// transformers/encoders has hidden states from transformers to check the definition against.
 // transformers/encoders.py writes them. There is no jina-bert-v2 in transformers: llama-cpp.test.ts compares
 // it with llama.cpp.
 import { readFileSync } from 'node:fs'
@@ -17,12 +17,12 @@ import {
   randomDistances,
 } from './random-distances.ts'
 
-/** The last has texts of the most tokens of every model, so all distances occur. */
+/** The last one has texts of the maximum length, so all distances occur. */
 const TEXTS = ['the cat', '', 'a', 'The running cats, 12 of the runners.', 'abc the runner '.repeat(30)]
-const MOST_TOKENS = 150
+const MAX_TOKENS = 150
 const idsOf = (text: string): number[] => {
   const ids = wordPieces(text)
-  return ids.length > MOST_TOKENS ? [...ids.slice(0, MOST_TOKENS - 1), ids.at(-1)!] : ids
+  return ids.length > MAX_TOKENS ? [...ids.slice(0, MAX_TOKENS - 1), ids.at(-1)!] : ids
 }
 const vectorOf = (model: RandomDistances, text: string): Float64Array =>
   scaled(pooled(distanceStates(model, idsOf(text)), () => 1))
@@ -45,7 +45,7 @@ describe.each<[DistanceFamily, string]>([
       const model = randomDistances(family, seed)
       await withEmbedder(await filesOf(model, seed), {}, async (embedder) => {
         expect(embedder.model.architecture).toBe(architecture)
-        expect(embedder.model.maxTokens).toBe(MOST_TOKENS)
+        expect(embedder.model.maxTokens).toBe(MAX_TOKENS)
         const { vectors, tokens, truncated } = await embedder.embed(TEXTS)
         expect(tokens).toEqual(TEXTS.map((text) => idsOf(text).length))
         expect(truncated).toEqual([4])
@@ -55,7 +55,7 @@ describe.each<[DistanceFamily, string]>([
     },
   )
 
-  test('has the same bits alone and beside others, on two threads and in either build', async () => {
+  test('has the same bits alone and next to others, on two threads and in either build', async () => {
     const files = bertFolder(randomDistances(family, 3))
     const many = Array.from({ length: 40 }, (_, n) => `${'the runner '.repeat(n % 9)}${n}`)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
@@ -106,7 +106,7 @@ interface Case {
   readonly name: string
   readonly config: RandomDistances['config'] & { readonly vocab_size: number }
   readonly tensors: readonly Row[]
-  /** By position: base64 of f32, little endian. */
+  /** By position: base64 of little-endian f32. */
   readonly states: Readonly<Record<string, string>>
 }
 
@@ -114,7 +114,7 @@ const golden = new URL('../transformers/encoders/mpnet.json', import.meta.url)
 const { cases }: { cases: readonly Case[] } = JSON.parse(readFileSync(golden, 'utf8'))
 
 test.each(cases)(
-  'the definition of MPNet has the states of transformers: $name',
+  "the definition of MPNet gives transformers' states: $name",
   ({ config, tensors, states }) => {
     const weights = new Map([...tensorsOf(tensors)].map(({ name, ...weight }) => [name, weight]))
     const ids = Array.from(

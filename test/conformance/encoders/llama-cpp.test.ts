@@ -1,4 +1,4 @@
-// Encoders in GGUF beside llama.cpp. In: random files. Out: its vectors, and its scores of pairs.
+// Encoders in GGUF compared with llama.cpp. In: random files. Out: the same vectors and pair scores.
 import { expect, test } from 'vitest'
 import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
@@ -17,10 +17,10 @@ if (addon === undefined)
 
 // llama.cpp rounds keys and values to 16 bits, and reads GELU from a table of 16-bit numbers.
 test.skipIf(addon === undefined).each(Array.from({ length: 24 }, (_, seed) => seed))(
-  'jina-bert-v2 has the vectors of llama.cpp, %i',
+  "jina-bert-v2 gives llama.cpp's vectors, %i",
   async (seed) => {
-    // If the halves of a gated block are one tensor, llama.cpp activates the first, and the maker's model
-    // for code the second.
+    // If the halves of a gated block are one tensor, llama.cpp activates the first, and the author's code
+    // model the second.
     const model = seed % 3 === 2 ? halved(randomDistances('code', seed)) : randomDistances('jina', seed)
     const file = await bertGguf(model, 1, 'jina-bert-v2')
     await withEmbedder([file], {}, async (embedder) => {
@@ -35,7 +35,7 @@ test.skipIf(addon === undefined).each(Array.from({ length: 24 }, (_, seed) => se
 
 const sigmoid = (score: number) => 1 / (1 + Math.exp(-score))
 
-/** The score of the query with each text, beside what llama.cpp makes of the same ids. */
+/** The query's score with each text, compared with llama.cpp's for the same ids. */
 async function compareScores(file: File, idsOf: (text: string) => readonly number[]): Promise<void> {
   await withEmbedder([file], {}, async (embedder) => {
     const { results } = await embedder.rerank('the cat', TEXTS)
@@ -48,7 +48,7 @@ async function compareScores(file: File, idsOf: (text: string) => readonly numbe
 
 // llama.cpp gives all tokens the first kind, so these models have no other.
 test.skipIf(addon === undefined).each([0, 1, 2, 3, 4, 5, 6, 7])(
-  'a reranker of BERT has the scores of llama.cpp, %i',
+  "a BERT reranker gives llama.cpp's scores, %i",
   async (seed) => {
     const { config, weights } = randomBert(seed, { isReranker: true })
     const name = 'embeddings.token_type_embeddings.weight'
@@ -62,9 +62,9 @@ test.skipIf(addon === undefined).each([0, 1, 2, 3, 4, 5, 6, 7])(
   },
 )
 
-// llama.cpp ends where no layer has a window, so these have several layers.
+// llama.cpp crashes if no layer has a window, so these have several layers.
 test.skipIf(addon === undefined).each([1, 4, 7, 8, 9, 10, 11, 12])(
-  'a reranker of ModernBERT has the scores of llama.cpp, %i',
+  "a ModernBERT reranker gives llama.cpp's scores, %i",
   async (seed) => {
     const plain = encoderTokenizer(jsonSpec())
     const [before, after] = around({ family: 'modern' })

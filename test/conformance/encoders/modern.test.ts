@@ -34,7 +34,7 @@ describe('ModernBERT', () => {
     },
   )
 
-  test('has the same bits alone and beside others, on two threads and in either build', async () => {
+  test('has the same bits alone and next to others, on two threads and in either build', async () => {
     const files = bodyFolder(randomModern(7))
     const many = Array.from({ length: 40 }, (_, n) => 'hello world or '.repeat(n % 9) + n)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
@@ -57,7 +57,7 @@ describe('ModernBERT', () => {
     })
   })
 
-  test('is read with the keys of transformers 5', async () => {
+  test('can be read with the keys of transformers 5', async () => {
     const model = randomModern(4)
     const { global_rope_theta: full, local_rope_theta: local, ...config } = model.config
     const { num_hidden_layers: layers, global_attn_every_n_layers: every } = model.config
@@ -81,7 +81,7 @@ describe('ModernBERT', () => {
   })
 
   test.each([{ attention_bias: true }, { norm_bias: true }, { hidden_activation: 'relu6' }])(
-    'with %o is refused',
+    'with %o is rejected',
     async (change) => {
       const model = randomModern(1)
       const files = bodyFolder({ ...model, config: { ...model.config, ...change } })
@@ -111,7 +111,7 @@ describe('a reranker of ModernBERT', () => {
     })
   })
 
-  // GGUF does not say how the head pools, and llama.cpp takes the mean.
+  // GGUF does not state how the head pools, and llama.cpp uses the mean.
   test.each(Array.from({ length: 6 }, (_, seed) => seed))('scores as defined from GGUF, %i', async (seed) => {
     const drawn = randomModern(seed, true)
     const model = { ...drawn, config: { ...drawn.config, classifier_pooling: 'mean' as const } }

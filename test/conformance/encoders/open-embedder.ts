@@ -1,4 +1,4 @@
-// Opens an embedder in this process, and compares its vectors with those of a definition.
+// Opens an embedder in this process, and compares its vectors with a definition's.
 import { Embedder, type EmbedderOptions } from '../../../src/encoders/embedder/embedder.ts'
 import { loadEncoder } from '../../../src/encoders/service/build-encoder.ts'
 import { createEmbedderService } from '../../../src/encoders/service/embed-service.ts'
@@ -19,6 +19,6 @@ export async function withEmbedder<T>(
   }
 }
 
-/** The largest difference, as a part of the vector's length. */
+/** The largest difference, relative to the vector's length. */
 export const distance = (found: ArrayLike<number>, right: Float64Array): number =>
   Math.max(...right.map((value, i) => Math.abs(value - found[i]!))) / Math.hypot(...right)

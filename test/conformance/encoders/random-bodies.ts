@@ -1,5 +1,5 @@
-// Makes random encoders with the layers of Qwen3 and Gemma 3, and computes their hidden states by definition
-// in f64, as transformers' Qwen3Model and Gemma3TextModel have them.
+// Makes random encoders with Qwen3 and Gemma 3 layers, and computes their hidden states by definition in f64,
+// following transformers' Qwen3Model and Gemma3TextModel.
 
 import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { Random } from '../../helpers/random.ts'
@@ -27,7 +27,7 @@ export interface RandomBody {
     readonly sliding_window: number
     readonly max_position_embeddings: number
   }
-  /** By the names of transformers' models without a head. */
+  /** Keyed by the names of transformers' models without a head. */
   readonly weights: ReadonlyMap<string, Weight>
 }
 
@@ -40,7 +40,7 @@ const LOCAL_THETA = 10_000
 /** Layers of Gemma without a window. */
 const isFull = (layer: number): boolean => layer % 3 === 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows that texts outgrow. */
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows shorter than the texts. */
 export function randomBody(family: RandomBody['family'], seed: number): RandomBody {
   const random = new Random(`${family} ${seed}`)
   const isGemma = family === 'gemma'
@@ -70,7 +70,7 @@ export function randomBody(family: RandomBody['family'], seed: number): RandomBo
       ? {
           hidden_activation: 'gelu_pytorch_tanh',
           use_bidirectional_attention: true,
-          // GGUF has no key for another.
+          // GGUF has no key for any other.
           query_pre_attn_scalar: seed % 3 === 2 ? dim : random.between(4, 64),
           rope_local_base_freq: LOCAL_THETA,
           layer_types: Array.from({ length: layers }, (_, layer) =>
@@ -107,7 +107,7 @@ export function randomBody(family: RandomBody['family'], seed: number): RandomBo
   return { family, config, weights }
 }
 
-/** What surrounds each text: Qwen3-Embedding appends a token, the others put it between two. */
+/** The tokens around each text: Qwen3-Embedding appends one, the others put the text between two. */
 export const around = ({
   family,
 }: Pick<FolderModel, 'family'>): readonly [readonly number[], readonly number[]] => [
@@ -121,7 +121,7 @@ export interface FolderParts {
   readonly modules?: readonly string[]
   readonly pooling?: string
   readonly prefix?: string
-  /** Files of modules behind the pooling. */
+  /** Files of modules after the pooling. */
   readonly others?: readonly File[]
 }
 
@@ -202,7 +202,7 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['_proj', ''],
 ]
 
-/** As llama.cpp's converter writes it. `pooling`: its number; without one, it is a chat model. */
+/** The file as written by llama.cpp's converter. `pooling`: its number; without one, it is a chat model. */
 export async function bodyGguf({ config, weights, family }: RandomBody, pooling?: number): Promise<File> {
   const isGemma = family === 'gemma'
   const architecture = isGemma ? 'gemma-embedding' : 'qwen3'
@@ -237,7 +237,7 @@ export async function bodyGguf({ config, weights, family }: RandomBody, pooling?
   }
   const other = isGemma ? 'post_attention_norm' : 'ffn_norm'
   const whole = [...weights].map(([name, { shape, values }]) => {
-    // The converter adds what Gemma's norms leave out.
+    // The converter adds the 1 that Gemma's norms omit.
     const isNorm = isGemma && /norm\.weight$/.test(name)
     return [name, { shape, values: isNorm ? values.map((value) => value + 1) : values }] as const
   })
@@ -253,7 +253,7 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
   const shared = heads / config.num_key_value_heads
   const valuesOf = (name: string) => weights.get(`${name}.weight`)!.values
   const linear = (name: string, x: Float64Array) => products(valuesOf(name), x)
-  /** RMSNorm over each run of as many values as the norm has. */
+  /** RMSNorm over each run as long as the norm's weights. */
   const norm = (name: string, x: Float64Array): Float64Array => {
     const weight = valuesOf(name)
     const n = weight.length

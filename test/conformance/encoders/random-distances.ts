@@ -1,5 +1,5 @@
-// Makes random MPNets and jina-bert-v2s, whose scores have biases by distance, and computes their hidden
-// states by definition in f64: as transformers' MPNetModel and the maker's JinaBertModel have them.
+// Makes random MPNets and jina-bert-v2s, with distance biases, and computes their hidden states by definition
+// in f64, following transformers' MPNetModel and the author's JinaBertModel.
 import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
 import { attend, layerNorm, plus, products } from '../testing/definition.ts'
@@ -12,10 +12,10 @@ export interface RandomDistances extends RandomBert {
   readonly family: DistanceFamily
 }
 
-/** MPNet's positions follow the id of padding. */
+/** MPNet's positions start after the padding id. */
 const FIRST_POSITION = 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and most positions of `positions`. */
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and at most `positions` positions. */
 export function randomDistances(family: DistanceFamily, seed: number, positions = 150): RandomDistances {
   const random = new Random(`${family} ${seed}`)
   const isJina = family !== 'mpnet'
@@ -100,7 +100,7 @@ function namesOf(family: DistanceFamily, layer: number) {
   }
 }
 
-/** In GGUF the halves of a gated block may be apart, as earlier converters wrote them. */
+/** In GGUF, the halves of a gated block may be separate, as in earlier converters. */
 export function halved(model: RandomDistances): RandomDistances {
   const weights = [...model.weights].flatMap(([name, weight]) => {
     if (!/gated_layers?\.weight$/.test(name)) return [[name, weight] as const]
@@ -119,13 +119,13 @@ export function bucketOf(row: number, position: number): number {
   const side = position > row ? 16 : 0
   const far = Math.abs(position - row)
   if (far < 8) return side + far
-  // 8 buckets, each wider by a factor of sqrt(2): the squares of their limits are whole.
+  // 8 buckets, each wider by a factor of sqrt(2): the squares of their limits are integers.
   let bucket = 8
   while (bucket < 15 && far * far >= 64 * 2 ** (bucket - 7)) bucket++
   return side + bucket
 }
 
-/** The slopes of ALiBi: those of 2^n heads, and then every second one of twice as many. */
+/** The slopes of ALiBi: those for 2^n heads, then every second one for twice as many. */
 function slopesOf(heads: number): number[] {
   const ofPower = (count: number) => Array.from({ length: count }, (_, i) => 2 ** ((-8 * (i + 1)) / count))
   let power = 1

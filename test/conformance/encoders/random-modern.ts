@@ -1,6 +1,5 @@
 // Makes random ModernBERTs and rerankers of this kind, and computes their hidden states and scores by
-// definition in f64, as transformers' ModernBertModel and ModernBertForSequenceClassification have
-// them.
+// definition in f64, following transformers' ModernBertModel and ModernBertForSequenceClassification.
 
 import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
@@ -28,9 +27,9 @@ export interface RandomModern {
 const EPSILON = 1e-5
 const GLOBAL_THETA = 160_000
 const LOCAL_THETA = 10_000
-const MOST_POSITIONS = 200
+const MAX_POSITIONS = 200
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows that texts outgrow. */
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows shorter than the texts. */
 export function randomModern(seed: number, isReranker = false): RandomModern {
   const random = new Random(`modern ${seed}`)
   const heads = random.between(1, 5)
@@ -44,7 +43,7 @@ export function randomModern(seed: number, isReranker = false): RandomModern {
     num_attention_heads: heads,
     intermediate_size: inner,
     vocab_size: VOCABULARY_SIZE,
-    max_position_embeddings: MOST_POSITIONS,
+    max_position_embeddings: MAX_POSITIONS,
     norm_eps: EPSILON,
     global_rope_theta: GLOBAL_THETA,
     local_rope_theta: LOCAL_THETA,
@@ -101,14 +100,14 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['classifier', 'cls.output'],
 ]
 
-/** As llama.cpp's converter writes it. `pooling`: 4 is that of rerankers. */
+/** The file as written by llama.cpp's converter. `pooling`: 4 is a reranker's. */
 export async function modernGguf({ config, weights }: RandomModern, pooling = 1): Promise<File> {
   const key = (name: string) => `modern-bert.${name}`
   const metadata: Record<string, GgufValue> = {
     'general.architecture': ['string', 'modern-bert'],
     'general.name': ['string', 'random'],
     [key('block_count')]: ['u32', config.num_hidden_layers],
-    [key('context_length')]: ['u32', MOST_POSITIONS],
+    [key('context_length')]: ['u32', MAX_POSITIONS],
     [key('embedding_length')]: ['u32', config.hidden_size],
     [key('feed_forward_length')]: ['u32', config.intermediate_size],
     [key('attention.head_count')]: ['u32', config.num_attention_heads],
@@ -171,7 +170,7 @@ export function modernStates(model: RandomModern, ids: readonly number[]): Float
   return rows.map((x) => norm('final_norm', x))
 }
 
-/** What a reranker scores for the ids of a pair, before its activation. */
+/** A reranker's score for a pair's ids, before its activation. */
 export function modernScore(model: RandomModern, ids: readonly number[]): number {
   const { valuesOf, linear, norm } = operations(model)
   const rows = modernStates(model, ids)

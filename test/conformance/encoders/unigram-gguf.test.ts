@@ -17,7 +17,7 @@ import { distance, withEmbedder } from './open-embedder.ts'
 
 const TEXTS = ['the cat', '  the running   cats ', '', 'a', `${'abc the runner '.repeat(5)}x`, 'the <mask> ☃']
 
-/** XLM-RoBERTa's control tokens, and pieces of which words begin with a mark. */
+/** XLM-RoBERTa's control tokens, and pieces; word starts have a marker. */
 const TOKENS = ['<s>', '<pad>', '</s>', '<unk>', '<mask>'].concat(
   VOCABULARY.slice(5).map((token) => (token.startsWith('##') ? token.slice(2) : `\u2581${token}`)),
 )
@@ -50,7 +50,7 @@ const NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['classifier.out_proj', 'cls.output'],
 ]
 
-/** As llama.cpp's converter writes it, which cuts off the positions of padding. */
+/** The file as written by llama.cpp's converter, which drops the padding positions. */
 async function ggufOf({ config, weights }: RandomBert, pooling: number, left: RegExp): Promise<File> {
   const first = config.pad_token_id + 1
   const width = config.hidden_size
@@ -114,7 +114,7 @@ test.each([0, 1, 2, 3])('a reranker scores as defined, %i', async (seed) => {
   })
 })
 
-test('a reranker whose converter left out a part of its head is rejected', async () => {
+test('a reranker whose converter omitted part of its head is rejected', async () => {
   const model = randomBert(1, { family: 'XLMRoberta', isReranker: true })
   const load = withEmbedder([await ggufOf(model, 4, /^cls\.(weight|bias)/)], {}, async () => undefined)
   await expect(load).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// Scores and embeddings on the real engine. In: random models. Out: the same values as computed by hand from
+// Scores and embeddings on the real engine. In: random models. Out: the same values as computed directly from
 // the logits and the output matrix.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine } from '../../../src/engine/api/engine.ts'
@@ -54,7 +54,7 @@ describe('scores', () => {
     let seen = 0
     for (const prompt of TEXT) {
       const { tokens, text } = await engine.complete(prompt, { temperature: 0, maxTokens: 1 }).result
-      // A random model may also write parts of characters, which no text contains.
+      // A random model may also write partial characters, which no text contains.
       if ((await engine.tokenize(prompt + text)).at(-1) !== tokens[0]) continue
       expect(await engine.score(prompt, [text])).toMatchObject([{ tokens: 1, isGreedy: true }])
       seen++
@@ -62,7 +62,7 @@ describe('scores', () => {
     expect(seen).toBeGreaterThan(0)
   })
 
-  test('each token is scored as in one forward pass, also if its state is stored, and then continued', async () => {
+  test('each token is scored as in one forward pass, even if its state is stored, and then continued', async () => {
     const ids = await engine.tokenize(TEXT)
     const options = { temperature: 0, maxTokens: 3, logprobs: 2 }
     const before = await engine.complete(TEXT, options).result
@@ -86,7 +86,7 @@ describe('scores', () => {
     expect(whole.slice(ids.length)).toEqual(logprobs)
   })
 
-  test('no state is kept, an empty prompt is rejected, an abort is honoured', async () => {
+  test('no state is kept, an empty prompt is rejected, and an abort works', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
     const reason = new Error('enough')
@@ -108,7 +108,7 @@ describe('embeddings', () => {
     )
   }
 
-  test('the last position gives its logits', async () => {
+  test("the last position's vector gives its logits", async () => {
     const [vector] = await engine.embed([TEXT], { pooling: 'last', normalize: false })
     const table = await withBuilt(await files(), {}, async (built) =>
       logitsOf(built, await engine.tokenize(TEXT)),
@@ -118,7 +118,7 @@ describe('embeddings', () => {
     expect(largest).toBeLessThan(1e-4)
   })
 
-  test('the mean is that of all prefixes, and is scaled to length 1', async () => {
+  test('the mean is over all prefixes, and is normalised', async () => {
     const ids = await engine.tokenize(TEXT)
     const prefixes = await Promise.all(ids.map((_, index) => engine.detokenize(ids.slice(0, index + 1))))
     const last = await engine.embed(prefixes, { pooling: 'last', normalize: false })
@@ -129,19 +129,16 @@ describe('embeddings', () => {
     expect(unit!.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5)
   })
 
-  test.each(['w8', 'w4'] as const)(
-    'with %s weights it is there too, beside a reply in the making',
-    async (weights) => {
-      await using small = await openEngine(await files(), { weights })
-      const [alone] = await small.embed([TEXT])
-      const reply = small.complete(TEXT, { temperature: 0, maxTokens: 30 })
-      const [beside] = await small.embed([TEXT])
-      expect(beside).toEqual(alone)
-      expect((await reply.result).tokens).toEqual(
-        (await small.complete(TEXT, { temperature: 0, maxTokens: 30 }).result).tokens,
-      )
-    },
-  )
+  test.each(['w8', 'w4'] as const)('it also works with %s weights, during a reply', async (weights) => {
+    await using small = await openEngine(await files(), { weights })
+    const [alone] = await small.embed([TEXT])
+    const reply = small.complete(TEXT, { temperature: 0, maxTokens: 30 })
+    const [beside] = await small.embed([TEXT])
+    expect(beside).toEqual(alone)
+    expect((await reply.result).tokens).toEqual(
+      (await small.complete(TEXT, { temperature: 0, maxTokens: 30 }).result).tokens,
+    )
+  })
 
   test('an empty text is rejected', async () => {
     await expect(engine.embed([''])).rejects.toMatchObject({ code: 'unsupported' })

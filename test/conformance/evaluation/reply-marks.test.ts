@@ -1,5 +1,6 @@
-// Marks of replies against lm-evaluation-harness. In: the instructions of IFEval, texts in golden/evaluation.
-// Out: the same answer to every instruction of IFEval and to GSM8K's filters (testing/mark-replies.py).
+// Reply scoring compared with lm-evaluation-harness. In: the instructions of IFEval, texts in
+// golden/evaluation. Out: the same answer to every instruction of IFEval and to GSM8K's filters
+// (testing/mark-replies.py).
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,14 +13,14 @@ const golden = JSON.parse(
   readFileSync(join(import.meta.dirname, '../golden/evaluation/replies.json'), 'utf8'),
 ) as {
   readonly texts: readonly string[]
-  /** For each text a digit for each instruction of the data. */
+  /** For each text, one digit per instruction in the data. */
   readonly instructions: readonly string[]
   readonly numbers: readonly (readonly [text: string, answer: string, strict: number, flexible: number])[]
 }
 
-/** The harness asks langdetect besides, which is not sure of texts in capitals. */
+/** The harness also asks langdetect, which is unreliable for texts in capitals. */
 const ASKS_LANGUAGE = /^(?:change_case:english|language:)/
-/** In place of a letter that is none it takes another, by chance. */
+/** It replaces an invalid letter with a random one. */
 const ODD_LETTERS: readonly unknown[] = ['#', '!']
 
 describe('instructions of IFEval', () => {
@@ -47,7 +48,7 @@ describe('instructions of IFEval', () => {
   })
 
   test.each(golden.texts.map((text, index) => [index, text] as const))(
-    'text %i is marked as by the harness',
+    'text %i is scored like in the harness',
     (index, text) => {
       const wrong = instructions.flatMap(({ key, id, check, isOdd }, at) => {
         if (typeof check !== 'function' || ASKS_LANGUAGE.test(id) || isOdd) return []
@@ -58,11 +59,11 @@ describe('instructions of IFEval', () => {
     },
   )
 
-  test('a language with its own script is recognised by it', () => {
+  test('a language with a script of its own is recognised by that', () => {
     const wrong = golden.texts.flatMap((text, index) =>
       instructions.flatMap(({ key, id, check }, at) => {
         if (id !== 'language:response_language' || typeof check !== 'function') return []
-        // langdetect has no answer to a blank text, and calls such replies right.
+        // langdetect has no answer for blank text, and the harness accepts such replies.
         const found = text.trim() !== '' && check(text)
         return Number(found) === Number(golden.instructions[index]![at]) ? [] : [`${index}, ${key}: ${found}`]
       }),
@@ -72,7 +73,7 @@ describe('instructions of IFEval', () => {
 })
 
 test.each(golden.numbers)(
-  '%j for %j: both filters find what the harness finds',
+  '%j for %j: both filters agree with the harness',
   async (text, answer, strict, flexible) => {
     const file = { name: 'g', pieces: () => JSON.stringify({ question: 'q', answer: answer }) }
     const [item] = (await gsm8k(file, undefined, {})).items

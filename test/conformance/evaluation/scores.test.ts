@@ -1,4 +1,4 @@
-// Evaluation against an independent one. In: stories260K, small data sets. Out: the
+// Evaluation compared with an independent implementation. In: stories260K, small data sets. Out: the
 // log-likelihoods, decisions and metrics that test/conformance/testing/score-requests.py computes in f64.
 
 import { readFileSync } from 'node:fs'
@@ -78,7 +78,7 @@ describe('evaluation of stories260K', () => {
     })
   }, 120_000)
 
-  test.each(Object.keys(TASKS))("%s: log-likelihoods, decisions and metrics are numpy's", (name) => {
+  test.each(Object.keys(TASKS))("%s: log-likelihoods, decisions and metrics match numpy's", (name) => {
     const { results, task } = found.get(name)!
     const { items, metrics } = answers[name]!
     for (const [index, { logLikelihoods, greedy, acc, acc_norm }] of items.entries()) {
@@ -100,7 +100,7 @@ describe('evaluation of stories260K', () => {
   })
 })
 
-/** What an item added to a mean: whether it was right. */
+/** An item's contribution to a mean: whether it was right. */
 const decision = (
   before: ReturnType<Task['metrics']>,
   after: ReturnType<Task['metrics']>,

@@ -1,6 +1,6 @@
-// Node tests of the ONNX standard. In: those of the Python package onnx ("npm run setup -- onnx-node-tests").
-// Out: whether every case of every claimed operator passes, evaluated and compiled. operators.test.ts and
-// compiled.test.ts have a selection that is in the tree.
+// Node tests of the ONNX standard. In: the tests of the Python package onnx ("npm run setup --
+// onnx-node-tests"). Out: whether every case of every claimed operator passes, evaluated and compiled.
+// operators.test.ts and compiled.test.ts run a selection that is committed.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -24,7 +24,7 @@ test('claimed operators pass all their cases', async () => {
   expect(passed).toBeGreaterThan(900)
 })
 
-test('compiled graphs give the outputs of the cases that they take', async () => {
+test('compiled graphs give the outputs of all supported cases', async () => {
   const { failed, passed } = await judgeCompiled(cases)
   expect(failed).toEqual([])
   expect(passed.length).toBeGreaterThan(60)

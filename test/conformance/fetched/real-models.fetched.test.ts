@@ -1,7 +1,7 @@
 // Real models. In: SmolLM2-135M-Instruct, Gemma 3 270M, Qwen2.5-Coder-0.5B-Instruct and MiniMind2-small,
-// which "npm run setup -- smollm2 gemma3-270m qwen2.5-coder-0.5b minimind2" fetches, and TinyLlama-1.1B-Chat
-// if it is set up. Out: whether they say what is known of them, through everything that a conversation can
-// do.
+// which "npm run setup -- smollm2 gemma3-270m qwen2.5-coder-0.5b minimind2" downloads, and
+// TinyLlama-1.1B-Chat if it is set up. Out: whether they give the expected answers, in every kind of
+// conversation.
 import { openAsBlob, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,10 +26,10 @@ const CAPITALS = [
 ] as const
 const smollm2 = requireModel('smollm2')
 const minimind = requireModel('minimind2')
-/** 319 MB that add nothing but size to what the others show, so no command fetches it by itself. */
+/** 319 MB that test only size beyond the other models, so no command downloads it automatically. */
 const tinyllama = realModel('tinyllama')
 
-/** A file that is read from disk when it is needed. */
+/** A file that is read from disk on demand. */
 const diskFile = async (path: string): Promise<File> => new File([await openAsBlob(path)], basename(path))
 
 async function filesOf(path: string): Promise<Files> {
@@ -50,7 +50,7 @@ async function withEngine<T>(
   }
 }
 
-/** What its own session says after these messages. */
+/** The reply of a new session to these messages. */
 async function replyTo(engine: Engine, earlier: readonly Message[], question: string): Promise<string> {
   await using session = engine.createSession({ messages: earlier })
   return await session.send(question, GREEDY).text()
@@ -67,7 +67,7 @@ const WEATHER = {
 } as const
 const CALLING = { tools: [WEATHER], temperature: 0, max_completion_tokens: 64 }
 
-/** The arguments of the call of `weather` that the reply has to be. */
+/** The arguments of the `weather` call, which must be the reply. */
 async function requiredCall(engine: Engine, content: string): Promise<unknown> {
   const { choices } = await openai(engine).chat.completions.create({
     messages: [{ role: 'user', content }],
@@ -80,7 +80,7 @@ async function requiredCall(engine: Engine, content: string): Promise<unknown> {
   return JSON.parse(message.tool_calls![0]!.function.arguments)
 }
 
-/** What llama.cpp says greedily, at places where its choice is at least a tenth likelier than its second. */
+/** llama.cpp's greedy text, where its first choice is at least a tenth more likely than its second. */
 const BY_LLAMA_CPP = [
   [
     'Write a haiku about a cat.\n\nUse three lines.',
@@ -91,7 +91,7 @@ const BY_LLAMA_CPP = [
     'The `SELECT * FROM users WHERE id = 1;` SQL query is used to retrieve all rows from a table',
   ],
 ] as const
-/** Its logarithms of the probabilities of capitals after "The capital of France is". */
+/** Its log-probabilities of capitals after "The capital of France is". */
 const CAPITALS_BY_LLAMA_CPP = { ' Paris': -0.268, ' London': -4.329, ' Berlin': -6.972, ' Rome': -7.688 }
 /** Both engines round activations to 8 bits, each in its own way. */
 const ROUNDING = 0.5
@@ -103,7 +103,7 @@ describe('SmolLM2-135M-Instruct', () => {
     ['the build without relaxed SIMD', { build: 'simd128' }],
     ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
     ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
-  ])('says what llama.cpp says, with %s', async (_name, options) => {
+  ])("gives llama.cpp's text, with %s", async (_name, options) => {
     await withEngine(smollm2, options, async (engine) => {
       for (const [question, answer] of BY_LLAMA_CPP) expect(await replyTo(engine, [], question)).toBe(answer)
       const words = Object.keys(CAPITALS_BY_LLAMA_CPP)
@@ -113,7 +113,7 @@ describe('SmolLM2-135M-Instruct', () => {
     })
   })
 
-  test('ends by itself, keeps what it read, and answers in JSON by a schema', async () => {
+  test('stops by itself, keeps its state, and answers in JSON that matches a schema', async () => {
     await withEngine(smollm2, {}, async (engine) => {
       await using session = engine.createSession()
       const sum = await session.send('What is 2 + 2?', GREEDY).result
@@ -138,7 +138,7 @@ describe('SmolLM2-135M-Instruct', () => {
     })
   })
 
-  test('makes a required call with the city that was asked for', async () => {
+  test('makes a required call with the requested city', async () => {
     await withEngine(smollm2, {}, async (engine) => {
       for (const city of ['Paris', 'Tokyo', 'New York'])
         expect(await requiredCall(engine, `What is the weather in ${city}?`)).toEqual({ city })
@@ -146,7 +146,10 @@ describe('SmolLM2-135M-Instruct', () => {
   })
 })
 
-/** The same logarithms of two more models. Gemma gives the other words too little to compare. */
+/**
+ * The same log-probabilities of two more models. Gemma gives the other words too little probability to
+ * compare.
+ */
 const OTHERS_BY_LLAMA_CPP = [
   ['gemma3-270m', { ' Paris': -2.519, ' London': -6.865 }],
   ['qwen2.5-coder-0.5b', { ' Paris': -0.096, ' London': -4.368, ' Berlin': -8.213, ' Rome': -7.561 }],
@@ -172,7 +175,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   }, 300_000)
   afterAll(() => engine?.dispose())
 
-  test('knows a capital and a river by its chat template, ends by itself, and reads only what is new', async () => {
+  test('knows a capital and a river with its chat template, stops by itself, and processes only what is new', async () => {
     await using session = engine.createSession()
     const first = await session.send(CAPITAL, GREEDY).result
     expect(first.text).toMatch(PARIS)
@@ -184,7 +187,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(text).toBe(await replyTo(engine, messages, RIVER))
   })
 
-  test('is stopped, and continues from what it had said', async () => {
+  test('can be stopped, and continues its text', async () => {
     await using session = engine.createSession()
     const long = session.send('Write a long story about a fox.', { ...GREEDY, maxTokens: 200 })
     let chunks = 0
@@ -197,14 +200,14 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(text).toBe(await replyTo(engine, messages, 'Give the fox a name.'))
   })
 
-  test('ends before a stop text', async () => {
+  test('stops before a stop text', async () => {
     const { text, finishReason } = await engine.createSession().send(CAPITAL, { ...GREEDY, stop: [' Paris'] })
       .result
     expect(text).toMatch(/ is$/)
     expect(finishReason).toBe('stop')
   })
 
-  test('is saved, restored and forked, and all continue the same words', async () => {
+  test('can be saved, restored and forked, and all continue with the same words', async () => {
     const system = 'You answer in one short sentence.'
     await using session = engine.createSession({ system })
     await session.send(CAPITAL, GREEDY).result
@@ -222,7 +225,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(new Set(replies).size).toBe(1)
   })
 
-  test('answers in JSON by a schema', async () => {
+  test('answers in JSON that matches a schema', async () => {
     const schema = {
       type: 'object',
       properties: { city: { type: 'string' }, country: { enum: ['France', 'Italy', 'Spain'] } },
@@ -238,7 +241,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(value).toMatchObject({ city: expect.stringMatching(PARIS), country: 'France' })
   })
 
-  test('has a template without tools and says so; a call by schema fills in the arguments', async () => {
+  test('has a template without tools and says so; a call constrained by a schema fills in the arguments', async () => {
     const add = {
       name: 'add',
       description: 'Adds two numbers.',
@@ -262,7 +265,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(JSON.parse(text)).toEqual({ name: 'add', arguments: { a: 12, b: 30 } })
   })
 
-  test('says the same with n-gram drafts, and takes some of them', async () => {
+  test('gives the same text with n-gram drafts, and accepts some of them', async () => {
     const prompt = 'Repeat this three times: the quick brown fox jumps over the lazy dog.'
     const options = { ...GREEDY, maxTokens: 48 }
     const plain = await engine.createSession().send(prompt, options).result
@@ -275,22 +278,25 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   test.each<[string, LoadOptions]>([
     ['two threads', { threads: 2 }],
     ['the build without relaxed SIMD', { build: 'simd128' }],
-  ])('says the very same with %s, where both turns are read in one piece', async (_name, options) => {
-    await using session = engine.createSession()
-    await session.send(CAPITAL, GREEDY).result
-    const { messages } = session
-    const usual = await session.send(RIVER, GREEDY).text()
-    await withEngine(tinyllama!, options, async (other) => {
-      expect(await replyTo(other, messages, RIVER)).toBe(usual)
-    })
-  })
+  ])(
+    'gives exactly the same text with %s, where both turns are read in one piece',
+    async (_name, options) => {
+      await using session = engine.createSession()
+      await session.send(CAPITAL, GREEDY).result
+      const { messages } = session
+      const usual = await session.send(RIVER, GREEDY).text()
+      await withEngine(tinyllama!, options, async (other) => {
+        expect(await replyTo(other, messages, RIVER)).toBe(usual)
+      })
+    },
+  )
 
   test.each<[string, LoadOptions]>([
     ['8-bit weights', { weights: 'w8' }],
     ['4-bit weights', { weights: 'w4' }],
     ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
     ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
-  ])('knows capitals from one another with %s', async (_name, options) => {
+  ])('tells capitals apart with %s', async (_name, options) => {
     await withEngine(tinyllama!, options, async (other) => {
       for (const [country, capital] of CAPITALS) {
         const scores = await other.score(
@@ -311,7 +317,7 @@ describe('MiniMind2-small', () => {
     ['8-bit weights', { weights: 'w8' }],
     ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
     ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
-  ])('knows the capital by its ChatML template, with %s', async (_name, options) => {
+  ])('knows the capital with its ChatML template, with %s', async (_name, options) => {
     await withEngine(minimind, options, async (engine) => {
       const session = engine.createSession()
       const { text, finishReason } = await session.send(CAPITAL, GREEDY).result
@@ -322,7 +328,7 @@ describe('MiniMind2-small', () => {
     })
   })
 
-  test('is stopped, saved, restored and forked, and continues the same words', async () => {
+  test('can be stopped, saved, restored and forked, and continues with the same words', async () => {
     await withEngine(minimind, {}, async (engine) => {
       await using session = engine.createSession()
       const long = session.send('Write a story about a fox.', { ...GREEDY, maxTokens: 200 })
@@ -344,8 +350,8 @@ describe('MiniMind2-small', () => {
   })
 
   // It has not learnt to call: after `{"name":"weather","arguments":{"city":"` it gives `{` a probability of
-  // 0.75, in transformers too. The constraint promises a call that the schema allows, not a city.
-  test('is told of tools by its template, makes a required call, and reads what comes of it', async () => {
+  // 0.75, in transformers too. The constraint guarantees a call that the schema allows, not a city.
+  test('sees tools through its template, makes a required call, and reads the result', async () => {
     await withEngine(minimind, {}, async (engine) => {
       const { completions } = openai(engine).chat
       const content = 'What is the weather in Paris?'
@@ -370,7 +376,7 @@ describe('MiniMind2-small', () => {
     })
   })
 
-  test('answers in JSON by a schema', async () => {
+  test('answers in JSON that matches a schema', async () => {
     const schema = {
       type: 'object',
       properties: { city: { type: 'string', maxLength: 20 }, isLarge: { type: 'boolean' } },

@@ -1,10 +1,11 @@
-// MiniMind2-small against ONNX Runtime. In: its ONNX file with 8-bit weights, and the safetensors made of it.
-// Out: whether Halfbyte gives nearly ONNX Runtime's logits from both, at each position of some conversations.
+// MiniMind2-small against ONNX Runtime. In: its ONNX file with 8-bit weights, and the safetensors converted
+// from it. Out: whether Halfbyte's logits from both are close to ONNX Runtime's, at each position of several
+// conversations.
 //
 // ONNX Runtime rounds the activations of each product to 8 bits with one scale for all rows of a run.
-// Halfbyte computes with F32 from safetensors, and with a scale for 32 activations from ONNX.
-// <|im_start|> makes activations that are hundreds of times larger than others, so in a run of many rows
-// the others are lost (the relative error is 1): it gets one token at a time.
+// Halfbyte uses F32 from safetensors, and one scale per 32 activations from ONNX. <|im_start|> causes
+// activations hundreds of times larger than others, so in a run of many rows the others are lost (the
+// relative error is 1). ONNX Runtime therefore gets one token at a time.
 import { openAsBlob, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -25,7 +26,7 @@ import { logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 interface Tensor {
   readonly data: Float32Array
 }
-/** What is used of onnxruntime-web. */
+/** The part of onnxruntime-web's API used here. */
 interface Ort {
   readonly env: { readonly wasm: { numThreads: number } }
   readonly Tensor: new (type: string, data: BigInt64Array | Float32Array, shape: readonly number[]) => Tensor
@@ -48,12 +49,12 @@ const TALKS = [
   ['Why is the sky blue?', 'Because air scatters blue light more than red light.'],
   ['你好，你是谁？', '我是一个小型语言模型。'],
 ] as const
-/** Root mean square of the differences over that of the logits; 0.09 to 0.10 was measured. */
-const MOST_ERROR = 0.2
-/** Share of positions at which both prefer the same token; 0.86 was measured. */
-const LEAST_SAME = 0.75
+/** RMS of the differences relative to that of the logits; measured: 0.09 to 0.10. */
+const MAX_ERROR = 0.2
+/** Share of positions at which both prefer the same token; measured: 0.86. */
+const MIN_SAME = 0.75
 
-/** onnxruntime-web, where npm has installed it for the perf suite. */
+/** onnxruntime-web, as installed for the perf suite. */
 async function ortHere(): Promise<Ort | undefined> {
   try {
     const found = createRequire(import.meta.url).resolve('onnxruntime-web')
@@ -108,7 +109,7 @@ const FILES = {
 }
 
 test.for(['safetensors', 'onnx'] as const)(
-  "%s: gives nearly ONNX Runtime's logits, and mostly its tokens",
+  "%s: gives logits close to ONNX Runtime's, and mostly the same tokens",
   async (source, context) => {
     const ort = await ortHere()
     if (ort === undefined) return context.skip('left out: onnxruntime-web is not installed')
@@ -128,12 +129,12 @@ test.for(['safetensors', 'onnx'] as const)(
         const theirs = await theirLogits(ort, tokens)
         const error = relativeError(ours, theirs)
         console.log(`${question} ${tokens.length} tokens, relative error ${error.toFixed(4)}`)
-        expect(error).toBeLessThan(MOST_ERROR)
+        expect(error).toBeLessThan(MAX_ERROR)
         same += ours.filter((row, at) => best(row) === best(theirs[at]!)).length
         all += tokens.length
       }
       console.log(`${same} of ${all} positions prefer the same token`)
-      expect(same / all).toBeGreaterThan(LEAST_SAME)
+      expect(same / all).toBeGreaterThan(MIN_SAME)
     })
   },
 )

@@ -1,5 +1,5 @@
-// Conformance of the tokenizers on all of llama.cpp's vocabularies of a supported kind. In: those of the
-// package llama-cpp-python ("npm run setup -- llama-vocabularies"). Out: llama.cpp's ids for its vectors.
+// Conformance of the tokenizers on all supported vocabularies of llama.cpp. In: those in the package
+// llama-cpp-python ("npm run setup -- llama-vocabularies"). Out: llama.cpp's ids for its vectors.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,10 +10,10 @@ import { expectSameInParts, expectVectors, tokenizerOf, vectorTexts } from '../t
 const FOLDER = requireTestData('llama-vocabularies')
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.gguf'))
 
-test('all vocabularies are there', () => expect(names).toHaveLength(12))
+test('all vocabularies are present', () => expect(names).toHaveLength(12))
 
 test.each(names)(
-  '%s: the ids of every vector, all texts restored, and a stream as the whole',
+  "%s: every vector's ids match, all texts round-trip, and streaming gives the whole text",
   async (name) => {
     const read = (end: string) => readFileSync(join(FOLDER, `${name}${end}`))
     const tokenizer = await tokenizerOf(bufferSource(name, new Uint8Array(read(''))))

@@ -1,6 +1,6 @@
 // Packs of ONNX models. In: exports in every form, and the graphs that the perf suite writes. Out: whether
-// the pack of each is that of a family, with the logits of the graph to the bit; what no family builds is
-// refused with the nearest one.
+// each pack is a family's, with the graph's logits bit for bit; graphs that no family builds are rejected
+// with the closest family.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -50,7 +50,7 @@ test.each([
   ['qdq-blocks-32', 'llama'],
   ['gelu-exact', 'arcee'],
   ['gelu-tanh', 'arcee'],
-])('the pack of %s is one of %s and has its logits', async (name, family) => {
+])('the pack of %s belongs to %s and has its logits', async (name, family) => {
   const file = await openExport(name)
   for (const weights of ['auto', 'w4'] as const) {
     const pack = await packOf(file, weights)
@@ -76,10 +76,10 @@ async function inBothForms<T>(use: (graph: ModelFile, gguf: ModelFile) => Promis
   }
 }
 
-test('the int4 form has the pack of its GGUF, tensor by tensor', () =>
+test('the int4 form gives the same pack as its GGUF, tensor by tensor', () =>
   inBothForms(async (graph, gguf) => {
     const [own, due] = await Promise.all([packOf(graph, 'auto'), packOf(gguf, 'auto')])
-    // The graph reads its logits matrix apart from the embeddings.
+    // The graph reads its logits matrix separately from the embeddings.
     expect([...own.tensors.keys()].filter((name) => !due.tensors.has(name))).toEqual(['output.weight'])
     for (const [name, { source, offset, byteLength, packed }] of due.tensors) {
       const tensor = own.tensors.get(name)!
@@ -111,11 +111,11 @@ test('an adapter changes the weights of a family, and is rejected for a graph', 
     })
   }))
 
-test('a graph that no family builds is rejected with the nearest one', async () => {
+test('a graph that no family builds is rejected with the closest one', async () => {
   await expect(openExport('dynamic-bare').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
-      /no family of models builds; nearest is llama, where layers\.0\.attn_norm is made by rmsnorm instead of embed; load it as it is/,
+      /no model family builds; the closest is llama, where layers\.0\.attn_norm is made by rmsnorm instead of embed; load it as it is/,
     ),
     detail: { nearest: 'llama' },
   })
@@ -124,11 +124,11 @@ test('a graph that no family builds is rejected with the nearest one', async () 
 test('a graph that limits activations is rejected, because families do not', async () => {
   await expect(openExport('qdq-static').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/no family of models builds; nearest is llama, where .*clamp/),
+    message: expect.stringMatching(/no model family builds; the closest is llama, where .*clamp/),
   })
 })
 
-test('a model that brings no graph stays what it is', async () => {
+test('a model without a graph is unchanged', async () => {
   const file = await openModel([bufferSource('tiny.gguf', await ggufBytes(randomModel(TINY)))])
   expect(await asFamily(file)).toBe(file)
 })

@@ -1,5 +1,5 @@
-// Floats of 16 bits in f32. In: an export whose matrices have values of bf16, all but one, or none. Out:
-// which of them are held as bf16, and that what they compute has the same bits.
+// bf16 values in f32. In: an export in which all, all but one, or none of a matrix's values are bf16. Out:
+// which matrices are held as bf16, and whether results are bit-identical.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -52,7 +52,7 @@ test('matrices of bf16 values are read as bf16, and compute the same bits', asyn
   expect(await logits(short)).toEqual(await logits(asTold))
 })
 
-test('any bytes of them are the upper halves of those of the file', async () => {
+test("any byte range of them is the upper halves of the file's words", async () => {
   const asTold = await open(data, false)
   const short = await open(data, true)
   const name = 'embed.weight'
@@ -75,7 +75,7 @@ test('any bytes of them are the upper halves of those of the file', async () => 
   await expect(narrow.source.read(narrow.byteLength - 1, 2)).rejects.toMatchObject({ code: 'format' })
 })
 
-test('a matrix with one other value stays f32', async () => {
+test('a matrix with a single other value stays f32', async () => {
   const file = await open(data, false)
   const { offset, byteLength } = file.tensors.get('embed.weight')!
   const changed = data.slice()
@@ -85,7 +85,7 @@ test('a matrix with one other value stays f32', async () => {
   expect(dtypesOf(found).filter((dtype) => dtype === 'F32')).toHaveLength(1)
 })
 
-test('files that come by ranges are not looked through', async () => {
+test('files read by ranges are not scanned', async () => {
   const { read } = bufferSource(dataName, data)
   expect(new Set(dtypesOf(await open(data, true, { readAlone: read })))).toEqual(new Set(['F32']))
 })

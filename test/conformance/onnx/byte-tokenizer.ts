@@ -1,5 +1,5 @@
-// A tokenizer. In: a number of tokens. Out: a tokenizer.json of bytes and, after 256, of fillers, for models
-// that are made here.
+// A byte tokenizer. In: a number of tokens. Out: a tokenizer.json with bytes and, from 256, fillers, for
+// generated models.
 import { type ByteSource, bufferSource } from '../../../src/core/base/bytes.ts'
 
 const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)

@@ -1,19 +1,19 @@
 // Judges compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: those whose
-// outputs differ, and the operators that the compiler takes.
+// outputs differ, and the operators that the compiler supports.
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { type Case, type Compute, judgeCase, type Tolerance } from './node-case.ts'
 
-/** The functions of f32 have errors of 1e-7 that are absolute. */
+/** The f32 functions have absolute errors of 1e-7. */
 const TOLERANCE: Tolerance = [1e-3, 1e-6]
 
-/** Sums of rows that are rounded to 8 bits there, and not where they are compiled. */
+/** Sums of rows that ONNX Runtime rounds to 8 bits, and compiled graphs do not. */
 const ROUNDED: Tolerance = [0, 6e-2]
 const IS_ROUNDED = /^dynamic_quantize_matmul/
 
 /**
- * Cases give sizes, axes, tables and the like as inputs, which the compiler takes as constants only: where it
- * refuses them, all inputs become constants but the first, and then but the second.
+ * Cases give sizes, axes, tables and so on as inputs, which the compiler only supports as constants. If it
+ * rejects them, all inputs but the first become constants, and then all but the second.
  */
 const compiled: Compute = async (graph, feeds) => {
   let refusal: unknown

@@ -1,5 +1,5 @@
 // Compiled operators. In: node tests of the ONNX standard and cases of ONNX Runtime, in golden/. Out: whether
-// what the compiler takes gives their outputs, and which operators it takes.
+// supported cases give their outputs, and which operators are supported.
 import { expect, test } from 'vitest'
 import { judgeCompiled } from './compiled-case.ts'
 import { GOLDEN, readPacked } from './node-case.ts'
@@ -11,7 +11,7 @@ const AS_ONE = [
   ...['com.microsoft:GroupQueryAttention', 'com.microsoft:GatherBlockQuantized'],
 ]
 
-test('compiled graphs give the outputs of the cases in the tree', { timeout: 60_000 }, async () => {
+test('compiled graphs give the outputs of the committed cases', { timeout: 60_000 }, async () => {
   const { failed, passed } = await judgeCompiled((await Promise.all(GOLDEN.map(readPacked))).flat())
   expect(failed).toEqual([])
   expect(passed.length).toBeGreaterThan(55)

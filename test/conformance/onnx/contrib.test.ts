@@ -1,5 +1,5 @@
-// The contrib form. In: tiny random models as GGUF, and as the graphs that the perf suite writes of the same
-// weights. Out: whether both give the same logits: bit for bit in 4 bits, nearly in 8 bits by channel.
+// The contrib form. In: tiny random models as GGUF, and as the perf suite's graphs of the same weights. Out:
+// whether both give the same logits: bit for bit in 4 bits, and nearly in 8 bits per channel.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -41,8 +41,8 @@ test.each([TINY, LLAMA])('$name: int4 has the records and the bits of its GGUF',
   expect(await recordsOf(opened)).toEqual(await recordsOf(family))
 })
 
-// Weights of 8 bits are made of the file's 4 bits, with one scale per output instead of one per 32 inputs.
-test.each([TINY, LLAMA])('$name: int8 says nearly what its GGUF says', async (shape) => {
+// 8-bit weights are made from the file's 4 bits, with one scale per output instead of one per 32 inputs.
+test.each([TINY, LLAMA])("$name: int8 gives nearly its GGUF's results", async (shape) => {
   const gguf = pathToFileURL(join(folder, `${shape.name}.gguf`))
   const bytes = await ggufBytes(randomModel(shape))
   await writeFile(gguf, bytes)
@@ -79,7 +79,7 @@ test('a local window hides all but the last positions', async () => {
   for (const row of [4, 7, 11]) expect(local[row]).not.toEqual(whole[row])
 })
 
-/** The graph that the perf suite writes of a GGUF. */
+/** The perf suite's graph of a GGUF. */
 async function openWritten(gguf: URL, shape: Shape, precision: Precision) {
   const { model, data } = await onnxFiles(gguf, shape, precision)
   const sources = await Promise.all(
@@ -90,7 +90,7 @@ async function openWritten(gguf: URL, shape: Shape, precision: Precision) {
   return openGraph([...sources, byteTokenizer(256)])
 }
 
-/** The records of a step but for labels, and for which weight lies where: equal norms lie there once. */
+/** A step's records, excluding labels and weight addresses, because equal norms are stored once. */
 async function recordsOf(file: ModelFile) {
   const { plan } = await prepareModel(file, { weights: 'auto' })
   return plan.ops.map(({ name, fields }) => ({

@@ -1,5 +1,5 @@
-// Encoders. In: exports of BERT's form with random weights. Out: whether a network gives what onnxruntime-web
-// gives, on ten shapes of inputs in both builds.
+// Encoders. In: exports of BERT's form with random weights. Out: whether a network matches onnxruntime-web,
+// on ten input shapes in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
@@ -21,7 +21,7 @@ const SHAPES = [
 ] as const
 const FORMS = [
   { layers: 2, hidden: 64, heads: 4, intermediate: 96, vocabulary: 100, positions: 64 },
-  // Sizes that no vector divides.
+  // Sizes that are not multiples of a vector.
   { layers: 1, hidden: 35, heads: 5, intermediate: 51, vocabulary: 100, positions: 64 },
 ]
 

@@ -1,4 +1,4 @@
-// Exports as graphs. In: the name of an export of test/conformance/onnx/exports. Out: its graph after the
+// Exports as graphs. In: the name of an export in test/conformance/onnx/exports. Out: its graph after the
 // passes.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 // Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime
-// gives. Out: whether the plan that is raised from each gives the same, in one chunk, in several, and token
-// by token.
+// gives. Out: whether the plan translated from each gives the same, in one chunk, in several, and token by
+// token.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -38,7 +38,7 @@ test.each([
   ['gelu-tanh', 10_000, 2],
   ['multi-head-causal', 10_000, 4],
   ['multi-head-mask', 10_000, 4],
-])('%s gives the logits of ONNX Runtime', async (name, theta, kvHeads) => {
+])("%s gives ONNX Runtime's logits", async (name, theta, kvHeads) => {
   const file = await openExport(name)
   const config = file.metadata.get('config')
   expect(config).toMatchObject({ family: 'llama', layers: 2, heads: 4, kvHeads, headDim: 8 })
@@ -49,7 +49,7 @@ test.each([
 })
 
 test.each(['f16-tables', 'f16-angles', 'f16-inside'])(
-  '%s, as the usual converter writes f16, gives the logits of ONNX Runtime up to the rounding of f16',
+  "%s, in f16 by the usual converter, gives ONNX Runtime's logits up to f16 rounding",
   async (name) => {
     const file = await openExport(name)
     expect(file.metadata.get('config')).toMatchObject({ rope: { theta: 10_000, dims: 8, pairing: 'halves' } })
@@ -60,7 +60,7 @@ test.each(['f16-tables', 'f16-angles', 'f16-inside'])(
 )
 
 test.each(['mamba-channels', 'mamba-rows'])(
-  '%s, a step of one token, gives the logits of ONNX Runtime for whole texts',
+  "%s, a step of one token, gives ONNX Runtime's logits for whole texts",
   async (name) => {
     const file = await openExport(name)
     expect(file.metadata.get('config')).toMatchObject({
@@ -77,7 +77,7 @@ test.each(['mamba-channels', 'mamba-rows'])(
 )
 
 test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
-  '%s: a chunk and single tokens have the bits of the whole',
+  '%s: a chunk and single tokens are bit-identical to the whole',
   async (name) => {
     const file = await openExport(name)
     const { ids } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
@@ -99,7 +99,7 @@ test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
   },
 )
 
-const AGAIN = 'values are rounded again where they are stored in fewer bits'
+const AGAIN = 'values are rounded again if they are stored in fewer bits'
 /**
  * Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1
  * part in 2048.
@@ -129,7 +129,7 @@ test.each([
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
 })
 
-/** The export with one constant changed, as far as its nodes are translated. */
+/** The export with one constant changed, up to the translation of its nodes. */
 async function translatedWith(constant: string, value: number): Promise<Translation> {
   const graph = await exportedGraph('qdq-static')
   const { dtype, dims } = graph.constants.get(constant)!
@@ -142,21 +142,21 @@ test.each([
   ['scale', -0.5, /its scale is -0.5; export/],
   ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
   ['scale', Number.NaN, /its scale is NaN; export/],
-])('rows that become codes with the %s %d are rejected by name', async (part, value, message) => {
+])('rows quantised with the %s %d are rejected by name', async (part, value, message) => {
   const run = translatedWith(`/layers.0/gate/MatMul_output_0_${part}`, value)
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
-// Tools leave a ReLU out where the codes after it have no negative values.
+// Tools omit a ReLU if the codes after it have no negative values.
 test.each([
   [0, { least: 0, most: expect.closeTo(3.72, 1) }],
   [255, { least: expect.closeTo(-3.72, 1), most: 0 }],
-])('rows that become codes with the zero point %d are limited on one side of 0', async (zero, limits) => {
+])('rows quantised with the zero point %d are clamped on one side of 0', async (zero, limits) => {
   const { graph } = await translatedWith('/layers.0/gate/MatMul_output_0_zero_point', zero)
   expect(graph.nodes.flatMap((node) => (node.op === 'clamp' ? [node.limits] : []))).toContainEqual(limits)
 })
 
-test('ranges that do not hold what a step computes change it, in one chunk and token by token', async () => {
+test('ranges that a step exceeds change its result, in one chunk and token by token', async () => {
   const [wide, narrow] = await Promise.all(['qdq-static', 'qdq-limits'].map(openExport))
   const { ids } = JSON.parse(readFileSync(join(EXPORTS, 'qdq-limits', 'logits.json'), 'utf8'))
   const rows = (file: ModelFile) => withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids))
@@ -174,13 +174,14 @@ test('ranges that do not hold what a step computes change it, in one chunk and t
   })
 })
 
-test('a step has all ranges of its file, and says of none that it leaves it out', async () => {
+test('a step keeps all ranges of its file, and reports none as ignored', async () => {
   const file = await openExport('qdq-limits')
   const prepared = await prepareModel(file, { weights: 'f32' })
   expect(prepared.notes).toEqual([])
   const ops = Map.groupBy(file.graph.nodes, ({ op }) => op)
   const isLimited = (node: object) => 'limits' in node && node.limits !== undefined
-  // Values are limited where they are made, and not again where heads copy them or attention joins them.
+  // Values are clamped where they are computed, and not again when heads copy them or attention concatenates
+  // them.
   expect(ops.get('clamp')).toHaveLength(26)
   for (const op of ['ropeKv', 'attention'] as const) expect(ops.get(op)?.every(isLimited)).toBe(true)
 })
@@ -214,17 +215,21 @@ async function codesAfter(made: string | Node, end: number): Promise<Translation
   return new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder()).run()
 }
 
-test('codes that hold all shares of a softmax limit nothing; others are rejected by range and name', async () => {
+test('codes that cover all of a softmax clamp nothing; others are rejected with range and name', async () => {
   const { graph } = await codesAfter('Softmax', 0.999)
   expect(graph.nodes.map(({ op }) => op)).not.toContain('clamp')
   await expect(codesAfter('Softmax', 0.9)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/codes.*limit shares of attention to 0 to 0\.9, which no step does/),
+    message: expect.stringMatching(
+      /codes.*limit attention weights to the range 0 to 0\.9, which a step cannot do/,
+    ),
   })
-  await expect(codesAfter('Sqrt', 3)).rejects.toThrow(/limit statistic to 0 to 3, which no step does/)
+  await expect(codesAfter('Sqrt', 3)).rejects.toThrow(
+    /limit statistic to the range 0 to 3, which a step cannot do/,
+  )
 })
 
-test('a gate whose activation becomes codes is a product of rows', async () => {
+test('a gate with a quantised activation is a product of rows', async () => {
   // SiLU is its own product, the one after the sigmoid.
   const graph = await exportedGraph('llama-cache')
   const silu = graph.nodes.find(
@@ -235,7 +240,7 @@ test('a gate whose activation becomes codes is a product of rows', async () => {
   expect(gates.map(({ activation }) => activation)).toContain('none')
 })
 
-test('an abort ends the translation in the middle of a proof', async () => {
+test('an abort stops the translation during a proof', async () => {
   const graph = await exportedGraph('llama-cache')
   const spentBy = async (abort: AbortController) => {
     const budget = graphBudget(abort.signal)
@@ -264,7 +269,7 @@ test('values that are keys too, which are normed in place, are rejected', async 
   })
 })
 
-test('a sum of all rows and of the wanted rows is rejected by name', async () => {
+test('a sum of all rows and of the needed rows is rejected by name', async () => {
   const graph = await exportedGraph('llama-cache')
   const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
   const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])

@@ -1,12 +1,12 @@
-// What exports of other families add. In: the int4 graph that the perf suite writes, with the factors, caps
-// and rotations of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it says what a family
-// with that configuration says, and is known as one.
+// Features of other families' exports. In: the perf suite's int4 graph, with the factors, caps and rotations
+// of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it matches a family with that
+// configuration, and is recognised as one.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { decoder, MOST_POSITIONS } from '../../../lab/bench/perf/onnx/decoder.ts'
+import { decoder, MAX_POSITIONS } from '../../../lab/bench/perf/onnx/decoder.ts'
 import { dataLayout, type ElementType, modelProto, weightBytes } from '../../../lab/bench/perf/onnx/proto.ts'
 import { onnxFiles } from '../../../lab/bench/perf/onnx/write.ts'
 import { randomModel } from '../../../lab/bench/random-model.ts'
@@ -134,8 +134,8 @@ test('layers with a window rotate by their own base', async () => {
   const angle = (index: number) => Math.floor(index / HALF) * 100 ** (-(index % HALF) / HALF)
   const table = (of: (angle: number) => number) =>
     floats(
-      [MOST_POSITIONS, HALF],
-      Array.from({ length: MOST_POSITIONS * HALF }, (_, at) => of(angle(at))),
+      [MAX_POSITIONS, HALF],
+      Array.from({ length: MAX_POSITIONS * HALF }, (_, at) => of(angle(at))),
     )
   const nodes = GRAPH.nodes.map((node): WrittenNode => {
     if (node.outputs[0] !== 'layer1.attention') return node

@@ -145,7 +145,7 @@ async function judgeSet(
   return undefined
 }
 
-/** Where shape inference says something else than what came; undefined where it does not. */
+/** How shape inference contradicts the result; undefined if it does not. */
 function contradiction(types: Types, name: string, found: Tensor): string | undefined {
   const type = types.get(name)
   if (type === undefined) return 'has no inferred type'
@@ -172,7 +172,7 @@ export function difference(
   expected: Tensor,
   [relative, absolute]: Tolerance = [RELATIVE, ABSOLUTE],
 ): string | undefined {
-  if (found === undefined) return 'was not made'
+  if (found === undefined) return 'is missing'
   if (found.dtype !== expected.dtype) return `is ${found.dtype} instead of ${expected.dtype}`
   if (`${found.dims}` !== `${expected.dims}`) return `has shape [${found.dims}] instead of [${expected.dims}]`
   const a = reader(found)

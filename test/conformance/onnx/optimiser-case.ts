@@ -1,4 +1,4 @@
-// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on
+// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes preserve its outputs on
 // random inputs, and its node counts before and after.
 
 import { bufferSource } from '../../../src/core/base/bytes.ts'
@@ -17,8 +17,8 @@ interface Optimised {
   readonly before: number
   readonly after: number
   /**
-   * `same` outputs; `differs` says where; `not run` says why both graphs are not computed: an operator that
-   * is not claimed, or inputs that random numbers cannot be; `refused` by the passes, with a typed error.
+   * `same`: equal outputs; `differs`: with the location; `not run`: with the reason, an unclaimed operator or
+   * inputs that cannot be random; `refused`: rejected by the passes with a typed error.
    */
   readonly is: 'same' | 'differs' | 'not run' | 'refused'
   readonly why?: string
@@ -60,7 +60,7 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
 /** Sizes that a name may have where the file does not say. */
 const SIZE = 2
 /** Elements of the largest input: the evaluator is not an engine. */
-const MOST_ELEMENTS = 2 ** 18
+const MAX_ELEMENTS = 2 ** 18
 
 function feedsOf(graph: Graph): Map<string, Tensor> {
   const sizes = { get: () => SIZE, has: () => true } as unknown as ReadonlyMap<string, number>
@@ -69,7 +69,7 @@ function feedsOf(graph: Graph): Map<string, Tensor> {
   const feed = ({ name, type }: Input): [string, Tensor] => {
     const dtype = type?.dtype ?? 'f32'
     const dims = (type?.dims ?? []).map(size)
-    if (countOf(dims) > MOST_ELEMENTS)
+    if (countOf(dims) > MAX_ELEMENTS)
       throw new HalfbyteError(
         'unsupported',
         `its input ${name} has the shape [${dims}], which takes too long`,

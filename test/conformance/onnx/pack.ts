@@ -9,8 +9,8 @@ import { GOLDEN, judgeCase, packed, readCase, readPacked } from './node-case.ts'
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new RangeError('name a folder of node tests')
 /** Cases of each operator, and bytes of the largest one. */
-const MOST_CASES = 2
-const MOST_BYTES = 5_000
+const MAX_CASES = 2
+const MAX_BYTES = 5_000
 
 const counts = new Map<string, number>()
 for (const each of await readPacked(GOLDEN[1]!)) {
@@ -34,7 +34,7 @@ found.sort((a, b) => Number(a.isExpanded) - Number(b.isExpanded) || a.line.lengt
 const chosen = found.filter(({ line, ops, isExpanded }) => {
   const isWanted = ops.some((op) => {
     const count = counts.get(op) ?? 0
-    return count === 0 || (!isExpanded && count < MOST_CASES && line.length <= MOST_BYTES)
+    return count === 0 || (!isExpanded && count < MAX_CASES && line.length <= MAX_BYTES)
   })
   if (isWanted) for (const op of ops) counts.set(op, (counts.get(op) ?? 0) + 1)
   return isWanted

@@ -1,5 +1,5 @@
-// Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves
-// the outputs as they were, on random inputs, and how many nodes remain.
+// Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass
+// preserves the outputs on random inputs, and how many nodes remain.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -106,7 +106,7 @@ test("models of onnxruntime's optimiser have the same outputs", { timeout: 300_0
 /** Models that end with no more nodes than under ONNX Runtime's basic passes, of 279 that are read. */
 const REACHED = 240
 
-test("models of onnxruntime's optimiser are made as small", async () => {
+test("models of onnxruntime's optimiser become just as small", async () => {
   const theirs: Record<string, number> = JSON.parse(
     readFileSync(join(import.meta.dirname, 'golden/optimised-counts.json'), 'utf8'),
   )

@@ -1,5 +1,5 @@
-// Recurrent steps that are not those of a Mamba. In: a step as torch exports it, with one thing changed. Out:
-// whether translating it is rejected by name; nothing is guessed.
+// Recurrent steps that differ from Mamba's. In: a step exported by torch, with one change. Out: whether its
+// translation is rejected by name instead of guessed.
 import { expect, test } from 'vitest'
 import { roleOf } from '../../../src/core/arch/tensors/names.ts'
 import { graphBuilder } from '../../../src/core/graph/builder.ts'
@@ -37,22 +37,22 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
   [
     'its states come out in another order',
     (graph) => outputs(graph, { 'present_ssm.0': 'present_ssm.1', 'present_ssm.1': 'present_ssm.0' }),
-    /the output present_ssm\.1 is not what the step makes of the state past_ssm\.0/,
+    /the output present_ssm\.1 is not the step's new value of the state past_ssm\.0/,
   ],
   [
     'a state comes out as it went in',
     (graph) => outputs(graph, { 'present_ssm.0': 'past_ssm.0' }),
-    /the output past_ssm\.0 is not what the step makes/,
+    /the output past_ssm\.0 is not the step's new value/,
   ],
   [
     'the newest inputs are not kept',
     (graph) => outputs(graph, { 'present_conv.0': 'past_conv.0' }),
-    /the output past_conv\.0 is not what the step makes/,
+    /the output past_conv\.0 is not the step's new value/,
   ],
   [
     'a step size is not made positive',
     (graph) => withOther(graph, 'Softplus', 'Exp'),
-    /no step has it in this form/,
+    /this form is not supported/,
   ],
   [
     'the state of another layer is changed',
@@ -60,7 +60,7 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
       changed(graph, ({ inputs }) => inputs.includes('past_ssm.0'), reading(/past_ssm\.0/, 'past_ssm.1')),
     /changes the state past_ssm\.1 a second time/,
   ],
-  ['the decay grows', (graph) => withOther(graph, 'Neg', 'Identity'), /no step has it in this form/],
+  ['the decay grows', (graph) => withOther(graph, 'Neg', 'Identity'), /this form is not supported/],
   [
     'it takes several tokens at once',
     (graph) => ({
@@ -78,22 +78,19 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
-test.each(['mamba-rows', 'mamba-channels'])(
-  'the decay of %s is read as it lies in the file',
-  async (name) => {
-    const changeOf = async (inlineBytes: number) => {
-      const { weights } = await new Translator(
-        'model.onnx',
-        await stepOf(name, inlineBytes),
-        HANDLERS,
-        graphBuilder(),
-      ).run()
-      return weights.tensors.get('layers.0.ssm_decay')?.change
-    }
-    expect(await changeOf(1024)).toEqual({ scale: -Math.LOG2E, exp: true })
-    expect(await changeOf(65_536)).toEqual({ scale: Math.LOG2E })
-  },
-)
+test.each(['mamba-rows', 'mamba-channels'])('the decay of %s is read as stored in the file', async (name) => {
+  const changeOf = async (inlineBytes: number) => {
+    const { weights } = await new Translator(
+      'model.onnx',
+      await stepOf(name, inlineBytes),
+      HANDLERS,
+      graphBuilder(),
+    ).run()
+    return weights.tensors.get('layers.0.ssm_decay')?.change
+  }
+  expect(await changeOf(1024)).toEqual({ scale: -Math.LOG2E, exp: true })
+  expect(await changeOf(65_536)).toEqual({ scale: Math.LOG2E })
+})
 
 test('the matrices that make step sizes keep their precision in packs of 4 bits', async () => {
   const { weights } = await new Translator(

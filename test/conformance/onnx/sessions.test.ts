@@ -49,7 +49,7 @@ async function openContrib(options: LoadOptions) {
   return openEngine(files, options)
 }
 
-test('the same weights in three forms say the same', async () => {
+test('the same weights in three forms give the same text', async () => {
   const said: (readonly number[])[] = []
   for (const name of ['llama-cache', 'llama-no-cache', 'opset23']) {
     const files = [await fileOf(join(EXPORTS, name, 'model.onnx'), 'model.onnx'), await tokenizerFile(96)]
@@ -61,7 +61,7 @@ test('the same weights in three forms say the same', async () => {
   expect(said[2]).toEqual(said[0])
 })
 
-test('forks, restored sessions and two shards say what one thread says', async () => {
+test('forks, restored sessions and two shards give the same text as one thread', async () => {
   await using one = await openContrib({ contextLength: 256 })
   await using shards = await openContrib({ contextLength: 256, pool: 'shards', threads: 2 })
   expect([one.threads, shards.threads]).toEqual([1, 2])
@@ -82,7 +82,7 @@ test('forks, restored sessions and two shards say what one thread says', async (
   }
 })
 
-test('recurrent layers in both forms, on two shards, forked and restored say the same', async () => {
+test('recurrent layers in both forms, on two shards, forked and restored, give the same text', async () => {
   const open = async (name: string, options: LoadOptions = {}) =>
     openEngine([await fileOf(join(EXPORTS, name, 'model.onnx'), 'model.onnx'), await tokenizerFile(96)], {
       ...options,

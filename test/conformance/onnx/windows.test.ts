@@ -1,5 +1,5 @@
-// Convolutions. In: a small net of images and a stem of sounds, with random weights. Out: whether networks
-// give what onnxruntime-web gives, on several sizes.
+// Convolutions. In: a small image network and an audio stem, with random weights. Out: whether networks give
+// what onnxruntime-web gives, on several sizes.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../src/network/api/network.ts'
@@ -79,7 +79,7 @@ const spreading = (name: string, x: string, attributes: WrittenNode['attributes'
   op: 'ConvTranspose',
 })
 
-/** Outputs as large as the input times the stride whose windows do not lie side by side. */
+/** Outputs as large as the input times the stride whose windows overlap or leave gaps. */
 const shifted = modelBytes({
   inputs: [{ name: 'x', type: 1, dims: ['batch', 5, 'frames'] }],
   outputs: [

@@ -1,7 +1,7 @@
-// Adapters of PEFT, of every kind that it writes. In: small models, adapters whose numbers are made of their
-// names. Out: PEFT's logits in float64, or an error that names the setting.
+// Adapters of PEFT, of every kind that it writes. In: small models, adapters whose numbers are derived from
+// their names. Out: PEFT's logits in float64, or an error that names the setting.
 //
-// golden has the expected logits. make.py writes them and states the versions that it needs.
+// golden has the expected logits. make.py writes them and lists the versions it needs.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
@@ -21,7 +21,7 @@ interface Model {
   readonly tensors: readonly Row[]
 }
 
-/** `base`: under a change, PEFT stores the model's own table. The others are the tensor of that name. */
+/** `base`: PEFT stores the model's own table under this name. Others: the tensor of that name. */
 type AdapterRow =
   | Row
   | readonly [string, readonly number[], 'base', 0]
@@ -99,7 +99,7 @@ async function rowsOf(one: Case): Promise<Float32Array[]> {
   )
 }
 
-/** The model with the adapter merged into a pack, without a file of the adapter. */
+/** The model with the adapter merged into a pack, without a separate adapter file. */
 async function packRows(one: Case): Promise<Float32Array[]> {
   const model = models[one.model]!
   const tensors = modelTensors(model)
@@ -123,7 +123,7 @@ test('there are at least 40 kinds, of 6 models', () => {
   expect(refused.length).toBeGreaterThanOrEqual(5)
 })
 
-describe('an adapter of PEFT has its logits', () => {
+describe("an adapter of PEFT gives PEFT's logits", () => {
   test.each(computed)('$name ($model)', async (one) => {
     const rows = await rowsOf(one)
     let largest = 0
@@ -142,14 +142,14 @@ describe('an adapter of PEFT has its logits', () => {
 })
 
 test.each(['a tied table', 'DoRA of a tied table', 'whole modules'])(
-  '%s stays so in a pack',
+  '%s gives the same logits in a pack',
   async (name) => {
     const one = cases.find((each) => each.name === name)!
     expect(largestDifference(await packRows(one), await rowsOf(one))).toBe(0)
   },
 )
 
-describe('an adapter that only PEFT computes is rejected by the name of its setting', () => {
+describe('an adapter that only PEFT computes is rejected, naming its setting', () => {
   test.each(refused)('$name ($model)', async (one) => {
     const error = await rowsOf(one).then(
       () => undefined,

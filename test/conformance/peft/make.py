@@ -5,8 +5,8 @@ and the recipe of their weights, and the logits of a few positions that peft com
     python test/conformance/peft/make.py
     npx biome check --write test/conformance/peft
 
-Weights are made of their names and indices alone, as in ../transformers. A magnitude is near the length that its row has
-without the adapter; DoRA would otherwise be a matter of scale alone.
+Weights are derived from their names and indices alone, as in ../transformers. A magnitude is near its row's
+length without the adapter; otherwise DoRA would only test the scale.
 """
 import base64
 import copy
@@ -57,13 +57,13 @@ def base_model(family, keys, folder):
 
 
 def spread_of(name, tensor, base):
-    """Middle and spread of a tensor of an adapter, or the model's own numbers."""
+    """Centre and spread of an adapter's tensor, or the model's own numbers."""
     module = name.removeprefix("base_model.model.").replace(".base_layer", "")
     if name.endswith(".base_layer.weight"):
         return None
     if "lora_magnitude_vector" in name:
         matrix = base[module.split(".lora_")[0] + ".weight"].astype(np.float64)
-        # The values of a table lie along its rows, those of GPT-2's matrices too.
+        # A table's values run along its rows, and so do those of GPT-2's matrices.
         axis = 0 if matrix.shape[1] == tensor.shape[0] and matrix.shape[0] != tensor.shape[0] else 1
         length = np.sqrt((matrix**2).sum(axis)).mean()
         return round(float(length), 3), round(float(length) / 4, 3)
@@ -77,7 +77,7 @@ TIED = [("lora_A.weight", "lora_embedding_B", "turned"), ("lora_B.weight", "lora
 
 
 def tie(recipe, values):
-    """What peft keeps tied is one tensor under two names."""
+    """Weights that peft keeps tied are one tensor with two names."""
     for row in recipe:
         for ending, own, how in TIED:
             table = f"base_model.model.model.embed_tokens.{own}"

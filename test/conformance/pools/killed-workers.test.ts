@@ -1,6 +1,6 @@
 // Killed workers. In: each pool, with each of its workers killed during each operation of an engine. Out:
-// typed errors, which wait for no timer where a pool hears of the end, no worker left, and a working next
-// load.
+// typed errors, without waiting for a timer if the pool is notified of the worker's end, no worker left, and
+// a working next load.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -29,17 +29,17 @@ const POOLS = [
   { pool: 'shards', threads: 3, hears: true, dies: undefined },
 ] as const
 
-/** Timers of so many milliseconds are there for ends that nobody hears of. */
+/** Timers of this length are for workers whose end is not reported. */
 const LONG_MS = 5000
 const timer = globalThis.setTimeout
 
-/** From now on long timers never end: what ends has heard of it. */
+/** From now on long timers never fire, so whatever rejects was notified. */
 function withoutLongTimers(): void {
   const short = (run: () => void, ms = 0) => (ms < LONG_MS ? timer(run, ms) : timer(run, 2 ** 31 - 1).unref())
   vi.stubGlobal('setTimeout', short)
 }
 
-/** Running workers of this process, in the order in which they were started. */
+/** Running workers of this process, in starting order. */
 let workers: Worker[] = []
 let onStart: (worker: Worker) => void = () => undefined
 const noteWorker = (worker: Worker) => {
@@ -184,7 +184,7 @@ for (const { pool, threads, hears, dies } of POOLS) {
   })
 }
 
-/** What else may be read in a load, each in the form of its own. */
+/** What else a load may read, each with its own format. */
 const LOADS: readonly (readonly [string, () => Promise<{ files: File[]; lora?: LoadOptions['lora'] }>])[] = [
   ['safetensors', async () => ({ files: safetensorsFiles(LLAMA) })],
   [

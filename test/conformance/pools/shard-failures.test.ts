@@ -97,7 +97,7 @@ describe('shards', () => {
   test.each([
     ['says nothing of its end', () => undefined],
     ['says that it ended', undefined],
-  ])('one of which dies while rows are sent to and fro, and %s, fail with internal', async (_, onError) => {
+  ])('fail with internal when one dies while rows are exchanged, and %s', async (_, onError) => {
     const host = nodeHost()
     const ports: ComputePort[] = []
     const startWorker = () => {
@@ -116,11 +116,11 @@ describe('shards', () => {
     const meeting = group.meet(3, 64, () => performance.now())
     void watching[1]!.terminate()
     await expect(meeting).rejects.toMatchObject({ code: 'internal' })
-    // Calls between the death and its notice fail in the same way.
+    // Calls made after the death but before it is noticed fail in the same way.
     await expect(group.measure(2, 1)).rejects.toMatchObject({ code: 'internal' })
   })
 
-  test('report with both numbers that one has too little memory, in a load and in a step', async () => {
+  test('report both numbers when one has too little memory, during a load or a step', async () => {
     const neededBytes = expect.any(Number)
     const noRoom = { code: 'out-of-memory', detail: { neededBytes, grantedBytes: 2 ** 32 } }
     const large = (port: ComputePort): ComputePort => ({

@@ -77,7 +77,7 @@ test('the small Llama continues from the file of another pool', async () => {
   }
 })
 
-test('a sparse pack counts as the same model on shards, and a pack with one other weight does not', async () => {
+test('a sparse pack counts as the same model on shards; a pack with one different weight does not', async () => {
   const random = randomLlama({ seed: 7 })
   for (const { shape, values } of random.weights.values())
     if (shape.length === 2) for (let at = 32; at < values.length; at += shape[1]!) values.fill(0, at, at + 32)
@@ -99,7 +99,7 @@ test('a sparse pack counts as the same model on shards, and a pack with one othe
   expect(await of({ weights: 'f32' })).not.toBe(whole)
 })
 
-test('shards refuse files that are damaged or of another model, keep none of them, and continue', async () => {
+test('shards reject files that are damaged or from another model, keep nothing of them, and continue', async () => {
   await using engine = await openEngine([await goldenFile(W8!)], { ...POOLS[1], weights: 'w8' })
   const refusal = async (file: Buffer | Blob) => {
     try {

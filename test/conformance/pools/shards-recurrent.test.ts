@@ -69,7 +69,7 @@ describe.each(MODELS)('$name', ({ files, most, quantized }) => {
     ['auto', FLOAT_BOUND],
     ['w8', QUANTIZED_BOUND],
     ['w4', QUANTIZED_BOUND],
-  ] as const)('has logits within the bound in %s, also of uneven shards', async (weights, bound) => {
+  ] as const)('has logits within the bound in %s, on uneven shards too', async (weights, bound) => {
     const options = { weights, contextLength: CONTEXT }
     const right = await withBuilt(await files(), options, (built) => logitsOf(built, TOKENS))
     for (const shares of [
@@ -124,7 +124,7 @@ const bytesOf = async (session: Session) => Buffer.from(await (await session.sav
 
 const [, , { path }] = TALKING_MODELS
 
-test('the embedded Mamba replies on shards as on one thread, except where two tokens are equally good', async () => {
+test('the embedded Mamba replies on shards as on one thread, except where two tokens are equally likely', async () => {
   const files = [repositoryFile(path)]
   for (const threads of [2, 3]) {
     await using engine = await openEngine(files, { pool: 'shards', threads })

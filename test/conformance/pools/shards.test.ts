@@ -32,7 +32,7 @@ const POOLS = [
   { pool: 'shards', threads: 4 },
 ] as const
 
-/** How far a token's logit lies below the best, relative to the best. */
+/** How far a token's logit is below the best, relative to the best. */
 const lag = (logits: Float32Array, id: number): number => {
   const best = Math.max(...logits)
   return (best - logits[id]!) / Math.abs(best)
@@ -60,7 +60,7 @@ describe('shards', () => {
     expect(engine.threads).toBe(2)
   })
 
-  test.each(POOLS)('or not, the small Llama replies as elsewhere: $pool of $threads', async (options) => {
+  test.each(POOLS)('or not, the small Llama gives the same replies: $pool of $threads', async (options) => {
     const files = [repositoryFile(TINY_PATH)]
     await using engine = await openEngine(files, options)
     expect(engine).toMatchObject(options)

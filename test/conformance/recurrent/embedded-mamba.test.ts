@@ -61,7 +61,7 @@ describe('a conversation', () => {
       expect(usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens - 1)
     }))
 
-  test('a session saved by one build continues in another, which reads only the new tokens', () =>
+  test('a session saved by one build continues in another, reading only the new tokens', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const { usage: read } = await session.send(FIRST, EMBEDDED_OPTIONS).result

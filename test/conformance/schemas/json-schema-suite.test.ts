@@ -1,5 +1,5 @@
-// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: that no instance that a
-// schema forbids is written or passes as arguments of a tool, and the table of docs/json-schema.md.
+// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: no instance that its schema
+// forbids is written or passes as a tool's arguments; the table in docs/json-schema.md is current.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { ConstraintCompiler } from '../../../src/core/constrain/compile.ts'
@@ -22,11 +22,11 @@ interface Row {
   readonly keyword: string
   readonly instances: number
   readonly valid: number
-  /** Valid instances that the grammar writes, in the order of properties that they have. */
+  /** Valid instances that the grammar writes, with the properties in their given order. */
   readonly written: number
-  /** Instances that the check of arguments judges as the suite does. */
+  /** Instances on which the check of tool arguments agrees with the suite. */
   readonly checked: number
-  /** Instances of schemas that are refused. */
+  /** Instances whose schema is refused. */
   readonly refused: number
   /** The keywords that the errors name. */
   readonly named: ReadonlySet<string>
@@ -48,13 +48,13 @@ const compiler = new ConstraintCompiler(
   new Set(),
 )
 
-/** Constraints on one text each. Compiled at once, so that a schema that allows nothing is refused here. */
+/** Constraints on one text each, compiled eagerly so that a schema that allows nothing is refused here. */
 function constrained(grammar: WrittenGrammar): () => TokenConstraint {
   compiler.constrain(grammar)
   return () => compiler.constrain(grammar)
 }
 
-/** What `work` returns; the name of the keyword if the schema is refused. */
+/** What `work` returns; the keyword's name if the schema is refused. */
 function tried<T>(work: () => T): { readonly result: T } | { readonly keyword: string } {
   try {
     return { result: work() }
@@ -101,11 +101,11 @@ function rowOf([keyword, groups]: readonly [string, readonly Group[]]): Row {
 
 const ROWS = Object.entries(SUITE).map(rowOf)
 
-test('no instance that its schema forbids is written, or passes as arguments', () => {
+test('no instance that its schema forbids is written, or passes as tool arguments', () => {
   expect(ROWS.flatMap(({ wrong }) => wrong)).toEqual([])
 })
 
-test('the table in the guide is that of this run', async () => {
+test("the guide's table matches this run", async () => {
   const cell = (row: Row, value: number) => (row.refused === row.instances ? '–' : String(value))
   const lines = ROWS.map(
     (row) =>

@@ -26,7 +26,7 @@ describe('of 200 schemas', () => {
   })
 
   test.each(HALVES)(
-    'every finished reply is valid, and none that was cut is called finished',
+    'every finished reply is valid, and none that was cut off is reported as finished',
     async (...half) => {
       let finished = 0
       for (const [seed, { name, schema }] of half.entries()) {
@@ -49,7 +49,7 @@ describe('of 200 schemas', () => {
 })
 
 describe('a reply', () => {
-  test('is one of its choices, whatever is drawn', async () => {
+  test('is one of its choices, whatever is sampled', async () => {
     const choices = ['yes', 'no', 'never again', 'é😀']
     const seen = new Set<string>()
     for (let seed = 0; seed < 24; seed++) {

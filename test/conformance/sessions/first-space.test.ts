@@ -1,5 +1,5 @@
 // The embedded model, whose tokenizer adds a space after special tokens. In: replies. Out: text without that
-// space, which encodes to the same ids wherever it stands.
+// space, which encodes to the same ids anywhere in a conversation.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { Message } from '../../../src/engine/types/conversation.ts'
@@ -27,7 +27,7 @@ test('a reply begins without the space, streamed or whole', async () => {
   await session.dispose()
 })
 
-test('an earlier reply that takes its place again has the ids that a new session gives it', async () => {
+test('an earlier reply that is put back has the ids that a new session gives it', async () => {
   const session = engine.createSession()
   const first = await session.send(QUESTION, GREEDY).result
   await session.regenerate({ temperature: 1, seed: 7, maxTokens: 12 }).result
@@ -42,7 +42,7 @@ test('an earlier reply that takes its place again has the ids that a new session
   await Promise.all([session.dispose(), other.dispose()])
 })
 
-test('a bare prompt is continued with its space, and a constraint keeps the space it asks for', async () => {
+test('a bare prompt is continued with its space, and a constraint keeps a space that it requires', async () => {
   const session = engine.createSession()
   expect(await engine.complete('Once upon', GREEDY).text()).toMatch(/^ a time/)
   expect(await session.send(QUESTION, { ...GREEDY, pattern: ' [a-z]+' }).text()).toMatch(/^ [a-z]+/)

@@ -9,7 +9,7 @@ import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 
 const tiny = [repositoryFile(TINY_PATH)]
 
-test('a seed gives the same ids everywhere, and different ids for each chain', async () => {
+test('a seed gives the same ids on every build and thread count, and different ids for each chain', async () => {
   const replies = []
   for (const options of BUILDS) {
     await using engine = await openEngine(tiny, options)
@@ -48,7 +48,7 @@ test('DRY keeps greedy text from repeating itself', async () => {
   expect(dry).toBeLessThan(8)
 })
 
-test('the log-probabilities of greedy tokens are the largest there are', async () => {
+test('greedy tokens have the largest log-probabilities', async () => {
   await using engine = await openEngine(tiny, BUILDS[0]!)
   const { logprobs } = await engine.complete(CHAIN_PROMPT, { ...GREEDY, maxTokens: 20, logprobs: 5 }).result
   expect(logprobs).toHaveLength(20)

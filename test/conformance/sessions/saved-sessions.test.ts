@@ -96,7 +96,7 @@ describe('the small Llama', () => {
     },
   )
 
-  test('rejects a file that is cut anywhere or has one wrong byte, and keeps none of it', async () => {
+  test('rejects a file that is cut off anywhere or has one wrong byte, and keeps nothing of it', async () => {
     await using engine = await openEngine(files)
     const restored = (bytes: Uint8Array<ArrayBuffer>) => codeOf(engine.restoreSession(new Blob([bytes])))
     const { stateBytes } = await engine.memory()
@@ -147,7 +147,7 @@ describe('the small Llama', () => {
     expect(await codeOf(engine.restoreSession(withIndex(saved, (index) => index)))).toBe('none')
   })
 
-  test('refuses the state of another model or format, and state that does not fit', async () => {
+  test('rejects state from another model or format, and state that does not fit', async () => {
     const of = async (...how: Parameters<typeof openEngine>) => {
       await using engine = await openEngine(...how)
       return await codeOf(engine.restoreSession(new Blob([saved])))
@@ -202,7 +202,7 @@ const FORMATS: readonly KvFormat[] = (['f32', 'int8'] as const).flatMap((k) =>
 )
 
 test.each(FORMATS)(
-  'a session of keys in $k and values in $v continues to the bit, moved ones too',
+  'a session with keys in $k and values in $v continues bit for bit, even after a shift',
   async (kvCache) => {
     const files = [await goldenFile(F32)]
     const greedy = { temperature: 0, maxTokens: 40, logprobs: 2, speculation: 'off' } as const

@@ -39,7 +39,7 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
       : engine.complete(PROMPTS[index]!, options)
   const tokensOf = async (generation: Generation) => (await generation.result).tokens
 
-  test('together, with drafts, and in the background, reply as they do alone', async () => {
+  test('that run together, with drafts or in the background, reply as they do alone', async () => {
     const alone: (readonly number[])[] = []
     for (const index of PROMPTS.keys())
       alone.push(await tokensOf(ask(index, { ...GREEDY, speculation: 'off' })))
@@ -88,7 +88,7 @@ describe('guidance', () => {
   })
   afterAll(() => engine.dispose())
 
-  test('changes the reply, keeps nothing, and is off at scale 1', async () => {
+  test('changes the reply, keeps no state, and is off at scale 1', async () => {
     const ask = async (options: GenerateOptions) =>
       (await engine.complete('The little boat', { temperature: 0, maxTokens: 30, ...options }).result).tokens
     const negativePrompt = 'A cat sat on a mat.'
@@ -131,7 +131,7 @@ describe('below the engine', () => {
   })
   afterAll(() => built.dispose())
 
-  test('guidance combines the rows of two separate runs, to the bit', async () => {
+  test('guidance combines the rows of two separate runs, bit for bit', async () => {
     const prompt = built.text.encode('Tell me of', true)
     const negative = built.text.encode('A dog, a', true)
     const sequence = built.newSequence()

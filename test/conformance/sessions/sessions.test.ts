@@ -1,5 +1,5 @@
 // Sessions on the real engine. In: a random model whose greedy text never ends. Out: state that is kept,
-// reused and freed, with the text of an engine that keeps no state.
+// reused and freed, with the same text as an engine that keeps no state.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { GenerationResult } from '../../../src/engine/api/types.ts'
@@ -101,7 +101,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('keeps the common beginning of an edited message and the old one', async () => {
+  test('keeps the beginning that an edited message shares with the old one', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     await session.send('and then', GREEDY).result
@@ -153,7 +153,7 @@ describe('a conversation', () => {
     expect((await engine.memory()).stateBytes).toBe(before)
   })
 
-  test('stops at the end of its context, and the next turn is rejected with both numbers', async () => {
+  test('stops at the end of its context, and the next turn is rejected, naming both numbers', async () => {
     await using small = await openEngine([await goldenFile(F32)], { contextLength: 100 })
     const session = small.createSession()
     const first = await session.send(QUESTION, { temperature: 0 }).result
@@ -199,7 +199,7 @@ describe('a reply', () => {
     expect((await generation.result).timings.decodeTokensPerSecond).toBeGreaterThan(0)
   })
 
-  test('aborted half-way rejects with the reason, and its session continues as before the message', async () => {
+  test('that is aborted half-way rejects with the reason, and its session continues from before the message', async () => {
     const session = engine.createSession()
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -215,7 +215,7 @@ describe('a reply', () => {
     await session.dispose()
   })
 
-  test('cancelled half-way keeps its text, and the next turn continues from it', async () => {
+  test('that is cancelled half-way keeps its text, and the next turn continues from it', async () => {
     const session = engine.createSession()
     const running = session.send(QUESTION, { ...GREEDY, maxTokens: 400 })
     let chunks = 0
@@ -234,7 +234,7 @@ describe('a reply', () => {
     await session.dispose()
   })
 
-  test('is the same for the same seed and differs for another', async () => {
+  test('is the same for the same seed and differs for another seed', async () => {
     const draw = (seed?: number) =>
       engine.complete(GOLDEN_PROMPT, { temperature: 1, maxTokens: 24, ...(seed !== undefined && { seed }) })
         .result

@@ -1,5 +1,5 @@
-// A budget for state. In: a random model and few bytes. Out: errors before anything is lost, and the same
-// texts as with plenty of memory.
+// A budget for state. In: a random model and a budget of few bytes. Out: errors before anything is lost, and
+// the same texts as with ample memory.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { GOLDEN_CASES, type GoldenCase, goldenFile } from '../testing/golden.ts'

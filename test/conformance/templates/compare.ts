@@ -27,7 +27,7 @@ interface Refusal {
   readonly refusal: string
 }
 
-/** The text for a conversation, or why there is none. Rethrows anything but a refusal. */
+/** The text for a conversation, or the reason for a refusal. Rethrows any other error. */
 export function renderOrRefuse(template: ChatTemplate, variables: JsonObject): string | Refusal {
   const { messages, tools, add_generation_prompt, ...templateArguments } = variables
   try {

@@ -16,7 +16,7 @@ const fileOf = (template: string, more: Parameters<typeof ggufFile>[2] = {}) =>
     metadata: { 'tokenizer.chat_template': ['string', template], ...more.metadata },
   })
 
-test('a template in another language keeps a model from messages only, and one can be given', async () => {
+test('a model whose template is in another language loads but rejects messages, unless a template is passed', async () => {
   const file = await fileOf(GO)
   await using engine = await openEngine([file])
   expect(engine.note).toContain('the chat template cannot be read')
@@ -30,7 +30,7 @@ test('a template in another language keeps a model from messages only, and one c
   })
 })
 
-test('tools go to the template that a GGUF has for them', async () => {
+test("tools are rendered by the GGUF's template for tools", async () => {
   const named = {
     'tokenizer.chat_template.tool_use': ['string', `{% if tools %}T{% endif %}${TURNS}`] as const,
   }

@@ -51,7 +51,7 @@ ENVIRONMENT.globals["strftime_now"] = NOW.strftime
 
 
 def render(source, variables):
-    """The text, or none where jinja2 refuses the template or the values."""
+    """The text, or None if jinja2 refuses the template or the values."""
     try:
         return ENVIRONMENT.from_string(source).render(**variables)
     except Exception:
@@ -65,7 +65,7 @@ def expressions():
 
 
 def digest(text):
-    return text and hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return None if text is None else hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def published(folder, out, stored=lambda text: text):

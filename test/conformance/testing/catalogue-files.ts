@@ -28,7 +28,7 @@ const FAMILIES = familyCases({
 })
 const SEED = 5
 
-/** By path on the hub, without a slash at the front. */
+/** By path on the hub, without a leading slash. */
 export async function catalogueFiles(): Promise<Record<string, Uint8Array>> {
   const files = await Promise.all(
     CATALOGUE.map(async (model) => {
@@ -42,7 +42,7 @@ export async function catalogueFiles(): Promise<Record<string, Uint8Array>> {
   return Object.fromEntries(files.flat())
 }
 
-/** Names below the address, which is empty for a file that the address names itself. */
+/** File names below the address; empty if the address itself names the file. */
 async function filesOf(
   { architecture }: CatalogueModel,
   isOneFile: boolean,
@@ -87,7 +87,7 @@ function recurrent(family: RecurrentFamily): RandomRecurrent {
   }
 }
 
-/** Gives special tokens, line ends and spaces the logit 0, so that no answer is empty. */
+/** Gives special tokens, line ends and spaces the logit 0, so no answer is empty. */
 function talkative(name: string, { shape, values }: RandomTensor): RandomTensor {
   if (!/^(model\.embed_tokens|lm_head|token_embd|output)\.weight$/.test(name)) return { shape, values }
   const width = shape[1] ?? 0

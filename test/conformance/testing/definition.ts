@@ -1,9 +1,9 @@
-// What definitions of models are made of, in f64: products, norms, rotation and attention. All sums are in
+// Building blocks of model definitions, in f64: products, norms, rotation and attention. Sums are computed in
 // order.
 
 /**
  * The products of the rows of `matrix`, [outputs, x.length] in row order, with `x`, each after its `bias`
- * (default 0). Most of a definition's time passes in these loops.
+ * (default 0). A definition spends most of its time in these loops.
  */
 export function products(
   matrix: ArrayLike<number>,
@@ -50,8 +50,8 @@ export const rotated = (
   })
 
 /**
- * What a row's query, [heads][dim], takes of the values at all positions. `scoreOf` makes a score of the
- * product of query and key; -Infinity leaves the position out. `shared`: heads for each head of keys and
+ * Attention of a row's query, [heads][dim], over the values at all positions. `scoreOf` turns the product of
+ * query and key into a score; -Infinity excludes the position. `shared`: heads for each head of keys and
  * values, default 1.
  */
 export function attend(

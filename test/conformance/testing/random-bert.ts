@@ -35,9 +35,9 @@ export const VOCABULARY: readonly string[] = [
 const idOf = (token: string): number => VOCABULARY.indexOf(token)
 
 interface BertKind {
-  /** It has a head that scores pairs. Default: false. */
+  /** Whether it has a head that scores pairs. Default: false. */
   readonly isReranker?: boolean
-  /** How the classes of transformers begin. Default: Bert. */
+  /** The prefix of the transformers classes. Default: Bert. */
   readonly family?: 'Bert' | 'Roberta' | 'XLMRoberta'
 }
 
@@ -148,7 +148,7 @@ export interface FolderParts {
   readonly isNormalized?: boolean
   readonly mostTokens?: number
   readonly prompts?: Readonly<Record<string, string>>
-  /** What the names of tensors begin with. */
+  /** The prefix of tensor names. */
   readonly prefix?: string
 }
 
@@ -188,7 +188,7 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
   ]
 }
 
-/** The files of `bertFolder` by their paths in a real folder, where the pooling has one of its own. */
+/** The files of `bertFolder` by their paths in a real folder, where pooling has a folder of its own. */
 export function byPath(files: readonly File[]): Map<string, File> {
   const paths = new Map<string, File>()
   for (const file of files) paths.set(paths.has(file.name) ? `1_Pooling/${file.name}` : file.name, file)
@@ -280,7 +280,7 @@ export async function bertGguf(
   return newFile('random.gguf', await ggufBytes({ metadata, tensors }))
 }
 
-/** The ids of a text of the vocabulary's own words and of letters, by the definition of WordPiece. */
+/** The ids of a text made of the vocabulary's words and of letters, by the definition of WordPiece. */
 export function wordPieces(text: string): number[] {
   const words = text.toLowerCase().match(/[a-z0-9]+|[^\sa-z0-9]/g) ?? []
   const ids = words.flatMap((word) => {
@@ -314,7 +314,7 @@ function erf(x: number): number {
   return (2 / Math.sqrt(Math.PI)) * sum
 }
 
-/** The hidden states of `ids` [rows][hidden size]. `kinds`: of tokens, by row. Default: all 0. */
+/** The hidden states of `ids` [rows][hidden size]. `kinds`: token types, by row. Default: all 0. */
 export function bertStates(
   { config, weights }: RandomBert,
   ids: readonly number[],
@@ -354,7 +354,7 @@ export function bertStates(
   return rows
 }
 
-/** What a reranker scores for two texts, before its activation. */
+/** A reranker's score for two texts, before its activation. */
 export function bertScore(model: RandomBert, first: string, second: string): number {
   const a = wordPieces(first)
   const b = wordPieces(second).slice(1)
@@ -362,7 +362,7 @@ export function bertScore(model: RandomBert, first: string, second: string): num
   return bertScoreOf(model, [...a, ...b], kinds)
 }
 
-/** The same for the ids of a pair. `kinds`: of tokens, by row. Default: all 0. */
+/** The same for the ids of a pair. `kinds`: token types, by row. Default: all 0. */
 export function bertScoreOf(model: RandomBert, ids: readonly number[], kinds?: readonly number[]): number {
   const [state] = bertStates(model, ids, kinds)
   const valuesOf = (name: string) => model.weights.get(name)!.values

@@ -44,7 +44,7 @@ export function randomNomic(seed: number): RandomBert {
   return { config, weights } as RandomBert
 }
 
-/** The files of a folder. With `own` keys its configuration is written as nomic-embed-text-v1.5 has it. */
+/** The files of a folder. With `own`, its configuration uses the keys of nomic-embed-text-v1.5. */
 export function nomicFolder(model: RandomBert, own: boolean): File[] {
   const files = bertFolder(model)
   if (!own) return files

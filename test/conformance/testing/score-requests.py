@@ -1,4 +1,4 @@
-"""The answers that an evaluation must give, in float64 and without Halfbyte's code.
+"""The answers that an evaluation must give, computed in float64 without Halfbyte's code.
 
 In: a Llama as GGUF, the data sets in test/conformance/golden/evaluation. Out: answers.json there, which has each
 item's log-likelihoods, decisions and the metrics.
@@ -74,7 +74,7 @@ class Llama:
         return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
     def request(self, context, continuation):
-        """Log-likelihood of ids after ids, and whether each is the most likely one."""
+        """Log-likelihood of ids that follow other ids, and whether each is the most likely one."""
         ids = (context + continuation)[-(self.limit + 1):][:-1]
         rows = self.log_probabilities(ids)[-len(continuation):]
         chosen = rows[np.arange(len(continuation)), continuation]

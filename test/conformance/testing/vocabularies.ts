@@ -1,4 +1,4 @@
-// Checks tokenizers against llama.cpp's vectors: texts, and the ids that it gives them.
+// Checks tokenizers against llama.cpp's test vectors: texts and their ids.
 
 import { expect } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -47,7 +47,7 @@ export const vectorTexts = (): string[] => [
   'naïve Ænima e\u0301 \u00a0 a\u2003b\t\n\n  x '.repeat(3),
 ]
 
-/** Prose, all that is rare, and both without line breaks, in parts that cut each of them often. */
+/** Prose, all rare cases, and both without line breaks, in chunks that cut each of them in many places. */
 export async function expectSameInParts(tokenizer: Tokenizer): Promise<void> {
   const all = [prose(), ...vectorTexts()].join('\n')
   for (const text of [all, all.replaceAll('\n', ' '), all.replaceAll(/\s+/g, '')]) {

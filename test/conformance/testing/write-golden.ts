@@ -1,5 +1,5 @@
 // Writes golden/greedy.json: the greedy replies of the named golden models, by default of all. The random
-// model's reply is refused if the best two tokens of a step are close.
+// model's reply is rejected if the best two tokens of a step are close.
 import { writeFileSync } from 'node:fs'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import {
@@ -13,7 +13,7 @@ import {
 } from './golden.ts'
 import { logitsOf, openEngine, repositoryFile, withBuilt } from './node-engine.ts'
 
-const LEAST_LEAD = 0.01
+const MIN_LEAD = 0.01
 
 const names = process.argv.slice(2)
 const isWanted = ({ name }: { readonly name: string }) => names.length === 0 || names.includes(name)
@@ -28,8 +28,8 @@ for (const one of GOLDEN_CASES.filter(isWanted)) {
     const rows = await logitsOf(built, [...prompt, ...tokens.slice(0, -1)])
     return Math.min(...rows.slice(prompt.length - 1).map(leadOf))
   })
-  if (lead < LEAST_LEAD)
-    throw new Error(`${one.name}: the best token leads by ${lead} only; take another seed`)
+  if (lead < MIN_LEAD)
+    throw new Error(`${one.name}: the best token leads by only ${lead}; choose another seed`)
   replies[one.name] = { text, tokens }
 }
 for (const { name, path } of TALKING_MODELS.filter(isWanted)) {

@@ -16,7 +16,7 @@ from make import braced, made, write
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-# Every distance up to 289 occurs, so every bucket does, on both sides.
+# Every distance up to 289 occurs, so every bucket is used, on both sides.
 POSITIONS = 290
 WATCHED = [0, 130, 289]
 CASES = [
@@ -40,7 +40,7 @@ def golden(name, keys):
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())
         model = transformers.MPNetModel.from_pretrained(folder, add_pooling_layer=False, attn_implementation="eager")
-    # The first two ids are of padding, which has no position.
+    # The first two ids are padding, which has no position.
     ids = [2 + (37 * i + i * i % 11) % (config.vocab_size - 2) for i in range(POSITIONS)]
     with torch.no_grad():
         states = model.double().eval()(torch.tensor([ids])).last_hidden_state[0].numpy()

@@ -1,11 +1,12 @@
-"""Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's config.json as transformers
-writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing, and for files of earlier versions.
+"""Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's
+config.json as transformers writes it, how its weights are made, and the logits of a few positions in float64;
+each class's defaults, and what it writes for files of earlier versions.
 
     pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
     python test/conformance/transformers/make.py [FAMILY...]     only those named, or all
     npx biome check --write test/conformance/transformers
 
-Weights are made of their names and indices alone; weights.ts makes the same ones.
+Weights are derived from their names and indices alone; weights.ts computes the same ones.
 """
 import base64
 import itertools
@@ -26,10 +27,11 @@ from safetensors.numpy import save_file
 
 POSITIONS = 40
 WATCHED = [3, 22, 39]
+TERNARY = 0.0625
 GOLDEN = Path(__file__).parent / "golden"
 
 
-# Classes that do not ask how to attend.
+# Classes without a choice of attention implementation.
 WITHOUT_ATTENTION = {"Mamba", "Mamba2", "FalconMamba", "Rwkv"}
 
 
@@ -52,7 +54,7 @@ def numbers(name, count):
 
 
 def spread_of(family, name, shape):
-    """Middle of a weight's numbers, and how far they lie from it."""
+    """Centre of a weight's numbers, and their spread around it."""
     if name.endswith("A_log"):
         return 0.5, 1.0
     if re.search(r"dt_bias$|dt_proj\.bias$", name):
@@ -67,9 +69,17 @@ def spread_of(family, name, shape):
         return 0.0, 0.9
     if name.endswith(".bias"):
         return 0.0, 0.25
+    if re.search(r"lambda_[qk][12]$", name):
+        return 0.0, 0.25
+    if re.search(r"layer_scalar$|correct_output_scale$", name):
+        return 1.0, 0.5
+    # Scores are not divided by the root of the width.
+    if family in ("Gemma3nText", "Gemma4Text") and name.endswith("q_norm.weight"):
+        return 0.3, 0.1
     if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
         less_one = ("Gemma", "VaultGemma", "RecurrentGemma", "Qwen3_5", "Qwen3Next") + (() if family == "NemotronH" else ("Nemotron",))
-        return (0.0 if family.startswith(less_one) and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
+        has_whole = family in ("Gemma3nText", "Gemma4Text")
+        return (0.0 if family.startswith(less_one) and not has_whole and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
     if re.search(r"time_(mix|decay|first)", name):
         return 0.5, 0.5
     if re.search(r"(q_|k_|v_)?conv_?1d\.weight$|conv\.conv\.weight$", name):
@@ -78,27 +88,39 @@ def spread_of(family, name, shape):
         return 0.0, 0.5
     # GPT-2 keeps its matrices transposed.
     inputs = shape[0] if family == "GPT2" and re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
-    return 0.0, round(1.5 * math.sqrt(3 / inputs), 4)
+    # Shared blocks add to the residual again and again what they made of it, which multiplies roundings.
+    gain = 0.5 if family == "Zamba2" else 1.5
+    return 0.0, round(gain * math.sqrt(3 / inputs), 4)
 
 
-def made(family, name, shape):
+def made(family, case, name, shape):
     middle, spread = spread_of(family, name, shape)
-    values = middle + spread * numbers(name, int(np.prod(shape)))
-    return values.astype(np.float32).reshape(shape), middle, spread
+    values = numbers(name, int(np.prod(shape)))
+    if case == "ternary weights" and name.endswith("_proj.weight"):
+        # Half are 0, and the scale is an f16.
+        return (TERNARY * np.rint(values)).astype(np.float32).reshape(shape), 0.0, TERNARY, "ternary"
+    return (middle + spread * values).astype(np.float32).reshape(shape), middle, spread
+
+
+NUMBERS = re.compile(r"(?<=\.)(\d+)(?=\.)")
+
+
+def row_key(row):
+    name, *rest = row
+    return tuple(NUMBERS.split(name)[::2]), json.dumps(rest)
 
 
 def braced(rows):
-    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`."""
+    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`. With gaps they stay as they are."""
     groups = {}
     for name, *rest in rows:
-        parts = re.split(r"(?<=\.)(\d+)(?=\.)", name)
-        key = (tuple(parts[::2]), json.dumps(rest))
-        groups.setdefault(key, []).append(tuple(map(int, parts[1::2])))
+        groups.setdefault(row_key([name, *rest]), []).append(tuple(map(int, NUMBERS.findall(name))))
     out = []
     for (texts, rest), found in groups.items():
         choices = [sorted({each[i] for each in found}) for i in range(len(texts) - 1)]
         if sorted(itertools.product(*choices)) != sorted(found):
-            raise ValueError(f"{texts} has gaps")
+            out += [[row[0], *json.loads(rest)] for row in rows if row_key(row) == (texts, rest)]
+            continue
         name = texts[0] + "".join(
             "{" + ",".join(map(str, choice)) + "}" + text for choice, text in zip(choices, texts[1:])
         )
@@ -107,7 +129,7 @@ def braced(rows):
 
 
 def class_of(family):
-    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
+    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Gemma3nText": "Gemma3nForCausalLM", "Gemma4Text": "Gemma4ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
     # Configurations of Llama's class with names of their own.
     others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
     return others.get(family, f"{family}ForCausalLM")
@@ -119,7 +141,7 @@ def defaults(family):
 
 
 def earlier(family, name, keys):
-    """An old version's file, and the same configuration as read and written by this version."""
+    """An older version's file, and the same configuration as this version reads and writes it."""
     with tempfile.TemporaryDirectory() as folder:
         given = {"architectures": [class_of(family)], **keys}
         Path(folder, "config.json").write_text(json.dumps(given))
@@ -145,7 +167,7 @@ def golden(family, name, keys, context=None):
             shapes = {key: list(file.get_slice(key).get_shape()) for key in file.keys()}
         rows, weights = [], {}
         for key, shape in shapes.items():
-            weights[key], *how = made(family, key, shape)
+            weights[key], *how = made(family, name, key, shape)
             rows.append([key, shape, *how])
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())
@@ -179,7 +201,7 @@ def main():
         write(GOLDEN / f"{family.lower()}.json", {"transformers": transformers.__version__, "cases": cases})
     path = GOLDEN.parent / "defaults.json"
     known = json.loads(path.read_text()) if named else {}
-    # A class of several configurations has the defaults of its own.
+    # A class with several configurations has its own defaults.
     own = [family for family in families if family == "Llama" or class_of(family) != "LlamaForCausalLM"]
     write(path, known | {class_of(family): defaults(family) for family in own})
     if named:

@@ -1,6 +1,7 @@
-"""Makes golden/*.json. In: transformers and torch, random models that see, a patterned picture. Out: each model's config.json and the
-configuration of its processor as transformers writes them, how its weights are made, the rows that the language model gets for the picture,
-the log probabilities after the prompt in float64, and the greedy answer.
+"""Makes golden/*.json. In: transformers and torch, random vision models, a patterned picture. Out: each
+model's config.json and the configuration of its processor as transformers writes them, how its weights are
+made, the rows that the language model gets for the picture, the log probabilities after the prompt in
+float64, and the greedy answer.
 
     pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 safetensors==0.8.0 numpy==2.4.6 pillow==12.1.0
     python test/conformance/vision/golden.py [CLASS...]
@@ -28,7 +29,7 @@ ANSWER = 10
 BEFORE, BETWEEN, AFTER = "<user>What is ", " by ", " now?"
 
 def ids_of(text):
-    """Bytes: no text of these prompts has a merge of the tests' tokenizer."""
+    """Bytes: none of these prompts contains a merge of the tests' tokenizer."""
     return list(text.encode())
 
 
@@ -44,7 +45,7 @@ def encoded(values):
 
 
 def stored_model(model_class, config):
-    """A model with weights made of their names, as it is read from its files, and what is in these."""
+    """A model with weights derived from their names, as read from its files, and the files' contents."""
     with tempfile.TemporaryDirectory() as folder:
         model_class(config).save_pretrained(folder)
         path = Path(folder, "model.safetensors")

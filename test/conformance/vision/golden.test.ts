@@ -1,5 +1,5 @@
-// Models that see, in folders of safetensors, against transformers. In: random models, a patterned picture.
-// Out: the rows of the picture, the log probabilities after the prompt and the greedy answer.
+// Vision models in safetensors folders, against transformers. In: random models, a patterned picture. Out:
+// the rows of the picture, the log probabilities after the prompt and the greedy answer.
 //
 // golden has the expected numbers, which golden.py writes.
 import { readdirSync, readFileSync } from 'node:fs'
@@ -52,7 +52,7 @@ const floats = (text: string) => new Float32Array(Uint8Array.from(Buffer.from(te
 interface Changes {
   readonly config?: object
   readonly processor?: object | undefined
-  /** The files' name of a tensor. */
+  /** A tensor's name in the files. */
   readonly rename?: (name: string) => string
 }
 
@@ -135,11 +135,11 @@ function expectAnswer({ tokens, usage, logprobs }: Awaited<ReturnType<typeof ans
 }
 
 describe.each(CASES)('$kind: $name', (one) => {
-  test('the rows of its pictures', async () => {
+  test('gives the rows of its pictures', async () => {
     expect(difference(await rowsOf(one, filesOf(one)), floats(one.rows))).toBeLessThan(1e-5)
   })
 
-  test('the answer', async () => {
+  test('gives the answer', async () => {
     expectAnswer(await answerTo(one, filesOf(one)), one)
   })
 })
@@ -152,7 +152,7 @@ const qwen = named('qwen2vl')
 const windowed = named('qwen2_5_vl')
 const tiled = named('idefics3', 'one tile, squares of three')
 
-describe('the same answer', () => {
+describe('gives the same answer', () => {
   test.each<[string, Case, (name: string) => string]>([
     [
       'names that begin with the model',
@@ -211,7 +211,7 @@ describe('the same answer', () => {
       const stored = rows.map((row) => [row.name, storedOf(row)] as const)
       return newFile(name, safetensorsBytes(Object.fromEntries(stored)))
     }
-    // Tensors of the tower and of the language model lie in both.
+    // Both files have tensors of the tower and of the language model.
     const halves = [0, 1].map((half) => named.filter((__, index) => index % 2 === half))
     const names = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors']
     const weight_map = Object.fromEntries(
@@ -231,16 +231,9 @@ describe('the same answer', () => {
   })
 })
 
-describe('refused by name', () => {
+describe('rejected, naming the cause', () => {
   const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
   test.each<[string, Case, Changes, string, RegExp]>([
-    [
-      'a class that is not built',
-      llava,
-      { config: { architectures: ['FuyuForCausalLM'] } },
-      'unsupported',
-      /Fuyu/,
-    ],
     [
       'another layer than those from the end',
       llava,
@@ -413,6 +406,25 @@ describe('refused by name', () => {
   ])('%s', async (_, one, changes, code, message) => {
     await expect(openEngine(filesOf(one, changes))).rejects.toMatchObject({
       code,
+      message: expect.stringMatching(message),
+    })
+  })
+
+  test.each([
+    ['a class that is not built', { architectures: ['AyaVisionForConditionalGeneration'] }, /of AyaVision/],
+    [
+      "Pixtral's tower in LLaVA's class",
+      { vision_config: { ...vision(llava), model_type: 'pixtral' } },
+      /of pixtral/,
+    ],
+  ])('%s: the text is read with a note, unless the tower was asked for', async (_, config, message) => {
+    const files = filesOf(llava, { config })
+    await using engine = await openEngine(files)
+    expect(engine.model.seesImages).toBe(false)
+    expect(engine.note).toMatch(message)
+    expect(await engine.complete('a', { maxTokens: 1 }).text()).toBeTypeOf('string')
+    await expect(openEngine(files, { vision: files })).rejects.toMatchObject({
+      code: 'unsupported',
       message: expect.stringMatching(message),
     })
   })

@@ -1,5 +1,5 @@
-// Conversations with images. In: a random model with a random tower. Out: the tokens of the definition,
-// an image that is read once, saved sessions, refusals.
+// Conversations with images. In: a random model with a random tower. Out: the definition's tokens, each image
+// read only once, saved sessions, refusals.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES
       : { cut: 'padded', filter: 'bicubic' }),
   }) as unknown as Tower
 
-/** What the model reads of an image, by definition: ids, with those after the vocabulary for its rows. */
+/** An image's ids by definition: its rows have ids past the end of the vocabulary. */
 function definition(
   tower: RandomTower,
   { tiles, pixels }: { readonly tiles: number; readonly pixels: Pixels },
@@ -97,7 +97,7 @@ function definition(
   return { ids, rows: rows.flat() }
 }
 
-/** The model with the rows of an image as further rows of its table. */
+/** The model with an image's rows appended to its table. */
 function withRows(rows: readonly Float64Array[]) {
   const table = model.weights.get('model.embed_tokens.weight')!
   const values = new Float32Array(table.values.length + rows.length * HIDDEN)
@@ -167,7 +167,7 @@ test('of picked files, the mmproj file is the tower', async () => {
   await expect(openEngine([await fileOf(tiled)])).rejects.toMatchObject({ code: 'architecture' })
 })
 
-test('of a folder of safetensors, the mmproj file is the tower, by whatever names the folder', async () => {
+test('of a folder of safetensors, the mmproj file is the tower, however the folder is given', async () => {
   const tower = await fileOf(tiled)
   const folder = [
     ...safetensorsFiles(model).filter(({ name }) => name !== 'tokenizer_config.json'),
@@ -271,7 +271,7 @@ test('a saved session keeps its images and their state', async () => {
   })
 })
 
-test('images are rejected by name where they cannot be read', async () => {
+test('images that cannot be read are rejected, naming the cause', async () => {
   const send = async (engine: Awaited<ReturnType<typeof loaded>>, data: unknown) =>
     engine.createSession().send({ role: 'user', content: [{ type: 'image', data } as never] }, GREEDY).result
   await using blind = await loaded(undefined)
@@ -298,7 +298,7 @@ test('images are rejected by name where they cannot be read', async () => {
   await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
 })
 
-test('a PNG file outside a browser gives the answer of its pixels, and a damaged one is rejected', async () => {
+test('a PNG file outside a browser gives the same answer as its pixels, and a damaged one is rejected', async () => {
   const engine = await loaded(plain)
   const seen = picture(40, 30, 2)
   const answer = (image: Pixels | Uint8Array | Blob) =>

@@ -1,6 +1,6 @@
-// Conversations with a model whose images have places in two dimensions. In: a random language model of
-// Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
-// came about.
+// Conversations with a model whose images have two-dimensional positions. In: a random language model of
+// Qwen2-VL in GGUF, with a random tower. Out: the same texts as Qwen2, and answers that do not depend on how
+// the state was built.
 import { expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
@@ -57,7 +57,7 @@ function picture(width: number, height: number): Pixels {
 
 const SAID: Message = { role: 'user', content: 'What is \uFFFC?', images: [picture(70, 30)] }
 
-test('texts are answered as by Qwen2, where height and width are as the position', async () => {
+test('texts, whose height and width equal the position, are answered as by Qwen2', async () => {
   const answerOf = async (family: 'qwen2' | 'qwen2vl') => {
     await using engine = await openEngine([await languageFile(family)], EXACT)
     return (await engine.createSession().send('What is there?', GREEDY).result).tokens
@@ -69,7 +69,7 @@ test.each([
   ['Qwen2-VL', tower],
   ['Qwen2.5-VL', windowed],
 ])(
-  'a second turn is answered alike from state that was kept, forked, saved, and computed again: %s',
+  'a second turn gets the same answer from state that was kept, forked, saved or recomputed: %s',
   async (_, own) => {
     await using engine = await loaded({}, own)
     const session = engine.createSession()
@@ -99,7 +99,7 @@ test('without shared memory the answer is the same', async () => {
   expect(await answerOf({ pool: 'shards', threads: 2 })).toEqual(await answerOf({ threads: 2 }))
 })
 
-test('the places of rows matter: of an image lying on its side the answer is another', async () => {
+test('the positions of rows matter: an image on its side gets another answer', async () => {
   await using engine = await loaded()
   const answerTo = async (width: number, height: number) => {
     const data = new Uint8ClampedArray(width * height * 4).fill(255)
@@ -110,7 +110,7 @@ test('the places of rows matter: of an image lying on its side the answer is ano
   expect(await answerTo(64, 16)).not.toEqual(await answerTo(16, 64))
 })
 
-test('a context that overflows is computed again and continues', async () => {
+test('a context that overflows is recomputed and continues', async () => {
   await using engine = await loaded({ contextLength: 128 })
   const session = engine.createSession({ overflow: 'shift' })
   for (const text of [SAID, 'And?', 'And then, what is there?', 'And?']) {
@@ -134,7 +134,7 @@ test('a pack of the language model keeps its sections: the same answers about im
   expect(await answerOf(newFile('language.hbm', concat(chunks)))).toEqual(await answerOf(language))
 })
 
-test('an image that is too long or takes more rows than the context has is rejected by its numbers', async () => {
+test('an image that is too long or needs more rows than the context has is rejected, naming both numbers', async () => {
   await using engine = await loaded({ contextLength: 16 })
   const send = (images: readonly Pixels[], maxTokens = 1) =>
     engine.createSession().send({ ...SAID, images }, { ...GREEDY, maxTokens }).result

@@ -1,5 +1,5 @@
-// Images in the Prompt API. In: a random model that sees, images in the forms that Node has. Out: the
-// replies of `send`, and the refusals that browsers give.
+// Images in the Prompt API. In: a random vision model, images in the forms that Node has. Out: the replies of
+// `send`, and the errors that browsers throw.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
 import { promptApi } from '../../../src/adapters/prompt-api.ts'

@@ -7,7 +7,7 @@ const PROJECTORS = ['idefics3', 'mlp', 'gemma3', 'qwen2vl_merger', 'qwen2.5vl_me
 
 export interface TowerShape {
   readonly projector: (typeof PROJECTORS)[number]
-  /** Patches on a side, pixels on a side of a patch, and rows on a side of a merged square. */
+  /** Patches per side, pixels per side of a patch, and rows per side of a merged square. */
   readonly grid: number
   readonly patch: number
   readonly merge: number
@@ -18,7 +18,7 @@ export interface TowerShape {
   /** Numbers in a row of the language model. */
   readonly width: number
   readonly activation: 'gelu' | 'quick_gelu' | 'silu'
-  /** Patches on a side of a window, and the last of how many layers sees all; of Qwen2.5-VL. */
+  /** Patches per side of a window, and every how many layers one sees all patches; of Qwen2.5-VL. */
   readonly window: number
   readonly pattern: number
 }
@@ -104,7 +104,7 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
   return { shape, weights }
 }
 
-/** `rename`: the name in the file of each tensor. `change`: keys that replace those of the shape. */
+/** `rename`: each tensor's name in the file. `change`: keys that replace the shape's own. */
 export async function towerFile(
   { shape, weights }: RandomTower,
   { rename = (name: string) => name, change = {} as Record<string, GgufValue> } = {},
@@ -177,7 +177,7 @@ function exactGelu(x: number): number {
   return (x / 2) * (1 + (2 / Math.sqrt(Math.PI)) * sum)
 }
 
-/** The language model's rows of an image, from its patches [patches][channel, y, x]. */
+/** The language model's rows for an image, from its patches [patches][channel, y, x]. */
 export function towerRowsOf(
   { shape, weights }: RandomTower,
   patches: readonly Float32Array[],

@@ -1,5 +1,5 @@
-// A small model of our own that sees. In: the files of lab/train/sight, and questions about PNG files of
-// shapes in places where none stood in training. Out: how many of its answers are right.
+// Our own small vision model. In: the files of lab/train/sight, and questions about PNG files of shapes at
+// positions that training never used. Out: how many answers are right.
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { openEngine } from '../testing/node-engine.ts'
@@ -36,7 +36,7 @@ const ask = (pictures: readonly Uint8Array[], text: string) => {
   return engine.createSession().send({ role: 'user', content }, { temperature: 0, maxTokens: 12 }).result
 }
 
-test('at least 95 of 100 questions about held-out pictures are answered right', async () => {
+test('at least 95 of 100 questions about held-out pictures are answered correctly', async () => {
   const right = new Map<string, number[]>()
   for (const held of HELD) {
     const { text } = await ask([pictureOf(held)], held.question)
@@ -49,7 +49,7 @@ test('at least 95 of 100 questions about held-out pictures are answered right', 
   for (const [kind, share] of Object.entries(shares)) expect(share, kind).toBeGreaterThanOrEqual(0.9)
 })
 
-test('its answers are about the picture: another one gives others', async () => {
+test('its answers depend on the picture: another picture gives other answers', async () => {
   const asked = HELD.filter(({ kind }) => kind === 'colour')
   let changed = 0
   for (const [at, held] of asked.entries()) {

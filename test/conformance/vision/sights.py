@@ -1,4 +1,5 @@
-"""The models that see whose numbers golden.py writes: odd sizes, every choice of their configurations that is read."""
+"""The vision models whose numbers golden.py writes: odd sizes, every configuration option that is
+supported."""
 
 # Bytes, merges and special tokens of the tests' tokenizer, and the image token.
 IMAGE_TOKEN = 269

@@ -61,14 +61,14 @@ function expectRows(found: Float32Array, right: readonly Float64Array[], most: n
   }
 }
 
-describe('the rows of the definition', () => {
+describe("gives the definition's rows", () => {
   test.each(Array.from({ length: 30 }, (_, seed) => seed))('of a random tower, %i', async (seed) => {
     const model = randomTower(seed)
     const patches = patchesOf(model, seed)
     expectRows(await rowsOf(model, patches), towerRowsOf(model, patches), 1e-5)
   })
 
-  test('the same bits on any threads and in both builds', async () => {
+  test('gives the same bits on any number of threads and in both builds', async () => {
     for (const model of [randomTower(5, { grid: 12 }), randomTower(4, { grid: 12 })]) {
       const patches = patchesOf(model, 1)
       const first = await rowsOf(model, patches)
@@ -77,7 +77,7 @@ describe('the rows of the definition', () => {
     }
   })
 
-  test('nearly, in 8 bits', async () => {
+  test("gives nearly the definition's rows in 8 bits", async () => {
     const model = randomTower(2, { inner: 96, headDim: 32 })
     const patches = patchesOf(model, 1)
     expectRows(await rowsOf(model, patches, { weights: 'w8' }), towerRowsOf(model, patches), 0.02)
@@ -93,7 +93,7 @@ describe('the rows of the definition', () => {
   })
 })
 
-describe('refused by name', () => {
+describe('rejected, naming the cause', () => {
   test.each<[string, Parameters<typeof towerFile>[1], string, RegExp]>([
     [
       'another architecture',

@@ -8,7 +8,7 @@ import { charactersTable, unigram } from '../targets/encoders.ts'
 const NO_TEXT = { toString: 1, valueOf: 2 }
 const TEXTS = { text: 'the cat', other: 'a' }
 
-/** A folder in which a JSON file is changed. */
+/** A folder with one JSON file changed. */
 const folder = (title: string, name: string, change: (value: object) => unknown): CorpusEntry => ({
   title,
   async input() {

@@ -18,7 +18,7 @@ const filled = (title: string, weight: string, value: number): CorpusEntry => ({
   },
 })
 
-/** A model of many types, each byte of whose blocks is the same. */
+/** A model of many types whose blocks repeat one byte. */
 const blocksOf = (title: string, turn: number, byte: number): CorpusEntry => ({
   title,
   async input() {

@@ -1,4 +1,4 @@
-// Past findings: packs whose hashes are right and whose header lies.
+// Past findings: packs with correct hashes and a false header.
 
 import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { FAMILY_CASES } from '../../conformance/testing/families/family-cases.ts'

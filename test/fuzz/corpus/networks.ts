@@ -1,4 +1,4 @@
-// Past findings: graphs that were compiled to a wrong answer, without an end, or to an internal error.
+// Past findings: graphs whose compilation gave a wrong answer, never ended, or threw an internal error.
 import { NodeWriter, TYPE } from '../../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../../src/network/onnx/testing/write-model.ts'
 import type { CorpusEntry } from '../corpus.ts'

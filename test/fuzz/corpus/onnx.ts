@@ -14,7 +14,7 @@ const entry = (title: string, bytes: () => Uint8Array): CorpusEntry => ({
 })
 const graph = (title: string, written: WrittenGraph): CorpusEntry => entry(title, () => modelBytes(written))
 
-/** A model of one sum, and bytes after it. */
+/** A model of one sum, followed by more bytes. */
 const withTail = (...tail: readonly number[]): Uint8Array =>
   Uint8Array.of(
     ...modelBytes({
@@ -79,7 +79,7 @@ const CUT: DecoderForm = {
   tableRows: 64,
 }
 
-/** A decoder that adds its gates, 16 columns within a product, where the residual was added. */
+/** A decoder that adds its gates (16 columns of a product) instead of the residual. */
 export function withSumOfColumns(): Uint8Array {
   const model = partsOf(decoderBytes(CUT))
   const at = model.findIndex(({ number }) => number === GRAPH)
@@ -91,12 +91,12 @@ export function withSumOfColumns(): Uint8Array {
   })
   return messageOf(model.with(at, part(GRAPH, messageOf(nodes))))
 }
-/** Tokens whose positions lie one below the other are tokens of a batch, and get the rows of all. */
+/** Positions along the batch axis make tokens of a batch, which get the rows of all. */
 const belowEachOther: DecoderForm['positions'] = (g, each) =>
   g.op('Transpose', [each], { perm: { ints: [1, 0] } })
 
 const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
-/** One of those of the matrix `down` of the first layer. */
+/** One of the scales of the first layer's matrix `down`. */
 const SCALE = Math.fround(0.000983503065072)
 
 export const CORPUS: readonly CorpusEntry[] = [

@@ -1,4 +1,4 @@
-// Past findings: saved sessions. Each is what another page or another release may have written, under a right
+// Past findings: saved sessions. Another page or release could have written each of them, with a correct
 // hash.
 import type { CorpusEntry } from '../corpus.ts'
 import { sealed } from '../sessions.ts'

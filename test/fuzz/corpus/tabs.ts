@@ -1,4 +1,4 @@
-// Past findings: messages of tabs. Each once threw in the tab that heard it, where nobody catches.
+// Past findings: messages of tabs. Each once threw in the receiving tab, where nothing catches errors.
 import type { CorpusEntry } from '../corpus.ts'
 
 const entry = (title: string, ...messages: readonly unknown[]): CorpusEntry => ({

@@ -7,7 +7,7 @@ const entry = (title: string, template: string): CorpusEntry => ({
   title,
   input: () => ({ template, messages: MESSAGES }),
 })
-/** Only messages that a page sends come there, not those a load tries. */
+/** Only a page's own messages reach this branch, not those that a load tries. */
 const later = (template: string) => `{% if messages[0].content == "hello" %}${template}{% endif %}`
 const growing = `{% set ns = namespace(x="a") %}${'{% set ns.x = ns.x.replace("a","aaaaaaaa") %}'.repeat(12)}`
 const doubling = `{% set ns = namespace(x="a") %}${'{% set ns.x = ns.x + ns.x %}'.repeat(29)}{{ ns.x }}`

@@ -1,4 +1,4 @@
-// Past findings: images of a few bytes that took gigabytes or minutes.
+// Past findings: images of a few bytes that needed gigabytes or minutes.
 import { deflateSync } from 'node:zlib'
 import type { CorpusEntry } from '../corpus.ts'
 import { pngOf } from '../mutate/picture-files.ts'
@@ -15,7 +15,7 @@ const sizes = (width: number, height: number, cut: string): CorpusEntry => ({
 const bomb = () => deflateSync(Buffer.alloc(1 << 27))
 const pixel = () => deflateSync(Buffer.from([0, 1, 2, 3]))
 
-/** A progressive frame of one grey channel, and scans whose codes of one bit are runs of empty blocks. */
+/** A progressive frame with one grey channel, and scans whose 1-bit codes are runs of empty blocks. */
 function scans(side: number, count: number, bytesEach: number): Uint8Array {
   const segment = (marker: number, ...data: number[]) => [0xff, marker, 0, data.length + 2, ...data]
   const oneCode = (table: number, symbol: number) => segment(0xc4, table, 1, ...Array(15).fill(0), symbol)

@@ -1,7 +1,7 @@
-// JSON as it may be written. In: JSON text. Out: a tree that can hold what no parsed value can (a key twice,
+// JSON syntax trees. In: JSON text. Out: a tree that can hold what a parsed value cannot (a duplicate key,
 // 1e999, `__proto__`), and its text.
 
-/** Text that stands where a value belongs. */
+/** Text in place of a value. */
 export class Raw {
   readonly text: string
 
@@ -30,7 +30,7 @@ export const treeOf = (value: unknown): Tree => {
   return value === undefined || typeof value === 'bigint' ? null : (value as Tree)
 }
 
-/** Parts that no mutation touched are written once. */
+/** Unmutated parts are serialised only once. */
 const written = new WeakMap<object, string>()
 
 export function textOfTree(tree: Tree): string {
@@ -45,7 +45,7 @@ export function textOfTree(tree: Tree): string {
   return text
 }
 
-/** A child of a tree by its place, or undefined. */
+/** A tree's child by its index, or undefined. */
 export function childOf(tree: Tree, place: number): Tree | undefined {
   if (tree instanceof Pairs) return tree.entries[place]?.[1]
   return Array.isArray(tree) ? (tree as readonly Tree[])[place] : undefined
@@ -56,7 +56,7 @@ export function childrenIn(tree: Tree): number {
   return Array.isArray(tree) ? tree.length : 0
 }
 
-/** The tree with another child there; the rest is shared. */
+/** The tree with that child replaced; the rest is shared. */
 export function withChild(tree: Tree, place: number, child: Tree): Tree {
   if (tree instanceof Pairs) {
     return new Pairs(tree.entries.map((entry, index) => (index === place ? [entry[0], child] : entry)))

@@ -2,17 +2,17 @@
 import { type Input, sizeOf } from '../input.ts'
 import { childOf, childrenIn, Pairs, type Tree, textOfTree, treeOf, withChild } from './json-tree.ts'
 
-/** Tries of one input, and how long they may take together. */
-const MOST_TRIES = 600
-const MOST_MS = 8000
+/** Attempts per input, and their total time. */
+const MAX_TRIES = 600
+const MAX_MS = 8000
 
 /** `shows` is called with smaller and smaller inputs. Each that shows the fault replaces the previous one. */
 export async function minimise(input: Input, shows: (input: Input) => Promise<boolean>): Promise<Input> {
-  const end = performance.now() + MOST_MS
+  const end = performance.now() + MAX_MS
   let tries = 0
   let best = input
   const attempt = async (name: string, part: string | Uint8Array): Promise<boolean> => {
-    if (tries >= MOST_TRIES || performance.now() > end) return false
+    if (tries >= MAX_TRIES || performance.now() > end) return false
     const smaller = { ...best, [name]: part }
     if (sizeOf(smaller) >= sizeOf(best)) return false
     tries += 1
@@ -37,7 +37,8 @@ export async function minimise(input: Input, shows: (input: Input) => Promise<bo
 }
 
 /**
- * Undefined for anything but a JSON object or list, and if the text says more than its value (a key twice).
+ * Undefined for anything but a JSON object or list, and if the text holds more than its value (a duplicate
+ * key).
  */
 function parsed(part: string | Uint8Array | undefined): Tree | undefined {
   if (typeof part !== 'string' || !/^\s*[[{]/.test(part)) return undefined
@@ -49,7 +50,7 @@ function parsed(part: string | Uint8Array | undefined): Tree | undefined {
   }
 }
 
-/** Takes away keys and items, ever deeper. */
+/** Removes keys and items, level by level. */
 async function shrinkTree(tree: Tree, attempt: (smaller: Tree) => Promise<boolean>): Promise<void> {
   let best = tree
   const shrink = async (get: () => Tree, put: (child: Tree) => Tree): Promise<void> => {
@@ -81,7 +82,7 @@ function cut(tree: Tree, place: number, width: number): Tree {
   return Array.isArray(tree) ? (tree as readonly Tree[]).filter(isKept) : tree
 }
 
-/** Takes away runs of characters or bytes, halving their length. */
+/** Removes runs of characters or bytes, halving their length each time. */
 async function shrinkRuns(
   get: () => string | Uint8Array,
   attempt: (smaller: string | Uint8Array) => Promise<boolean>,

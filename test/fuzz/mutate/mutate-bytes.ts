@@ -1,5 +1,5 @@
-// Bytes. In: a good file, and where its numbers stand. Out: the file with bits flipped, numbers replaced,
-// parts moved or cut off.
+// Byte mutations. In: a valid file and the offsets of its numbers. Out: the file with bits flipped, numbers
+// replaced, parts moved or cut off.
 import type { Random } from '../../helpers/random.ts'
 
 /** A number of a binary header. */
@@ -8,7 +8,7 @@ export interface Field {
   readonly bytes: 1 | 2 | 4 | 8
 }
 
-/** Around the ends of every integer type, and what sizes are compared with. */
+/** Values near the limits of every integer type, and those that sizes are compared with. */
 const NUMBERS: readonly bigint[] = [
   0n,
   1n,
@@ -44,7 +44,7 @@ const NUMBERS: readonly bigint[] = [
   2n ** 64n - 32n,
 ]
 
-/** One to six changes. `end`: most changes lie before it, where the header is. */
+/** One to six changes. `end`: most changes are before it, in the header. */
 export function mutateBytes(
   random: Random,
   good: Uint8Array,
@@ -111,7 +111,7 @@ function without(bytes: Uint8Array, at: number, length: number): Uint8Array<Arra
   return shorter
 }
 
-/** A stretch of the file once more, or one byte many times. */
+/** Repeats a stretch of the file, or one byte many times. */
 function withMore(random: Random, bytes: Uint8Array, at: number, length: number): Uint8Array<ArrayBuffer> {
   const from = random.below(bytes.length)
   const more = random.chance(0.5)

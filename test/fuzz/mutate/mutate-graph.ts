@@ -1,5 +1,6 @@
-// ONNX graphs. In: a good model. Out: the model with one or two changes of meaning: nodes inside If or Loop,
-// tensors shared between nodes, other constants, other operators; and what was changed. The file stays whole.
+// ONNX graphs. In: a valid model. Out: the model with one or two semantic changes (nodes inside If or Loop,
+// tensors shared between nodes, other constants, other operators), and what was changed. The file stays
+// well-formed.
 import type { Random } from '../../helpers/random.ts'
 import {
   ATTRIBUTE,
@@ -49,7 +50,7 @@ const scalarOf = (name: string, type: number, raw: Uint8Array): Part =>
   part(TENSOR, messageOf([varint(TENSOR_TYPE, type), part(TENSOR_NAME, name), part(RAW, raw)]))
 const named = (number: number, name: string): Part => part(number, messageOf([part(1, name)]))
 
-/** The graph's fields, with one change; undefined where this one cannot be made of the node. */
+/** The graph's fields with one change; undefined if this change does not apply to the node. */
 type Change = (random: Random, graph: readonly Part[], at: number) => readonly Part[] | undefined
 
 const wrappedInIf: Change = (_, graph, at) => {
@@ -71,7 +72,7 @@ const wrappedInIf: Change = (_, graph, at) => {
   return [...graph.with(at, nodeOf('If', [name], outputs, branches)), scalarOf(name, BOOL, Uint8Array.of(1))]
 }
 
-/** The first input goes round, once or twice. */
+/** The loop passes the first input through once or twice. */
 const wrappedInLoop: Change = (random, graph, at) => {
   const node = partsOf(graph[at]!.value)
   const [carried = '', ...rest] = textsOf(node, INPUT)
@@ -96,7 +97,7 @@ const wrappedInLoop: Change = (random, graph, at) => {
   return [...graph.with(at, loop), scalarOf(count, INT64, trips), scalarOf(yes, BOOL, Uint8Array.of(1))]
 }
 
-/** One of the node's inputs becomes what another node reads. */
+/** Replaces one of the node's inputs by one that another node reads. */
 const shared: Change = (random, graph, at) => {
   const node = partsOf(graph[at]!.value)
   const inputs = node.flatMap(({ number }, index) => (number === INPUT ? [index] : []))
@@ -127,7 +128,7 @@ const otherOperator: Change = (random, graph, at) => {
   return graph.with(at, part(NODE, messageOf(made)))
 }
 
-/** Short tensors of the graph and of its Constant nodes. Lengths are compared with what they hold. */
+/** Short tensors of the graph and of its Constant nodes, whose values sizes are compared with. */
 const otherConstant: Change = (random, graph) => {
   const short = graph.flatMap((each, index) =>
     (each.number === TENSOR ||
@@ -144,7 +145,7 @@ const otherConstant: Change = (random, graph) => {
 const LENGTHS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 47, 48, 49, 64, 1024]
 const FACTORS = [0, -1, 0.5, 0.99, 1.01, 2, 10]
 
-/** One number of the tensor, or of the one inside the message, becomes another. */
+/** Replaces one number of the tensor, or of the tensor inside the message. */
 function withNumber(random: Random, message: Uint8Array): Uint8Array {
   const parts = partsOf(message)
   const raw = parts.findIndex(({ number, type }) => number === RAW && type === BYTES)
@@ -167,14 +168,14 @@ function withNumber(random: Random, message: Uint8Array): Uint8Array {
 
 const CHANGES = { wrappedInIf, wrappedInLoop, shared, otherOperator, otherConstant }
 
-/** Draws until something changes: a file that is as it was tests nothing. */
-const MOST_TRIES = 8
+/** Draws until something changes, since an unchanged file tests nothing. */
+const MAX_TRIES = 8
 
-/** `change`: what was done, and to which operator. */
+/** `change`: what was changed, and in which operator. */
 export function mutateGraph(random: Random, good: Uint8Array): { bytes: Uint8Array; change: string } {
   const model = partsOf(good)
   const at = model.findIndex(({ number }) => number === GRAPH)
-  for (let left = MOST_TRIES; ; left--) {
+  for (let left = MAX_TRIES; ; left--) {
     const { graph, change } = mutateOnce(random, partsOf(model[at]!.value))
     const bytes = messageOf(model.with(at, part(GRAPH, messageOf(graph))))
     if (left === 0 || Buffer.compare(bytes, good) !== 0) return { bytes, change }

@@ -1,5 +1,5 @@
-// JSON. In: a good document as a tree. Out: one with values of other types, extreme numbers, keys twice or
-// gone, deep nesting.
+// JSON mutations. In: a valid document as a tree. Out: one with values of other types, extreme numbers,
+// duplicate or missing keys, deep nesting.
 
 import type { Random } from '../../helpers/random.ts'
 import { childOf, childrenIn, Pairs, Raw, type Tree, withChild } from './json-tree.ts'
@@ -107,7 +107,7 @@ const KEYS = [
   'id',
   '__float__',
 ]
-/** Texts of objects that no code can turn into a word or a number. */
+/** Texts of objects that cannot be converted to a string or a number. */
 const TRAPS: readonly Tree[] = [
   new Pairs([['toString', 1]]),
   new Pairs([
@@ -125,7 +125,7 @@ const TRAPS: readonly Tree[] = [
   new Pairs([['__float__', 'Infinity']]),
 ]
 
-/** One to six changes. `donors`: documents whose parts may take the place of others. */
+/** One to six changes. `donors`: documents whose parts may replace others. */
 export function mutateJson(random: Random, good: Tree, donors: readonly Tree[] = [good]): Tree {
   let tree = good
   for (let left = random.few(); left > 0; left--) tree = mutateOnce(random, tree, donors)
@@ -134,7 +134,7 @@ export function mutateJson(random: Random, good: Tree, donors: readonly Tree[] =
 
 function mutateOnce(random: Random, tree: Tree, donors: readonly Tree[]): Tree {
   const count = childrenIn(tree)
-  // Every level is as likely to be changed itself: a vocabulary of thousands hides nothing.
+  // Each level is equally likely to be changed, so a vocabulary of thousands does not hide the rest.
   if (count === 0 || random.chance(0.25)) return changed(random, tree, donors)
   const place = random.below(count)
   return withChild(tree, place, mutateOnce(random, childOf(tree, place) as Tree, donors))
@@ -243,7 +243,7 @@ function anyValue(random: Random, old: Tree, donors: readonly Tree[]): Tree {
   }
 }
 
-/** A value from anywhere in a document. */
+/** A value from any position in a document. */
 function part(random: Random, tree: Tree): Tree {
   const count = childrenIn(tree)
   return count === 0 || random.chance(0.2) ? tree : part(random, childOf(tree, random.below(count)) as Tree)

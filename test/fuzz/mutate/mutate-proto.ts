@@ -1,5 +1,6 @@
-// Protocol buffers. In: a good message, and others of its kind. Out: the message with fields changed, cut
-// out, doubled, moved or taken from another one. Lengths stay right, so that readers reach what changed.
+// Protobuf mutations. In: a valid message, and others of its type. Out: the message with fields changed,
+// removed, duplicated, moved or taken from another message. Lengths stay correct, so readers reach the
+// change.
 import { PbfReader, PbfWriter } from 'pbf'
 import { joinBytes } from '../../../src/core/base/bytes.ts'
 import type { Random } from '../../helpers/random.ts'
@@ -17,7 +18,7 @@ interface Field {
 const VARINT = 0
 const BYTES = 2
 const TYPES = [VARINT, 1, BYTES, 5]
-/** Types, counts and enumerations, and around the ends of their types. */
+/** Types, counts and enum values, and values near the limits of their types. */
 const NUMBERS = [
   0,
   1,
@@ -49,7 +50,7 @@ const NUMBERS = [
   -(2 ** 31),
   -(2 ** 63),
 ]
-/** An outermost message has one large field, its body, beside versions and names. */
+/** An outermost message has one large field, its body, besides versions and names. */
 const IN_BODY = 0.95
 const DEEPER = 0.8
 
@@ -104,7 +105,7 @@ function mutateOnce(
   }
 }
 
-/** The fields of a message; undefined for bytes that are none. */
+/** A message's fields; undefined for bytes that are not a message. */
 export function fieldsOf(bytes: Uint8Array): Field[] | undefined {
   const from = new PbfReader(bytes)
   const fields: Field[] = []
@@ -131,7 +132,7 @@ export function fieldsOf(bytes: Uint8Array): Field[] | undefined {
 const largest = (fields: readonly Field[]): Field =>
   fields.reduce((best, field) => (field.end - field.start > best.end - best.start ? field : best))
 
-/** The value of one of the fields that a path of numbers leads to. */
+/** The value of a field at a path of field numbers. */
 function valueAt(random: Random, message: Uint8Array, path: readonly number[]): Uint8Array | undefined {
   let value = message
   for (const number of path) {

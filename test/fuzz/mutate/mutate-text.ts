@@ -1,10 +1,10 @@
-// Text. In: a good text of some language and words of it. Out: the text with pieces cut, doubled, moved and
-// swapped for others.
+// Text mutations. In: a valid text in some language, and words of that language. Out: the text with pieces
+// removed, duplicated, moved or replaced.
 import type { Random } from '../../helpers/random.ts'
 
-const MOST_CHARACTERS = 1 << 16
+const MAX_CHARACTERS = 1 << 16
 
-/** One to six changes; `words` are what the language is made of, `donors` further good texts. */
+/** One to six changes; `words` are the language's tokens, `donors` further valid texts. */
 export function mutateText(
   random: Random,
   good: string,
@@ -13,7 +13,7 @@ export function mutateText(
 ): string {
   let text = good
   for (let left = random.few(); left > 0; left--) text = mutateOnce(random, text, words, donors)
-  return text.slice(0, MOST_CHARACTERS)
+  return text.slice(0, MAX_CHARACTERS)
 }
 
 function mutateOnce(

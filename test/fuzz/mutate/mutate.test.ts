@@ -1,5 +1,5 @@
-// Mutators. In: good files, texts and documents. Out: others, the same for the same seed, that still reach
-// into what they change.
+// Mutators. In: valid files, texts and documents. Out: changed ones, the same for the same seed, at every
+// depth.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -22,7 +22,7 @@ import { mutateText } from './mutate-text.ts'
 
 const good = { name: 'x', list: [1, 2.5, null, true], nested: { 'a b': '\u2028' } }
 
-test('draws depend on the seed and the number, and on nothing else', () => {
+test("draws depend only on the seed and the input's number", () => {
   const drawn = (seed: number, index: number) => {
     const random = new Random(seed, index)
     return Array.from({ length: 20 }, () => random.below(1000))
@@ -35,12 +35,12 @@ test('draws depend on the seed and the number, and on nothing else', () => {
   expect(many.filter((unit) => unit < 0.1).length).toBeLessThan(260)
 })
 
-test('a tree is written as its document, or as text that no document gives', () => {
+test('a tree is serialised as its document, or as text that no parsed document could give', () => {
   expect(JSON.parse(textOfTree(treeOf(good)))).toEqual(good)
   expect(textOfTree([new Raw('1e999'), treeOf(Number.POSITIVE_INFINITY)])).toBe('[1e999,1e999]')
 })
 
-test('documents change at every depth, most stay JSON, and the good one is left as it was', () => {
+test('documents change at every depth, most stay JSON, and the original is left unchanged', () => {
   const tree = treeOf(good)
   const texts = Array.from({ length: 3000 }, (_, index) => textOfTree(mutateJson(new Random(3, index), tree)))
   expect(textOfTree(tree)).toBe(JSON.stringify(good))
@@ -55,11 +55,11 @@ test('documents change at every depth, most stay JSON, and the good one is left 
   expect(texts.filter(isJson).length).toBeGreaterThan(2200)
   for (const part of ['__proto__', '1e999', '"toString":1', '[[[[', '"a b":'])
     expect(texts.some((text) => text.includes(part))).toBe(true)
-  // A key twice, which no parsed value has.
+  // A duplicate key, which no parsed value has.
   expect(texts.some((text) => text.match(/"name":/g)?.length === 2)).toBe(true)
 })
 
-test('bytes change in length and in value, texts take words in', () => {
+test('bytes change in length and in value, and texts get new words', () => {
   const bytes = Uint8Array.from({ length: 64 }, (_, index) => index)
   const changed = Array.from({ length: 500 }, (_, index) => mutateBytes(new Random(3, index), bytes))
   expect(changed.some(({ length }) => length < 64)).toBe(true)
@@ -69,7 +69,7 @@ test('bytes change in length and in value, texts take words in', () => {
   expect(texts.some((text) => text.includes('WORD'))).toBe(true)
 })
 
-test('fields of a protobuf change at every depth, and its lengths stay right', () => {
+test('fields of a protobuf change at every depth, and its lengths stay correct', () => {
   const graph = (op: string): WrittenGraph => ({
     nodes: ['a', 'b', 'c'].map((name) => ({ op, inputs: ['x', name], outputs: [`${name}y`] })),
   })
@@ -110,7 +110,7 @@ test('inputs are restored from their stored form', () => {
   expect(restoreInput(JSON.parse(JSON.stringify(storeInput(input))))).toEqual(input)
 })
 
-// Two corpora hold nothing, or packs without their own titles.
+// Two corpora are empty or hold packs without titles of their own.
 test.each(TARGETS.filter((name) => name !== 'hbm' && name !== 'fallback'))(
   'the corpus of %s has titles that tell its entries apart',
   async (name) => {
@@ -120,7 +120,7 @@ test.each(TARGETS.filter((name) => name !== 'hbm' && name !== 'fallback'))(
   },
 )
 
-test('changes of meaning leave a whole ONNX file, and every kind of them comes', async () => {
+test('semantic changes leave a well-formed ONNX file, and every kind occurs', async () => {
   const path = join(import.meta.dirname, '../../conformance/onnx/exports/llama-cache/model.onnx')
   const exported = new Uint8Array(readFileSync(path))
   const changes: string[] = []

@@ -1,5 +1,5 @@
-// Files of images. In: random draws. Out: PNG and JPEG files that are valid but for a change, whose
-// checksums fit, so that the change is read.
+// Image files. In: random draws. Out: PNG and JPEG files that are valid except for one change, with correct
+// checksums, so that the change is read.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { crc32 } from '../../../src/core/formats/pictures/crc32.ts'
@@ -9,7 +9,7 @@ import { mutateBytes } from './mutate-bytes.ts'
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 /** Channels by colour type. */
 const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
-/** Around the ends of bytes, passes and limits. */
+/** Values near the limits of bytes, passes and sizes. */
 const SIDES = [
   0,
   1,
@@ -57,12 +57,12 @@ const PASSES = [
 interface RowShape {
   readonly width: number
   readonly height: number
-  /** Of a pixel. */
+  /** Per pixel. */
   readonly bits: number
   readonly interlace: number
 }
 
-/** The rows of all passes, of large images only some; rarely one too many or with a filter that is none. */
+/** The rows of all passes, of large images only some; rarely one too many or with an invalid filter. */
 function drawRows(random: Random, { width, height, bits, interlace }: RowShape): Buffer {
   const rows: Buffer[] = []
   for (const [x, y, dx, dy] of interlace === 1 ? PASSES : ([[0, 0, 1, 1]] as const)) {
@@ -78,7 +78,7 @@ function drawRows(random: Random, { width, height, bits, interlace }: RowShape):
   return Buffer.concat(rows)
 }
 
-/** A PNG of 8-bit colours with these parts between its header and its end. */
+/** A PNG with 8-bit colours and these chunks between its header and its end. */
 export function pngOf(
   width: number,
   height: number,
@@ -96,7 +96,9 @@ const fileOf = (parts: readonly (readonly [string, Uint8Array])[]): Uint8Array =
     Buffer.concat([Uint8Array.from(SIGNATURE), ...parts.map(([name, data]) => chunk(name, data))]),
   )
 
-/** A PNG of any type, depth and interlacing, some of which do not exist, with parts left out or doubled. */
+/**
+ * A PNG of any type, depth and interlacing, some of which do not exist, with chunks left out or duplicated.
+ */
 export function drawPng(random: Random): Uint8Array {
   const side = () => (random.chance(0.9) ? random.between(1, 20) : random.pick(SIDES))
   const [width, height] = [side(), side()]
@@ -145,11 +147,11 @@ export function jpegs(): readonly Uint8Array[] {
   })
 }
 
-/** Bytes before the pixels: the tables, the frame and the head of the scan. */
+/** Bytes before the pixels: the tables, the frame header and the scan header. */
 const headOf = (bytes: Uint8Array): number =>
   bytes.findIndex((byte, at) => byte === 0xff && bytes[at + 1] === 0xda) + 14
 
-/** A JPEG with other bytes, another kind of frame, other sampling, or scans that come again. */
+/** A JPEG with other bytes, another kind of frame, other sampling, or repeated scans. */
 export function drawJpeg(random: Random, goods: readonly Uint8Array[]): Uint8Array {
   const good = random.pick(goods).slice()
   const frame = good.findIndex((byte, at) => byte === 0xff && good[at + 1] === 0xc0)

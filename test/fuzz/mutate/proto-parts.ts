@@ -1,5 +1,5 @@
 // Messages of ONNX as lists of fields. In: the bytes of a message. Out: its fields, which can be replaced,
-// and the bytes of a message made of fields.
+// and the bytes of a message built from fields.
 import { PbfWriter } from 'pbf'
 import { fieldsOf } from './mutate-proto.ts'
 

@@ -7,7 +7,7 @@ import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
 
-/** Of all; most of what is accepted comes from changes of meaning. */
+/** Share of all inputs; most accepted files come from semantic changes. */
 const IN_MEANING = 0.6
 /** Of the others. */
 const IN_BYTES = 0.2

@@ -1,5 +1,5 @@
-// Compiled graphs. In: the bytes of an ONNX file. Out: whether the graph, compiled in both builds, or in part
-// and else run by onnxruntime-web, gives what the evaluator gives.
+// Compiled graphs. In: the bytes of an ONNX file. Out: whether the graph, compiled in both builds, or
+// compiled in part with onnxruntime-web running the rest, gives the evaluator's results.
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -13,18 +13,18 @@ import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { evaluate } from '../../conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../helpers/random.ts'
 
-/** The size of every axis that a run chooses. */
+/** The size of every free axis. */
 const FREE_SIZE = 3
-/** Larger runs would end the process that reads the inputs. */
-const MOST_ELEMENTS = 1 << 18
+/** Larger runs would crash the process that reads the inputs. */
+const MAX_ELEMENTS = 1 << 18
 const LIMITS = { planning: 2 ** 24, steps: 2 ** 31, bytes: 2 ** 26 }
-/** Differences over the size of an output: sums are in f32, those of the evaluator in f64. */
+/** Largest difference relative to an output's magnitude: sums are in f32, the evaluator's in f64. */
 const TOLERANCE = 5e-3
-/** How many times further than other roundings move an output it may be off. */
+/** How many times the effect of other roundings the difference may be. */
 const ROUNDINGS = 8
-/** Larger numbers are sums whose order matters. */
-const MOST_VALUE = 1e3
-/** What jumps, so that two orders of a sum may differ by any amount. */
+/** Larger numbers come from sums whose order matters. */
+const MAX_VALUE = 1e3
+/** Discontinuous operators, for which two orders of a sum may differ by any amount. */
 const JUMPS =
   /^(?:Floor|Ceil|Round|Sign|Less|LessOrEqual|Greater|GreaterOrEqual|Equal|ArgMax|ArgMin|Cast|CastLike|Mod|TopK|NonZero|IsNaN|IsInf|Div|Reciprocal|Log|Pow|Sqrt|Tan|HardSwish|Hardmax|QuantizeLinear)$/
 
@@ -48,13 +48,16 @@ export async function compileAndCompare(bytes: Uint8Array, change: string): Prom
   return 'compared'
 }
 
-/** Of inputs, by their names, where their axes are not to be of FREE_SIZE. */
+/** Shapes by input name, for inputs whose axes should not have FREE_SIZE. */
 export type Sizes = Readonly<Record<string, readonly number[]>>
 
-/** What a graph's change is called that was not changed. */
+/** The name of the change for an unchanged graph. */
 export const UNCHANGED = 'nothing'
 
-/** The same with `fallback: 'ort'`, in one build. What is not changed reads jumps of its inputs alone. */
+/**
+ * The same with `fallback: 'ort'`, in one build. In unchanged graphs, discontinuous operators read only
+ * inputs.
+ */
 export async function mixAndCompare(bytes: Uint8Array, change: string, sizes: Sizes): Promise<string> {
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const feeds = feedsOf(graph, sizes)
@@ -65,7 +68,7 @@ export async function mixAndCompare(bytes: Uint8Array, change: string, sizes: Si
   const mixed = await MixedGraph.open(graph, { fuse: true, limits: LIMITS })
   try {
     const found = await mixed.run(feeds)
-    // A second run has its stages and sessions already.
+    // The second run reuses the stages and sessions.
     const again = await mixed.run(feeds)
     for (const [name, { data }] of found)
       if (`${again.get(name)?.data}` !== `${data}`) throw wrong(`${name} differs in the second run`, change)
@@ -84,14 +87,14 @@ function feedsOf({ inputs, constants }: Graph, sizes: Sizes = {}): ReadonlyMap<s
     if (type?.dims === undefined || constants.has(name)) continue
     const dims = sizes[name] ?? type.dims.map((size) => (typeof size === 'number' ? size : FREE_SIZE))
     const count = countOf(dims)
-    if (!(count <= MOST_ELEMENTS)) return undefined
+    if (!(count <= MAX_ELEMENTS)) return undefined
     const value = () => (isFloat(type.dtype) ? random.signed() : random.below(2))
     feeds.set(name, tensorOf(type.dtype, dims, Float64Array.from({ length: count }, value)))
   }
   return feeds
 }
 
-/** With the constants that lie in the file. */
+/** With the constants stored in the file. */
 async function inMemory(graph: Graph): Promise<Graph> {
   const loaded = [...graph.constants].map(
     async ([name, constant]) => [name, await constantTensor(name, constant)] as const,
@@ -99,7 +102,7 @@ async function inMemory(graph: Graph): Promise<Graph> {
   return { ...graph, constants: new Map(await Promise.all(loaded)) }
 }
 
-/** Undefined where the evaluator cannot compute an operator, or not so much. */
+/** Undefined if the evaluator cannot compute an operator, or the graph is too large for it. */
 function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
   try {
     return evaluate(graph, feeds, { budget: new ProgramBudget(LIMITS) })
@@ -123,7 +126,7 @@ function judge(
     let squares = 0
     for (let at = 0; at < tensor.data.length; at++) {
       const value = Number(tensor.data[at])
-      if (!(Math.abs(value) < MOST_VALUE)) return 'run, too large'
+      if (!(Math.abs(value) < MAX_VALUE)) return 'run, too large'
       errors += (Number(own!.data[at]) - value) ** 2
       squares += value ** 2
     }

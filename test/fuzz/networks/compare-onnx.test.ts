@@ -1,6 +1,6 @@
 // The comparison of plans with the evaluator. In: exports, one with its states in another order than their
-// outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, since both pair
-// states as the plan does; a graph that no kernel can run is rejected.
+// outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, because both
+// pair states in the same way; a graph that no kernel can run is rejected.
 import { expect, test } from 'vitest'
 import { Random } from '../../helpers/random.ts'
 import { withStateFirst, withSumOfColumns } from '../corpus/onnx.ts'
@@ -13,7 +13,7 @@ const decoders = [...(await smallDecoders())]
 test.each([
   ['states in the order of their outputs', () => exported('multi-head-causal')],
   ['states in another order', withStateFirst],
-  // The evaluator limits activations where the plan does, and rounds none to codes.
+  // The evaluator clamps activations where the plan does, but does not round them to codes.
   ['activations that are limited', () => exported('qdq-limits')],
 ])('%s: plan and evaluator give the same logits', async (_, bytes) => {
   expect(await loadAndCompare(bytes(), 'nothing')).toBe('compared')
@@ -22,17 +22,17 @@ test.each([
 test.each([
   ...exportNames().map((name) => [`${name} with one layer`, () => shortExport(name)] as const),
   ...decoders.map(([index, bytes]) => [`small decoder ${index}`, () => bytes] as const),
-])('%s is a good file, in which each change is one of its own', async (_, bytes) => {
+])('%s is a valid file, in which each change gives a different graph', async (_, bytes) => {
   expect(['compared', 'known']).toContain(await loadAndCompare(bytes(), 'nothing'))
 })
 
-test('a graph that differs only in names is not loaded again, one with another number is', async () => {
+test('a graph that differs only in names is not loaded again, but one with another number is', async () => {
   const good = decoders[3]![1]
   await loadAndCompare(good, 'nothing')
   const names = Buffer.from(good).toString('latin1').replaceAll('MatMul_', 'Matmul_')
   expect(await loadAndCompare(new Uint8Array(Buffer.from(names, 'latin1')), 'names')).toBe('known')
   const weights = new Uint8Array(good)
-  // A byte in the middle of the file is one of a weight's.
+  // A byte in the middle of the file belongs to a weight.
   weights[good.length >> 1]! ^= 1
   expect(await loadAndCompare(weights, 'a weight')).toBe('compared')
 })

@@ -1,5 +1,5 @@
 // Loaded graphs. In: the bytes of an ONNX decoder that is accepted. Out: whether its plan, prompted in chunks
-// and token by token, gives the logits of the evaluator. It reads the graph as it stands, except that
+// and token by token, gives the evaluator's logits. The evaluator runs the graph as it is, except that
 // activations are not rounded to codes.
 import { type ByteSource, bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
@@ -22,29 +22,30 @@ import { graphKey } from '../graph-key.ts'
 import { unrounded } from '../unrounded.ts'
 
 const MODEL = 'model.onnx'
-/** Positions of the models: short, so that proofs are. */
+/** Context length of the models: short, which keeps proofs short. */
 const CONTEXT = 48
 const CONFIG = new TextEncoder().encode(JSON.stringify({ max_position_embeddings: CONTEXT }))
 const IDS = [5, 17, 33, 40, 40, 9]
 /** Lengths at which the plan's and the evaluator's chunks end: a prompt in two chunks, then one token. */
 const ENDS = [3, 5, 6]
-/** Differences of logits over their size. Scales of codes are rounded to f16. */
+/** Largest difference of logits relative to their magnitude. Scales of codes are rounded to f16. */
 const TOLERANCE = 2e-3
-/** Larger logits are sums in f32 that differ by their order. */
-const MOST_LOGIT = 1e4
+/** Larger logits come from f32 sums that depend on their order. */
+const MAX_LOGIT = 1e4
 /**
- * The squares of sums of larger weights leave f32, in which plans compute; the evaluator has f64. A scale of
+ * With larger weights, squares of sums exceed f32, in which plans compute; the evaluator uses f64. A scale of
  * codes is multiplied by up to 255.
  */
-const MOST_WEIGHT = 1e4
-/** In a graph of f16 squares of rows end at 65504, and the evaluator's become infinite; plans have f32. */
-const MOST_HALF = 8
+const MAX_WEIGHT = 1e4
+/** In an f16 graph, squares above 65504 become infinite in the evaluator; plans use f32. */
+const MAX_HALF = 8
 
 const host = nodeHost()
 let engine: ReturnType<typeof openRuntime> | undefined
 
 /**
- * The plan's logits, by position. All inputs share one memory: to make one takes longer than to run the plan.
+ * The plan's logits, by position. All inputs share one memory, because creating one takes longer than running
+ * the plan.
  */
 async function planRows(prepared: PreparedModel, ids: readonly number[]): Promise<Float32Array[]> {
   engine ??= openRuntime({ host, threads: 1, pool: 'single', build: 'auto', needBytes: 0 })
@@ -68,19 +69,19 @@ async function planRows(prepared: PreparedModel, ids: readonly number[]): Promis
   }
   sequence.release()
   scheduler.dispose()
-  // The next model finds zeros, as in its own memory.
+  // The next model finds zeros, as it would in a fresh memory.
   arena.u8.fill(0, start, arena.mark())
   arena.reset(start)
   return rows
 }
 
-/** Keys of the graphs that this process has loaded and judged. */
+/** Keys of the graphs that this process has loaded and compared. */
 const known = new Set<string>()
-const MOST_KNOWN = 2 ** 20
+const MAX_KNOWN = 2 ** 20
 
 /**
- * Throws a typed error where the file is rejected, an `Error` called `WrongLogits` where they differ. A graph
- * that was judged before is not loaded again: many changes touch only names.
+ * Throws a typed error if the file is rejected, and an `Error` called `WrongLogits` if the logits differ. A
+ * graph that was compared before is not loaded again, because many changes affect only names.
  */
 export async function loadAndCompare(bytes: Uint8Array, change: string): Promise<string> {
   const source = bufferSource(MODEL, bytes)
@@ -88,11 +89,11 @@ export async function loadAndCompare(bytes: Uint8Array, change: string): Promise
   const key = graphKey(model.graph)
   if (key !== undefined && known.has(key)) return 'known'
   const outcome = await loadAndJudge(source, model, change)
-  if (key !== undefined && known.size < MOST_KNOWN) known.add(key)
+  if (key !== undefined && known.size < MAX_KNOWN) known.add(key)
   return outcome
 }
 
-/** Opens a graph whose context is that of the comparison. Throws a typed error where it is rejected. */
+/** Opens a graph with the comparison's context. Throws a typed error if it is rejected. */
 export async function openDecoder(source: ByteSource, model?: OnnxModel): Promise<ModelFile> {
   const config = bufferSource('config.json', CONFIG)
   const find = async (name: string) => (name === config.name ? config : undefined)
@@ -133,7 +134,7 @@ function judge(
       if (!Number.isFinite(value)) return 'loaded, not finite'
     }
   }
-  if (most > MOST_LOGIT) return 'loaded, too large'
+  if (most > MAX_LOGIT) return 'loaded, too large'
   const error = Math.sqrt(errors / Math.max(squares, 1e-6))
   if (error <= TOLERANCE) return 'compared'
   const wrong = new Error(`logits differ by ${error.toPrecision(3)} of their size after: ${change}`)
@@ -142,17 +143,18 @@ function judge(
 }
 
 /**
- * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
+ * The evaluator's logits, chunk by chunk; undefined if it cannot compute an operator, or the graph is too
+ * large for it.
  */
 function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
-  // As the plan reads it, which may be another order than that of the inputs.
+  // In the plan's order, which may differ from the inputs'.
   const comesOutAs = outputsOfStates(states, graph.outputs)
   const rows: (Float32Array | undefined)[] = []
   let kept = new Map<string, Tensor>()
   let past = 0
   let known: Graph | undefined
-  // A step of one token is all that some graphs have; without states a graph gets everything each time.
+  // Some graphs only take steps of one token; a graph without states gets all tokens each time.
   const ends = isOfOneToken(graph) ? ids.map((_, at) => at + 1) : states.length === 0 ? [ids.length] : ENDS
   for (const end of ends) {
     const tokens = end - past
@@ -185,7 +187,7 @@ function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | unde
 const isUncomputed = (error: unknown): boolean =>
   isHalfbyteError(error) && error.code !== 'internal' && error.code !== 'format'
 
-/** What is made of constants alone is the same in each chunk. */
+/** Values that depend only on constants are the same in each chunk. */
 function withKnown(graph: Graph): Graph {
   const known = new Set(graph.constants.keys())
   const isKnown = (node: Node): boolean =>
@@ -210,7 +212,7 @@ function withKnown(graph: Graph): Graph {
 const isOfOneToken = ({ inputs }: Graph): boolean =>
   inputs.some((input) => isRecurrentState(input) && isFloat(input.type?.dtype ?? 'i64'))
 
-/** Batch is 1, and what a state has no name for is its past: nothing. */
+/** The batch size is 1. A state's unnamed axis is the length of its past, which is 0. */
 function feedOf({ name, type }: Input, ids: readonly number[], past: number): Tensor {
   const dtype = type?.dtype ?? 'i64'
   const dims = type?.dims ?? []
@@ -225,7 +227,7 @@ function feedOf({ name, type }: Input, ids: readonly number[], past: number): Te
   return tensorOf(dtype, [1, values.length], values)
 }
 
-/** Masks have lowest floats; matrices and vectors of a model, and what scales them, do not. */
+/** Masks contain the lowest float; a model's matrices, vectors and scales do not. */
 function hasLargeWeights({ constants, nodes }: Graph): boolean {
   const scales = new Set(nodes.filter(({ op }) => SCALING.has(op)).flatMap(({ inputs }) => inputs))
   return [...constants].some(
@@ -234,7 +236,7 @@ function hasLargeWeights({ constants, nodes }: Graph): boolean {
       isFloat(constant.dtype) &&
       (constant.data.length > 1 || scales.has(name)) &&
       (constant.data as Float32Array).some(
-        (value) => !(Math.abs(value) <= (constant.dtype === 'f16' ? MOST_HALF : MOST_WEIGHT)),
+        (value) => !(Math.abs(value) <= (constant.dtype === 'f16' ? MAX_HALF : MAX_WEIGHT)),
       ),
   )
 }

@@ -1,9 +1,9 @@
-// Steps of random graphs that no loops compute: elementwise functions, and values whose sizes are computed.
+// Steps of random graphs that have no compiled loops: elementwise functions, and values with computed sizes.
 import type { GraphMaker, Step, Value } from '../../../src/network/compile/testing/graph-maker.ts'
 import { int } from '../../../src/network/compile/testing/graph-maker.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 
-/** Operators of the dialect without loops, which jump nowhere. */
+/** Operators of the dialect without loops; all are continuous. */
 export const FOREIGN = ['Atan', 'Asinh'] as const
 const F32 = 1
 
@@ -12,16 +12,16 @@ function smooth(graph: GraphMaker): void {
   graph.node(graph.pick(FOREIGN), [name], dims)
 }
 
-/** An input of the graph: what jumps must not read what two orders of a sum make. */
+/** An input of the graph: a discontinuous operator must not read a sum whose order may differ. */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.every((size) => size > 1))
 
-/** A sum along an axis whose size is computed. */
+/** A sum along an axis with a computed size. */
 function summed(graph: GraphMaker, name: string, axis: number, to: readonly number[]): void {
   graph.node('ReduceSum', [name, graph.list([axis])], to, { keepdims: int(1) })
 }
 
-/** How many numbers there are above a bound, and where they are on the whole. */
+/** The number of values above a bound, and their average position. */
 function whereAbove(graph: GraphMaker): void {
   const value = exact(graph)
   if (value === undefined) return
@@ -32,7 +32,7 @@ function whereAbove(graph: GraphMaker): void {
   summed(graph, `numbers ${at}`, 1, [value.dims.length, 1])
 }
 
-/** An input of one whole number, 0 or 1, plus another number. */
+/** An input of one integer, 0 or 1, plus another number. */
 function count(graph: GraphMaker, more: number): string {
   const name = `input ${graph.inputs.length}`
   graph.inputs.push({ name, type: { dtype: 'i64', dims: [1] } })
@@ -65,5 +65,5 @@ function someNumbers(graph: GraphMaker): void {
 
 const STEPS: readonly Step[] = [smooth, whereAbove, someGreatest, someNumbers]
 
-/** As many as the other rare steps, so that most graphs have one. */
+/** As often as the other rare steps together, so most graphs have one. */
 export const FOREIGN_STEPS: readonly Step[] = Array.from({ length: 5 }, () => STEPS).flat()

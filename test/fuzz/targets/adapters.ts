@@ -1,5 +1,5 @@
-// Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what
-// they change, read from end to end.
+// Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with the
+// adapter merged, read completely.
 
 import type { ModelConfig } from '../../../src/core/arch/config/config.ts'
 import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
@@ -23,7 +23,7 @@ import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Target } from '../target.ts'
 
-/** One of so many is merged and read; the others end with their names and shapes. */
+/** One in this many is merged and read; of the others only names and shapes are read. */
 const READ = 1 / 10
 
 export async function openTarget(): Promise<Target> {

@@ -1,5 +1,5 @@
 // Target: configurations. In: config.json, a pack's configuration and GGUF keys of every family, changed,
-// beside tensors that fit or do not. Out: the configuration, and for some the plan.
+// with tensors that fit or do not. Out: the configuration, and for some the plan.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { readConfig } from '../../../src/core/arch/read-config.ts'
@@ -70,7 +70,7 @@ async function run(input: Input): Promise<string> {
 const flat = (value: MetaValue): MetaValue =>
   typeof value !== 'object' ? value : Array.isArray(value) ? value.map(flat) : JSON.stringify(value)
 
-/** What the file says of itself, in its own words and in those of a pack. */
+/** What the file says about itself, in its own format and in a pack's. */
 async function goodOf({ family, files }: NamedModel): Promise<Good[]> {
   const file = await openModel(sourcesOf(await inputOf(files)))
   const isGguf = file.format === 'gguf'
@@ -90,7 +90,7 @@ const shapesOf = (tensors: TensorIndex): Tree =>
 
 const EMPTY = bufferSource('model', new Uint8Array(1 << 16))
 
-/** Nothing where there are numbers that JSON has not. */
+/** Undefined if there are numbers that JSON cannot express. */
 function shapesIn(text: string): object {
   try {
     return Object(JSON.parse(text))
@@ -102,7 +102,7 @@ function shapesIn(text: string): object {
 function tensorsOf(text: string): TensorIndex {
   const tensors = new Map<string, TensorInfo>()
   for (const [name, shape] of Object.entries(shapesIn(text))) {
-    // The readers of files let no other shapes through.
+    // The file readers accept no other shapes.
     const isShape =
       Array.isArray(shape) &&
       shape.length > 0 &&

@@ -1,6 +1,6 @@
 // Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled
-// constraint, written in slices as the engine's pages write it, and walked a few tokens. Where few slices are
-// enough, writing it at once must give the same.
+// constraint, built in slices as the engine builds it, and walked a few tokens. If few slices are enough,
+// building it at once must give the same result.
 import { isDeepStrictEqual } from 'node:util'
 import { reasonOf } from '../../../src/core/base/errors.ts'
 
@@ -68,7 +68,7 @@ export async function openTarget(): Promise<Target> {
       if (value === undefined) return 'no JSON'
       const spec = constraintSpec({ [type]: value })
       if (spec === undefined) return 'none'
-      // Its own compiler: nothing is kept from one input to the next.
+      // A new compiler each time, so nothing is kept between inputs.
       const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(await written(spec))
       const random = new Random(Number(textOf(input, 'walk')))
       for (let step = 0; step < STEPS && !constraint.mustEnd; step++) {
@@ -83,8 +83,8 @@ export async function openTarget(): Promise<Target> {
   }
 }
 
-/** More slices take so long that writing all at once again would look like a hang. */
-const MOST_SLICES = 4
+/** With more slices, building it again at once would take so long that it would look like a hang. */
+const MAX_SLICES = 4
 
 async function written(spec: ConstraintSpec): Promise<WrittenGrammar> {
   let slices = 0
@@ -93,7 +93,7 @@ async function written(spec: ConstraintSpec): Promise<WrittenGrammar> {
     return true
   }
   const inSlices = await settled(() => writeGrammarInSlices(spec, isWanted))
-  if (slices > 0 && slices <= MOST_SLICES) {
+  if (slices > 0 && slices <= MAX_SLICES) {
     const atOnce = await settled(() => newGrammar(spec))
     if (!isDeepStrictEqual(inSlices.value, atOnce.value) || reason(inSlices) !== reason(atOnce))
       throw new Error(`${slices} slices: ${reason(inSlices)}, but at once: ${reason(atOnce)}`)
@@ -119,7 +119,7 @@ const settled = async (
 
 const reason = ({ value, error }: Settled): string => (value === undefined ? reasonOf(error) : 'written')
 
-/** As a page has it: circles, undefined and functions never reach the worker. */
+/** As the worker receives it: cycles, undefined and functions never get that far. */
 function parsed(source: string): unknown {
   try {
     return JSON.parse(source)

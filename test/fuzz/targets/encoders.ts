@@ -39,14 +39,14 @@ const PIECES = [
   ...['<s>', '<pad>', '</s>', '<unk>', '<mask>', '▁', '▁the', '▁cat', 's', 'a', 'b', 'c'],
   ...['th', 'e', 'running', '▁run', '<0x41>', '😀'],
 ]
-/** More texts would take longer than reading the files. */
-const MOST_TOKENS = 64
+/** More texts would take longer than the files. */
+const MAX_TOKENS = 64
 
 /** A file of a folder: a JSON document, or safetensors in two parts. */
 interface Part {
   readonly name: string
   readonly document: Tree
-  /** What follows the header of safetensors. */
+  /** The part after a safetensors header. */
   readonly data: Uint8Array | undefined
 }
 
@@ -107,7 +107,7 @@ async function partOf(file: File): Promise<Part> {
   }
 }
 
-/** The files of a folder, of which up to two are changed. Their names begin with their places. */
+/** A folder's files, of which up to two are changed. Names include their paths. */
 function drawFolder(random: Random, parts: readonly Part[], others: readonly Tree[]): Input {
   const chosen = new Set(Array.from({ length: random.between(1, 2) }, () => random.below(parts.length)))
   const files = parts.map(({ name, document, data }, at): [string, string | Uint8Array] => {
@@ -134,7 +134,7 @@ function safetensors(header: string, data: Uint8Array): Uint8Array {
   return bytes
 }
 
-/** Where the first child of the table's root lies. */
+/** Offset of the first child of the table's root. */
 const CHILD = 0x101 ^ 0x61
 const TABLE_FIELDS = [0, 1, 1 + CHILD, 1 + (CHILD ^ 2)].map((word) => ({ at: 4 * word, bytes: 4 as const }))
 
@@ -185,11 +185,11 @@ function runTokenizer(input: Input): string {
   const [first, second] = [encode(textOf(input, 'text')), encode(textOf(input, 'other'))]
   for (const id of [...first, ...second])
     if (!(Number.isInteger(id) && id >= 0 && id < vocabSize)) throw new Error(`id ${id} of ${vocabSize}`)
-  if (pair !== undefined) encodePair(pair, first, second, MOST_TOKENS)
+  if (pair !== undefined) encodePair(pair, first, second, MAX_TOKENS)
   return 'ids'
 }
 
-/** As the readers of files do it. */
+/** Like the file readers. */
 function parsed(text: string) {
   try {
     const value = parseJson(text)
@@ -205,7 +205,7 @@ async function runFiles(input: Input): Promise<string> {
     .filter(([name]) => name.includes('/'))
     .map(([name, part]) => new File([part as Uint8Array<ArrayBuffer>], name.replace(/^\d+\//, '')))
   const service = createEmbedderService((request, hooks) => loadEncoder(request, hooks, nodeHost()))
-  const options = { threads: 1, maxTokens: MOST_TOKENS }
+  const options = { threads: 1, maxTokens: MAX_TOKENS }
   await using embedder = await Embedder.open(localConnection(service), files, options)
   const [text, other] = [textOf(input, 'text'), textOf(input, 'other')]
   if (embedder.model.task === 'rerank') {

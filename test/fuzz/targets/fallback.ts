@@ -1,6 +1,6 @@
-// Target: fallback. In: random graphs of the dialect with nodes that no loops compute, as ONNX files, half of
-// them changed in bytes, fields or meaning. Out: how far their files are read with `fallback: 'ort'`; what
-// runs is compared with the evaluator.
+// Target: fallback. In: random graphs of the dialect with nodes that have no compiled loops, as ONNX files,
+// half of them with changed bytes, fields or semantics. Out: how far their files are read with `fallback:
+// 'ort'`; those that run are compared with the evaluator.
 import { refusalOf } from '../../../src/network/compile/lower/lower.ts'
 import { randomGraph } from '../../../src/network/compile/testing/random-graph.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'

@@ -10,9 +10,9 @@ import { bytesOfFile, ggufModels, readModel, typedLlama } from '../models.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import type { Target } from '../target.ts'
 
-/** Of those that get as far as their plan so many are loaded and run. */
+/** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 8
-/** Of so many only the weights are damaged, which no header tells. */
+/** Share of inputs with damage only in the weights, which no header reveals. */
 const DAMAGED = 1 / 500
 
 export async function openTarget(): Promise<Target> {
@@ -23,7 +23,7 @@ export async function openTarget(): Promise<Target> {
   return {
     draw(random) {
       if (random.chance(DAMAGED)) return damaged(random, random.pick(models))
-      // Small headers are read many times faster, and have all that a header can have.
+      // Small headers are read many times faster, and have everything that a header can contain.
       const good = random.pick(random.chance(0.9) ? small : models)
       const from = random.chance(0.2) ? spliced(random, good, random.pick(models)) : good
       const bytes = mutateBytes(random, from.bytes, from.fields, from.headBytes)
@@ -43,7 +43,7 @@ function damaged(random: Random, { bytes, headBytes }: GgufLayout): Input {
   return { 'model.gguf': whole, depth: 'load' }
 }
 
-/** An entry of the other file's header in front of the entries of this one. */
+/** An entry from the other file's header before this file's entries. */
 function spliced(random: Random, good: GgufLayout, other: GgufLayout): GgufLayout {
   const [from, end] = random.pick(other.entries)
   const at = good.entries[0]?.[0] ?? 24
@@ -97,7 +97,7 @@ function everyType(): Promise<Uint8Array> {
   return ggufBytes({ metadata, tensors })
 }
 
-/** A tokenizer with scores and hardly a model. */
+/** A tokenizer with scores and a minimal model. */
 function sentencePiece(): Promise<Uint8Array> {
   const { tokens, scores = [], types = [] } = spmSpec(['\u2581he', 'llo', '\u2581hello'])
   return ggufBytes({

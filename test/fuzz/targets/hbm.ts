@@ -1,5 +1,5 @@
-// Target: .hbm packs. In: packs with right hashes and a header that says something else, and packs with bytes
-// changed. Out: how far they are read.
+// Target: .hbm packs. In: packs with correct hashes and a changed header, and packs with changed bytes. Out:
+// how far they are read.
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
 import { readModel, tinyLlama } from '../models.ts'
@@ -9,7 +9,7 @@ import { mutateJson } from '../mutate/mutate-json.ts'
 import { forgedPack, type Pack, packOf } from '../packs.ts'
 import type { Target } from '../target.ts'
 
-/** Of those that get as far as their plan so many are loaded and run. */
+/** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 40
 
 export async function openTarget(): Promise<Target> {

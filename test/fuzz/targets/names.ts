@@ -1,5 +1,5 @@
 // Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files.
-// Out: which files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
+// Out: which files a load asks for; a file outside the model's folder, or a token sent there, is a finding.
 
 import { ALL_READERS } from '../../../src/core/arch/open-model.ts'
 import { givenPlace, type Place } from '../../../src/core/formats/names/named-files.ts'
@@ -97,7 +97,7 @@ export async function openTarget(): Promise<Target> {
 const nameOf = (random: Random): string =>
   Array.from({ length: random.below(7) }, () => random.pick(random.pick([WORDS, PIECES, SIGNS]))).join('')
 
-/** What the giver says, with `name` for one of its files. */
+/** The server's answer, with `name` for one of its files. */
 function documentOf(giver: (typeof GIVERS)[number], name: string, random: Random): unknown {
   if (giver === 'listing') return [{ path: name }]
   if (giver !== 'modules.json') return { weight_map: { w: name, v: 'v.safetensors' } }
@@ -142,7 +142,7 @@ function check(url: string, token: string | null): void {
   if (token !== 'Bearer secret') throw new Error(`${url} was asked for without the token of its hub`)
 }
 
-/** An ONNX model whose only weight lies in the file of this name. */
+/** An ONNX model whose only weight is in the file with this name. */
 export const withWeights = (location: string): Uint8Array =>
   modelBytes({
     nodes: [{ op: 'Add', inputs: ['x', 'w'], outputs: ['y'] }],

@@ -1,6 +1,7 @@
 // Target: networks. In: random graphs of the dialect, a small encoder, attention of groups and tables of
-// codes as ONNX files, changed in bytes, fields or meaning, and graphs that ask for much. Out: how far their
-// files are read; what is accepted is compiled in both builds, run, and compared with the evaluator.
+// codes as ONNX files, with changed bytes, fields or semantics, and graphs that need much memory. Out: how
+// far their files are read; what is accepted is compiled in both builds, run, and compared with the
+// evaluator.
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { blockTable } from '../../../src/network/compile/testing/block-table.ts'
 import { BOMBS, type BombName, LARGEST } from '../../../src/network/compile/testing/bombs.ts'
@@ -19,18 +20,18 @@ const ENCODER = { layers: 1, hidden: 8, heads: 2, intermediate: 12, vocabulary: 
 const GRAPHS = 200
 const SEED = 33
 const IS_ENCODER = 0.1
-/** How often a graph that asks for much is drawn, half of them unchanged, and of how much at most. */
+/** How often a graph that needs much memory is drawn, half of them unchanged, and the most it may need. */
 const IS_BOMB = 0.1
-const MOST_BITS = 33
-/** How often one of those with operators of ONNX Runtime is drawn. */
+const MAX_BITS = 33
+/** How often a graph with ONNX Runtime's operators is drawn. */
 const IS_CONTRIB = 0.1
-/** One new token after three: most masks that are drawn fit them. */
+/** One new token after three, which most drawn masks fit. */
 const SIZES = { batch: 2, new: 1, past: 3, total: 4 }
 const TABLE = { rows: 16, width: 64 }
 
 function bomb(random: Random, donors: readonly Uint8Array[]): Input {
   const name = random.pick(Object.keys(BOMBS) as BombName[])
-  const most = LARGEST[name] ?? 2 ** MOST_BITS
+  const most = LARGEST[name] ?? 2 ** MAX_BITS
   const n = 2 + Math.floor(2 ** (random.unit() * Math.log2(most - 1)))
   const bytes = writtenBytes(BOMBS[name](n))
   const change = `${name}, ${n}`

@@ -1,6 +1,6 @@
 // Target: ONNX. In: decoders as torch exports them, whole or cut to one layer, and small ones. Bytes or
-// fields of the protobuf change, are cut out or put elsewhere, or nodes, names and constants change. Out: how
-// far their files are read; what is accepted is loaded and compared with the evaluator.
+// protobuf fields are changed, removed or moved, or nodes, names and constants are changed. Out: how far
+// their files are read; what is accepted is loaded and compared with the evaluator.
 import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
@@ -10,20 +10,25 @@ import { loadAndCompare } from '../networks/compare-onnx.ts'
 import { exported, exportNames, MODEL, shortExport, smallDecoders } from '../onnx-seeds.ts'
 import type { Target } from '../target.ts'
 
-/** Nodes, names and constants change in whole files; most of what is accepted comes from these. */
+/**
+ * Share of inputs with changed nodes, names and constants in a well-formed file; most accepted files come
+ * from these.
+ */
 const IN_MEANING = 0.4
-/** Of the others; the rest have fields changed and right lengths, and get further. */
+/**
+ * Share of the others with changed bytes; the rest have changed fields and correct lengths, and get further.
+ */
 const IN_BYTES = 0.5
 /** Whole exports have two layers and long names, and take the longest to read. */
 const WHOLE = 0.05
 /** Of the others. */
 const DECODER = 0.6
-/** Nodes come before the weights in some files, after them in others: most changes are to be in nodes. */
+/** Nodes come before the weights in some files, after them in others: most changes should be in nodes. */
 const IN_NODES = 0.8
 
 interface Good {
   readonly bytes: Uint8Array
-  /** Where the field `node` of the graph begins and ends. */
+  /** Where the graph's `node` fields begin and end. */
   readonly nodes: readonly [number, number]
 }
 
@@ -56,7 +61,7 @@ const run = (input: Input): Promise<string> => loadAndCompare(bytesOf(input, MOD
 const changedBytes = (random: Random, good: Good): Uint8Array =>
   random.chance(IN_NODES) ? changedNodes(random, good) : mutateBytes(random, good.bytes)
 
-/** The length of the graph is not mended: a change of length is one more damage. */
+/** The graph's length is not corrected: a changed length is additional damage. */
 function changedNodes(random: Random, { bytes, nodes: [start, end] }: Good): Uint8Array {
   const changed = mutateBytes(random, bytes.subarray(start, end))
   const made = new Uint8Array(start + changed.length + bytes.length - end)
@@ -66,7 +71,7 @@ function changedNodes(random: Random, { bytes, nodes: [start, end] }: Good): Uin
   return made
 }
 
-/** From the first name of an operator to the last; they are the only texts of that kind. */
+/** From the first operator name to the last; no other texts look like them. */
 function nodesOf(bytes: Uint8Array): [number, number] {
   const text = Buffer.from(bytes).toString('latin1')
   const places = [...text.matchAll(/Gather|MatMul|Reshape|Transpose|Softmax|Concat/g)].map(

@@ -1,5 +1,5 @@
-// Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and
-// bytes changed. Out: how far they are read.
+// Target: safetensors. In: hub folders, plain, quantised and sharded, with changed headers, indexes and
+// bytes. Out: how far they are read.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { openTokenizer } from '../../../src/engine/load/model-text.ts'
@@ -14,14 +14,14 @@ import { mutateJson } from '../mutate/mutate-json.ts'
 import { quantizedModels } from '../quantized.ts'
 import type { Target } from '../target.ts'
 
-/** Of those that get as far as their plan so many are loaded and run. */
+/** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 40
 
-/** A folder whose parts are taken apart once. */
+/** A folder whose parts are parsed only once. */
 interface Folder {
   readonly files: Input
   readonly trees: ReadonlyMap<string, Tree>
-  /** Of each safetensors file its header, and what comes after it. */
+  /** The header of each safetensors file, and the data after it. */
   readonly weights: ReadonlyMap<string, { readonly header: Tree; readonly data: Uint8Array }>
 }
 

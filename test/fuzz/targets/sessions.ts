@@ -1,5 +1,5 @@
-// Target: saved sessions. In: a saved session whose index says something else under a right hash, or whose
-// bytes are changed. Out: the session restored, spoken to and closed, with all of its memory given back.
+// Target: saved sessions. In: a saved session with a changed index and a correct hash, or with changed bytes.
+// Out: the session restored, continued and closed, with all of its memory freed.
 import { Engine } from '../../../src/engine/api/engine.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { type ToyModel, toyModel } from '../../../src/engine/testing/toy-model.ts'
@@ -11,7 +11,7 @@ import { mutateJson } from '../mutate/mutate-json.ts'
 import { sealed, TRAILER_BYTES } from '../sessions.ts'
 import type { Target } from '../target.ts'
 
-/** One of so many is spoken to once it is restored. */
+/** One in this many is continued once it is restored. */
 const SPOKEN = 1 / 4
 
 interface Saved {
@@ -50,7 +50,7 @@ async function run(input: Input, engine: Engine, toy: ToyModel): Promise<string>
     },
   )
   const kept = toy.liveBytes() - live
-  if (kept > 0) throw new Error(`${kept} bytes of state were not given back`)
+  if (kept > 0) throw new Error(`${kept} bytes of state were not freed`)
   return restored()
 }
 

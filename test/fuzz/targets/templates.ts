@@ -1,5 +1,5 @@
-// Target: chat templates. In: templates that models have and templates grown from Jinja's parts, with
-// conversations that are changed too. Out: the prompt, and which tokens end a turn.
+// Target: chat templates. In: models' templates and templates generated from Jinja's grammar, with mutated
+// conversations. Out: the prompt, and which tokens end a turn.
 import {
   CHATML,
   type ChatMessage,
@@ -78,7 +78,7 @@ function conversationOf(input: Input): { messages: readonly Message[]; tools: re
   try {
     value = Object(JSON.parse(textOf(input, 'messages')))
   } catch {
-    // Numbers that JSON has not.
+    // Numbers that JSON cannot express.
   }
   const messages = Array.isArray(value.messages) ? value.messages.filter(isMessage) : []
   const isTool = (tool: unknown): tool is Tool => typeof Object(tool).name === 'string'

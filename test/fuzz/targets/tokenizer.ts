@@ -91,7 +91,7 @@ function metadataOf(spec: object): Record<string, unknown> {
   }
 }
 
-/** The first tokens and the special ones: bytes beyond are all alike. */
+/** The first tokens and the special ones; later bytes are all handled alike. */
 function short(spec: ReturnType<typeof byteLevelSpec>): object {
   const keep = (_: unknown, id: number) => id < 24 || id >= 250
   const tokens = spec.tokens.filter(keep)

@@ -1,5 +1,5 @@
-// Target: images and vision towers. In: PNG and JPEG files, sizes and ways of cutting, and mmproj files of
-// every projector, changed. Out: what a tower reads of an image; for some towers their rows.
+// Target: images and vision towers. In: PNG and JPEG files, sizes and tilings, and mmproj files of every
+// projector, changed. Out: the tiles that a tower reads; for some towers their rows.
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { HalfbyteError } from '../../../src/core/base/errors.ts'
 import { openFiles } from '../../../src/core/formats/open-files.ts'
@@ -20,11 +20,11 @@ import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { drawJpeg, drawPng, jpegs } from '../mutate/picture-files.ts'
 import type { Target } from '../target.ts'
 
-/** Towers that run, of those that are planned. */
+/** Share of the planned towers that run. */
 const RUN = 1 / 40
 const SIDES = [1, 2, 3, 7, 27, 28, 29, 100, 255, 256, 257, 1000, 4096, 16_383, 16_384, 16_385]
 const CUTS = ['tiles', 'padded', 'cropped', 'stretched', 'whole'] as const
-const MOST_DRAWN = 1 << 17
+const MAX_DRAWN = 1 << 17
 
 interface Good {
   readonly layout: GgufLayout
@@ -46,7 +46,7 @@ export async function openTarget(): Promise<Target> {
         return { kind: 'picture', cut: random.pick(CUTS), bytes: drawJpeg(random, goods) }
       if (random.chance(0.2)) {
         const width = random.pick(SIDES)
-        const fitting = SIDES.filter((side) => side * width <= MOST_DRAWN)
+        const fitting = SIDES.filter((side) => side * width <= MAX_DRAWN)
         return { kind: 'sizes', cut: random.pick(CUTS), width: `${width}`, height: `${random.pick(fitting)}` }
       }
       const { layout, width } = random.pick(towers)
@@ -72,7 +72,7 @@ function run(input: Input): Promise<string> | string {
   }
 }
 
-/** Small sizes of the models' own. */
+/** Small sizes among the models' own. */
 const rulesOf = (cut: string): CutRules => ({
   ...{ cut: cut as CutRules['cut'], projector: 'idefics3', filter: cut === 'tiles' ? 'lanczos' : 'bicubic' },
   ...{ imageSize: 56, patchSize: 14, merge: 2, mean: [0.5, 0.4, 0.3], longestEdge: 224, shortestEdge: 60 },
@@ -88,13 +88,13 @@ function readPicture(bytes: Uint8Array, rules: CutRules): string {
     if ((cause as Error).constructor !== Error) throw cause
     throw new HalfbyteError('format', (cause as Error).message, {}, { cause })
   }
-  // What is decoded here passes the check of pages.
+  // Whatever is decoded here passes the page's check.
   checkPicture(bytes)
   checkCut(cutPicture(rules, pixels))
   return 'picture'
 }
 
-/** A tower takes every tile as it is. */
+/** A tower uses every tile unchanged. */
 function checkCut({ tiles, parts }: CutPicture): void {
   const wrong = tiles.find(({ width, height, data }) => data.length !== width * height * 3)
   if (wrong !== undefined) throw new TypeError(`a tile of ${wrong.width} x ${wrong.height}`)

@@ -1,4 +1,4 @@
-// One request of the soak through OpenAI's own client. In: a server's address and what to draw from. Out: how
+// One request of the soak through OpenAI's own client. In: a server's address and a random source. Out: how
 // it ended, and what was wrong with the answer.
 import OpenAI from 'openai'
 import type { Random } from '../../helpers/random.ts'
@@ -6,16 +6,16 @@ import { CONTEXT_LENGTH } from './limits.ts'
 
 export interface Outcome {
   readonly kind: string
-  /** `status 429` and the like are refusals of the server. */
+  /** `status 429` and the like: the server refused. */
   readonly end: 'whole' | 'aborted' | `status ${number}`
-  /** What no answer may be. */
+  /** The fault of an answer. */
   readonly wrong?: string
 }
 
-/** Of a reply that nobody leaves. */
+/** For a reply that is read to its end. */
 const TOKENS = 40
 
-/** The texts that are asked; each has one greedy answer, alone or beside others. */
+/** The prompts; each has one greedy answer, alone or alongside others. */
 const ASKED = Array.from({ length: 8 }, (_, at) => `the river ${at} goes to the sea`)
 const SCHEMA = {
   type: 'object',
@@ -29,19 +29,19 @@ type Kind = (typeof KINDS)[number]
 
 export class Asker {
   readonly #client: OpenAI
-  /** The greedy answers of a server that had nothing else to do. */
+  /** The greedy answers of an otherwise idle server. */
   readonly #alone = new Map<string, string>()
 
   constructor(baseURL: string) {
     this.#client = new OpenAI({ apiKey: 'none', baseURL, maxRetries: 0 })
   }
 
-  /** Asks each text once, one after another. */
+  /** Sends each prompt once, one after another. */
   async learn(): Promise<void> {
     for (const content of ASKED) this.#alone.set(content, await this.#streamed(content, undefined, TOKENS))
   }
 
-  /** One request of any kind; `leaves` ends it in the middle. */
+  /** One request of any kind; `leaves` aborts it in the middle. */
   async ask(random: Random, leaves: boolean, kind: Kind = random.pick(KINDS)): Promise<Outcome> {
     const abort = new AbortController()
     const content = random.pick(ASKED)
@@ -49,7 +49,7 @@ export class Asker {
     const timer = patience === undefined ? undefined : setTimeout(() => abort.abort(), patience)
     try {
       const wrong = await this.#send(kind, content, abort.signal, leaves ? CONTEXT_LENGTH : TOKENS)
-      // An aborted stream of this client ends as if it were whole.
+      // In this client, an aborted stream ends as if it were complete.
       if (abort.signal.aborted) return { kind, end: 'aborted' }
       return { kind, end: 'whole', ...(wrong === undefined ? {} : { wrong: `${kind}: ${wrong}` }) }
     } catch (error) {
@@ -62,7 +62,7 @@ export class Asker {
     }
   }
 
-  /** What is wrong with the answer, or nothing. */
+  /** What is wrong with the answer, or undefined. */
   async #send(kind: Kind, content: string, signal: AbortSignal, most: number): Promise<string | undefined> {
     const messages = [{ role: 'user' as const, content }]
     const common = { model: 'soak', temperature: 0 }
@@ -130,7 +130,7 @@ export class Asker {
     const alone = this.#alone.get(content)
     return text === alone
       ? undefined
-      : `${JSON.stringify(content)} got ${JSON.stringify(text)}, alone ${JSON.stringify(alone)}`
+      : `${JSON.stringify(content)} got ${JSON.stringify(text)}, but alone ${JSON.stringify(alone)}`
   }
 }
 

@@ -1,16 +1,16 @@
-// The process that is watched: `halfbyte serve` on a tiny model, which tells its memory when it is asked.
+// The process under test: `halfbyte serve` on a tiny model, which reports its memory on request.
 import { serveEngine } from '../../../src/tools/cli/serve/http-server.ts'
 import { ggufFile } from '../../conformance/testing/model-files.ts'
 import { openEngine } from '../../conformance/testing/node-engine.ts'
 import { randomLlama } from '../../conformance/testing/random-llama.ts'
 import { type Census, takeCensus } from '../census.ts'
-import { CONTEXT_LENGTH, MOST_REQUESTS, STATE_BYTES } from './limits.ts'
+import { CONTEXT_LENGTH, MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 
-/** What the process tells of itself. */
+/** What the process reports about itself. */
 export interface Told extends Census {
   /** Linear memory of the engine. */
   readonly wasmBytes: number
-  /** State that replies use, without what is kept for later prompts. */
+  /** State in use by replies, without what is kept for later prompts. */
   readonly stateBytes: number
   readonly keptBytes: number
   /** Requests that have ended since the start, by status. */
@@ -25,7 +25,7 @@ const engine = await openEngine([await ggufFile(speaker)], {
 const ended: Record<string, number> = {}
 const serving = await serveEngine(engine, {
   port: 0,
-  mostRequests: MOST_REQUESTS,
+  mostRequests: MAX_REQUESTS,
   onRequest({ status }) {
     ended[status] = (ended[status] ?? 0) + 1
   },
@@ -41,6 +41,6 @@ process.on('message', async (question) => {
   const { totalBytes, stateBytes, keptBytes } = await engine.memory()
   process.send?.({ ...census, wasmBytes: totalBytes, stateBytes, keptBytes, ended } satisfies Told)
 })
-// Its parent may end without a signal.
+// The parent may end without sending a signal.
 process.once('disconnect', () => process.exit())
 process.send?.(serving.address)

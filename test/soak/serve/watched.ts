@@ -1,29 +1,30 @@
-// The server's process and its rounds. Out: what each round left behind in the server.
+// The server's process and its rounds. Out: what each round left behind.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Random } from '../../helpers/random.ts'
 import type { Check } from '../rounds.ts'
 import { Asker, type Outcome } from './asking.ts'
-import { MOST_REQUESTS, STATE_BYTES } from './limits.ts'
+import { MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 import type { Told } from './served.ts'
-
-/** Streamed requests and others at the same time. */
-export const AT_ONCE = 20
 
 export class Watched {
   readonly #child: ChildProcess
   readonly #asker: Asker
-  /** How many requests the server must have seen. */
+  /** How many requests the server must have received. */
   #sent = 0
   readonly counts: Record<string, number> = {}
 
-  private constructor(child: ChildProcess, asker: Asker) {
+  readonly #address: string
+
+  private constructor(child: ChildProcess, address: string, asker: Asker) {
     this.#child = child
+    this.#address = address
     this.#asker = asker
   }
 
-  /** Starts the server and asks what the answers are without other requests. */
+  /** Starts the server and collects the answers that it gives without other requests. */
   static async start(): Promise<Watched> {
     // With a single arena of glibc, resident memory is the memory in use.
     const child = fork(join(import.meta.dirname, 'served.ts'), {
@@ -33,7 +34,7 @@ export class Watched {
     const [address] = (await once(child, 'message')) as [string]
     const asker = new Asker(address)
     await asker.learn()
-    return new Watched(child, asker)
+    return new Watched(child, address, asker)
   }
 
   async told(): Promise<Told> {
@@ -42,25 +43,40 @@ export class Watched {
     return told
   }
 
-  /** `AT_ONCE` requests at a time, of which some leave; one round in eight asks more than is allowed. */
-  async round(random: Random): Promise<Check[]> {
-    const most = random.chance(0.125) ? MOST_REQUESTS + AT_ONCE : AT_ONCE
+  /**
+   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it asks more
+   * than is allowed. In one round in four another client reads nothing.
+   */
+  async round(random: Random, clients: number, isFull = random.chance(0.125)): Promise<Check[]> {
+    const most = isFull ? MAX_REQUESTS + clients : clients
+    const silent = random.chance(0.25) ? await readNothing(this.#address) : undefined
     const outcomes = await Promise.all(
       Array.from({ length: most }, () => this.#asker.ask(random, random.chance(0.4))),
     )
     this.#sent += most
     for (const { kind, end } of outcomes) this.#count(`${kind}, ${end}`)
-    return [...answerChecks(outcomes, most), ...(await this.#left())]
+    if (silent !== undefined) this.#count('reads nothing')
+    const checks = [...answerChecks(outcomes, clients), ...(await this.#left())]
+    silent?.destroy()
+    return [...checks, await this.#scraped()]
+  }
+
+  /** What watches the server asks for its metrics now and then. */
+  async #scraped(): Promise<Check> {
+    const text = await (await fetch(this.#address.replace(/v1$/, 'metrics'))).text()
+    this.#sent++
+    const running = /^halfbyte_requests_running (\d+)$/m.exec(text)?.[1]
+    return { what: `the metrics say that ${running} requests are running`, holds: running === '0' }
   }
 
   #count(name: string): void {
     this.counts[name] = (this.counts[name] ?? 0) + 1
   }
 
-  /** What a round may not leave: state in use, and requests that have not ended. */
+  /** Checks that a round leaves no state in use and no unfinished requests. */
   async #left(): Promise<Check[]> {
     let told = await this.told()
-    // The server notices a client that left a little later than the client itself.
+    // The server notices an abort a little later than the client.
     for (let turn = 0; turn < 100 && told.stateBytes > 0; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 20))
       told = await this.told()
@@ -74,14 +90,14 @@ export class Watched {
     ]
   }
 
-  /** Requests that the server has ended, and those that the clients sent. */
+  /** Requests that the server has finished, and those that the clients sent. */
   async ended(): Promise<Check> {
     const { ended } = await this.told()
     const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
-    // An abort may come before the request is on its way.
-    const most = this.#sent + 8
+    // An abort may happen before the request is sent; those that read nothing are not among `#sent`.
+    const most = this.#sent + 8 + (this.counts['reads nothing'] ?? 0)
     return {
-      what: `${seen} requests ended of at most ${most} that were sent`,
+      what: `${seen} requests ended, at most the ${most} that were sent`,
       holds: seen > 0 && seen <= most,
     }
   }
@@ -93,12 +109,27 @@ export class Watched {
   }
 }
 
-function answerChecks(outcomes: readonly Outcome[], most: number): Check[] {
+/** A client that has sent a request for a stream. */
+async function readNothing(address: string): Promise<Socket> {
+  const body = JSON.stringify({ prompt: 'the river', max_tokens: 200, stream: true, temperature: 0 })
+  const socket = connect(Number(new URL(address).port), '127.0.0.1').pause()
+  socket.on('error', () => undefined)
+  socket.write(
+    `POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await once(socket, 'connect')
+  return socket
+}
+
+function answerChecks(outcomes: readonly Outcome[], clients: number): Check[] {
+  const most = outcomes.length
   const wrong = outcomes.flatMap(({ wrong = [] }) => wrong)
   const refused = outcomes.filter(({ end }) => end === 'status 429').length
   return [
     ...wrong.map((what) => ({ what, holds: false })),
-    ...(wrong.length > 0 ? [] : [{ what: `${most} requests are answered as alone, or left`, holds: true }]),
-    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - AT_ONCE },
+    ...(wrong.length > 0
+      ? []
+      : [{ what: `${most} requests are answered as alone, or aborted`, holds: true }]),
+    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - clients + 1 },
   ]
 }

@@ -7,7 +7,7 @@ const MOST_LETTERS = 1_000_000
 
 export type PdfReply =
   | { readonly text: string; readonly pages: number }
-  /** `password`: it asks for one. `empty`: its pages are pictures. `format`: it is damaged or no PDF. */
+  /** `password`: it asks for one. `empty`: its pages are pictures. `format`: it is damaged or not a PDF. */
   | { readonly failed: 'password' | 'empty' | 'long' | 'format'; readonly why: string }
 
 export interface PdfRequest {

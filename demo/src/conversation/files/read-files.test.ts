@@ -9,7 +9,7 @@ test('large files, too many files and non-text files are rejected with their num
   const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('long.txt has 1.0 MB'),
+    message: expect.stringContaining('long.txt is 1.0 MB'),
     detail: { size: MOST_BYTES + 1, most: MOST_BYTES },
   })
   const many = Array.from({ length: MOST_FILES }, () => file('a.txt', 'a'))

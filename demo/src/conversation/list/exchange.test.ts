@@ -60,7 +60,7 @@ test('a file of another kind is rejected, and the message says what to do', asyn
   expect(failure(() => fromJson('# Title'))).toMatch(/^format: This file is not JSON/)
   expect(failure(() => fromJson('null'))).toMatch(/^format: This file contains no conversations/)
   const newer = (await toJson([conversation])).replace('"version": 1', '"version": 2')
-  expect(failure(() => fromJson(newer))).toMatch(/version 2 and this page reads version 1/)
+  expect(failure(() => fromJson(newer))).toMatch(/version 2, and this page reads version 1/)
 })
 
 test('a file with a damaged part is rejected as a whole', async () => {

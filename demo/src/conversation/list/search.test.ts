@@ -19,6 +19,16 @@ test('all words must occur, in the title or in any message, ignoring case and ac
   expect(matching([cafe, other], ' ')).toEqual([cafe, other])
 })
 
+test('all versions of a message are searched, the shown ones first', () => {
+  const shown = chat('Story', 'Tell me of a fox', 'The fox ran.')
+  const [question, answer] = shown.messages
+  const other = [{ role: 'assistant' as const, content: 'The badger slept by the fox.' }]
+  const versions = { ...shown, messages: [question!, { ...answer!, others: [other] }] }
+  expect(matching([versions], 'badger')).toEqual([versions])
+  expect(excerptOf(versions, 'badger')?.match).toBe('badger')
+  expect(excerptOf(versions, 'fox')?.before).toBe('Tell me of a ')
+})
+
 test('the passage is the first with a word, split at the match', () => {
   const found = chat('Trips', 'Hello', 'By train\nto the sea,  and back', 'The train is late')
   expect(excerptOf(found, 'TRAIN late')).toEqual({

@@ -1,5 +1,5 @@
 // Search. In: conversations and a query. Out: the matches and their passages.
-import type { Conversation } from '../store/conversations.ts'
+import type { Conversation, StoredMessage } from '../store/conversations.ts'
 
 /** A passage, split at the match. */
 interface Excerpt {
@@ -17,7 +17,7 @@ export function matching(conversations: readonly Conversation[], query: string):
   const words = wordsOf(query)
   if (words.length === 0) return conversations
   return conversations.filter(({ title, messages }) => {
-    const text = plain([title, ...messages.map(({ content }) => content)].join('\n'))
+    const text = plain([title, ...contentsOf(messages)].join('\n'))
     return words.every((word) => text.includes(word))
   })
 }
@@ -29,7 +29,7 @@ export function matching(conversations: readonly Conversation[], query: string):
 export function excerptOf({ title, messages }: Conversation, query: string): Excerpt | undefined {
   const shown = plain(title)
   const words = wordsOf(query).filter((word) => !shown.includes(word))
-  for (const { content } of words.length === 0 ? [] : messages) {
+  for (const content of words.length === 0 ? [] : contentsOf(messages)) {
     const text = plain(content)
     const found = words.map((word) => ({ word, at: text.indexOf(word) })).filter(({ at }) => at >= 0)
     const first = found.sort((a, b) => a.at - b.at)[0]
@@ -43,6 +43,12 @@ export function excerptOf({ title, messages }: Conversation, query: string): Exc
   }
   return undefined
 }
+
+/** The texts of messages, then those of their other versions. */
+const contentsOf = (messages: readonly StoredMessage[]): readonly string[] => [
+  ...messages.map(({ content }) => content),
+  ...messages.flatMap(({ others = [] }) => others.flatMap(contentsOf)),
+]
 
 const wordsOf = (query: string): string[] => plain(query).split(/\s+/).filter(Boolean)
 

@@ -1,5 +1,6 @@
 // Listening. In: an answer as the engine generates it. Out: its streaming text, and the result.
 import type { Generation, GenerationResult } from '../../../../src/index.ts'
+import { beforeLoop } from '../../../../src/ui/chat/loops.ts'
 import { nextTask } from '../../shell/tasks.ts'
 
 /** Maximum chunks of an answer taken in one task. Many can be queued at once. */
@@ -12,12 +13,15 @@ export interface Listener {
   room(letters: number): Promise<void> | undefined
 }
 
-/** Reads an answer to its end; after `stop` the engine ends it. */
-export async function listen(
-  generation: Generation,
-  stop: AbortSignal,
-  listener: Listener,
-): Promise<GenerationResult> {
+/** A generated answer. */
+interface Heard {
+  readonly result: GenerationResult
+  /** Length of the text before it began to repeat itself; undefined if it did not. */
+  readonly loopAt?: number
+}
+
+/** Reads an answer to its end, or to a loop; after `stop` the engine ends it. */
+export async function listen(generation: Generation, stop: AbortSignal, listener: Listener): Promise<Heard> {
   const cancel = () => generation.cancel()
   if (stop.aborted) cancel()
   stop.addEventListener('abort', cancel)
@@ -27,9 +31,17 @@ export async function listen(
   for await (const chunk of generation) {
     text += chunk.text
     thoughts += chunk.reasoning ?? ''
-    if (++taken % AT_ONCE === 0) await nextTask()
+    if (++taken % AT_ONCE === 0) {
+      await nextTask()
+      const loopAt = beforeLoop(text)
+      if (loopAt !== undefined) {
+        cancel()
+        listener.grow(text.slice(0, loopAt), thoughts)
+        return { result: await generation.result, loopAt }
+      }
+    }
     listener.grow(text, thoughts)
     await listener.room(text.length)
   }
-  return generation.result
+  return { result: await generation.result }
 }

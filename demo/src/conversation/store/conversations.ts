@@ -4,7 +4,7 @@ import type { UsedTool } from '../../tools/tools.ts'
 import type { Picture } from '../files/attachments.ts'
 
 /** Why an answer is incomplete. */
-export type Ending = 'cancelled' | 'length' | 'interrupted'
+export type Ending = 'cancelled' | 'length' | 'interrupted' | 'loop'
 
 /**
  * How the model read the question's files: completely, or as the passages quoted in `text`, out of `all`,

@@ -22,7 +22,7 @@ const MOST_ID = 128
 /** The latest time that a `Date` can have. */
 const MOST_TIME = 8.64e15
 
-const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
+const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted', 'loop'] satisfies Ending[]
 
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 

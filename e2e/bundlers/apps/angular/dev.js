@@ -1,4 +1,4 @@
-// `ng serve` with or without the headers of isolation.
+// `ng serve` with or without isolation headers.
 const configuration = process.env.ISOLATION === 'on' ? 'isolated' : 'plain'
 process.argv.splice(
   2,

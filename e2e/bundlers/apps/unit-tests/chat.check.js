@@ -5,7 +5,7 @@ import { defined } from 'halfbyte/widget'
 
 let chats = 0
 
-/** A widget on the page, for a model that no other one has. */
+/** A widget on the page, with a model that no other widget uses. */
 async function chatOnPage() {
   await defined
   const chat = document.createElement('halfbyte-chat')
@@ -16,7 +16,7 @@ async function chatOnPage() {
   return chat
 }
 
-/** Waits for what the widget renders in one of its next updates. */
+/** Waits for something that the widget renders in a later update. */
 async function rendered(chat, selector) {
   for (let turn = 0; turn < 1000; turn += 1) {
     const found = chat.shadowRoot.querySelector(selector)

@@ -6,7 +6,7 @@ test('the widget answers with a fake engine', async () => {
   expect(await widgetAnswers(jest.spyOn.bind(jest))).toEqual({ before: 0, textContent: 'you' })
 })
 
-test('the widget tells that a load failed', async () => {
+test('the widget reports a failed load', async () => {
   expect(await failuresAreTold(jest.spyOn.bind(jest))).toEqual({ isOwn: true, said: true })
 })
 

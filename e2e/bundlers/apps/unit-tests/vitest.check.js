@@ -1,4 +1,4 @@
-// Under Vitest, with the document that its environment gives.
+// Under Vitest, with the document that its environment provides.
 import { expect, test, vi } from 'vitest'
 import { failuresAreTold, sessionsStream, widgetAnswers } from './chat.check.js'
 
@@ -6,7 +6,7 @@ test('the widget answers with a fake engine', async () => {
   expect(await widgetAnswers(vi.spyOn)).toEqual({ before: 0, textContent: 'you' })
 })
 
-test('the widget tells that a load failed', async () => {
+test('the widget reports a failed load', async () => {
   expect(await failuresAreTold(vi.spyOn)).toEqual({ isOwn: true, said: true })
 })
 

@@ -1,4 +1,4 @@
-// Headers that isolate the page, so that threads share memory; without them it runs too.
+// Headers that isolate the page, so that threads share memory; it also runs without them.
 const headers =
   process.env.ISOLATION === 'on'
     ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' }

@@ -6,6 +6,6 @@ export const config = {
   context: here('.'),
   entry: './main.js',
   output: { path: here('./dist'), filename: 'main.js' },
-  // The engine is larger than what webpack warns of.
+  // The engine is larger than webpack's size warning.
   performance: { hints: false },
 }

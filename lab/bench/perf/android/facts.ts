@@ -32,10 +32,10 @@ export const UNKNOWN_BATTERY: Battery = { percent: Number.NaN, celsius: Number.N
 export type Shell = (command: string) => Promise<string>
 
 /** The oldest Chrome with SIMD and threads in WebAssembly on Android. */
-const LEAST_CHROME = 91
+const MIN_CHROME = 91
 /** Above this temperature devices lower their clocks, so a figure would not be a cold one. */
-const MOST_CELSIUS = 40
-const LEAST_PERCENT = 20
+const MAX_CELSIUS = 40
+const MIN_PERCENT = 20
 
 export async function readFacts(shell: Shell): Promise<DeviceFacts> {
   const line = async (command: string) => (await shell(command)).trim().split('\n', 1)[0]?.trim() ?? ''
@@ -70,13 +70,13 @@ export async function readBattery(shell: Shell): Promise<Battery> {
 /** A sentence that says why the device cannot be measured now, with the number; undefined if it can. */
 export function whyNot({ model, chrome }: DeviceFacts, { percent, celsius }: Battery): string | undefined {
   if (chrome === '') return `${model} has no Chrome; install it.`
-  if (Number.parseInt(chrome, 10) < LEAST_CHROME) {
-    return `${model} has Chrome ${chrome}; at least ${LEAST_CHROME} is needed. Update it.`
+  if (Number.parseInt(chrome, 10) < MIN_CHROME) {
+    return `${model} has Chrome ${chrome}; at least ${MIN_CHROME} is needed. Update it.`
   }
-  if (celsius > MOST_CELSIUS) {
-    return `${model} is ${celsius} °C warm; at most ${MOST_CELSIUS} °C gives a cold figure. Let it cool down.`
+  if (celsius > MAX_CELSIUS) {
+    return `${model} is ${celsius} °C warm; at most ${MAX_CELSIUS} °C gives a cold figure. Let it cool down.`
   }
-  return percent < LEAST_PERCENT
-    ? `The battery of ${model} is at ${percent} %; at least ${LEAST_PERCENT} % is needed. Charge it, then unplug it.`
+  return percent < MIN_PERCENT
+    ? `The battery of ${model} is at ${percent} %; at least ${MIN_PERCENT} % is needed. Charge it, then unplug it.`
     : undefined
 }

@@ -21,7 +21,7 @@ export interface Decoder extends Graph {
 }
 
 /** Positions that the RoPE tables hold. */
-export const MOST_POSITIONS = 2560
+export const MAX_POSITIONS = 2560
 const BLOCK = 32
 
 /**
@@ -262,8 +262,8 @@ class DecoderBuilder {
   /** [position][headDim / 2] */
   #rope(name: string, table: (angle: number) => number): string {
     const half = this.#shape.headDim / 2
-    return this.#weight(name, 'f32', [MOST_POSITIONS, half], async () => {
-      const values = new Float32Array(MOST_POSITIONS * half)
+    return this.#weight(name, 'f32', [MAX_POSITIONS, half], async () => {
+      const values = new Float32Array(MAX_POSITIONS * half)
       for (const index of values.keys()) {
         const frequency = this.#shape.ropeBase ** (-(index % half) / half)
         values[index] = table(Math.floor(index / half) * frequency)

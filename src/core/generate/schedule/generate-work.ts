@@ -53,7 +53,7 @@ export interface SequenceRequest {
   readonly stopTokens?: ReadonlySet<number> | undefined
   /** Called for each token as it is picked. */
   readonly onToken?: ((id: number) => TokenAnswer) | undefined
-  /** Called for the stop token that ends the text, as it is picked. */
+  /** Called with the stop token that ends the text when it is picked. */
   readonly onStop?: ((id: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }

@@ -54,7 +54,10 @@ export interface SequenceOptions {
    * Default false, because a caller that wants the logits of all tokens must run all of them.
    */
   readonly shares?: boolean | undefined
-  /** False: it only gives state to others; all of its own tokens are run. Default: as `shares`. */
+  /**
+   * False: the sequence only provides state for others; all of its own tokens are run. Default: the value of
+   * `shares`.
+   */
   readonly adopts?: boolean | undefined
 }
 
@@ -82,7 +85,7 @@ export class Sequence {
   /** Work is scheduled on this sequence. Set by the scheduler. */
   busy = false
 
-  /** Makes an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
+  /** Creates an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
   constructor(cache: StateCache, { shares = false, adopts = shares }: SequenceOptions = {}) {
     this.#cache = cache
     this.#shares = shares

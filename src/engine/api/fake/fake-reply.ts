@@ -42,7 +42,7 @@ export type FakeReply = string | Iterable<string> | AsyncIterable<string> | Fake
 /** Words with the space before them. They are the tokens of a fake engine. */
 export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-/** Numbers that depend on nothing but the texts. */
+/** Numbers that depend only on the texts. */
 interface Counted {
   readonly promptTokens: number
   readonly idOf: (word: string) => number

@@ -1,14 +1,16 @@
-// Inputs of small encoders, for tests of networks.
+// Inputs for small encoders, used in tests of networks.
 import type { NetworkTensor } from '../tensors.ts'
 
-/** A tensor of whole numbers; `value` gets the flat index of each. */
+/** A tensor of integers; `value` is called with each flat index. */
 export const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({
   dtype: 'i64',
   dims,
   data: BigInt64Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => BigInt(value(at))),
 })
 
-/** Texts of a BERT with `vocabulary` tokens. `mask` is 1 for a token that is read. Default: all. */
+/**
+ * Inputs of a BERT with `vocabulary` tokens. `mask` is 1 for each token that is read. Default: all of them.
+ */
 export const encoderInputs = (
   vocabulary: number,
   [batch, tokens]: readonly [batch: number, tokens: number],

@@ -1,4 +1,4 @@
-// Instructions on i32 that replace those on i64: each notes the lanes whose result is not an i32.
+// Instructions on i32 that replace those on i64: each flags the lanes whose result is not an i32.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 import { divideWhole } from './math.ts'
@@ -15,7 +15,7 @@ const note = (code: FunctionBody, left: Local): void => {
   code.get(left).vector('v128.or').set(left)
 }
 
-/** Both vectors of the stack in locals. */
+/** Moves both vectors from the stack into locals. */
 function operands(code: FunctionBody): readonly [a: Local, b: Local] {
   const a = code.local('v128')
   const b = code.local('v128')
@@ -24,8 +24,8 @@ function operands(code: FunctionBody): readonly [a: Local, b: Local] {
 }
 
 /**
- * A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of
- * `a`, which differs from that of b.
+ * A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of a,
+ * which differs from that of b.
  */
 function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   return (code, left) => {
@@ -61,7 +61,7 @@ const product: CheckedInline = (code, left) => {
   code.get(made)
 }
 
-/** The least i32 has no positive. */
+/** The smallest i32 has no positive counterpart. */
 function positive(name: 'i32x4.neg' | 'i32x4.abs'): CheckedInline {
   return (code, left) => {
     const x = code.local('v128')
@@ -71,7 +71,7 @@ function positive(name: 'i32x4.neg' | 'i32x4.abs'): CheckedInline {
   }
 }
 
-/** -2^31 by -1 alone leaves. */
+/** Only -2^31 divided by -1 overflows. */
 const quotient: CheckedInline = (code, left) => {
   const [a, b] = operands(code)
   code.get(a).integers(LEAST).vector('i32x4.eq')
@@ -94,7 +94,7 @@ const truncated: CheckedInline = (code, left) => {
   code.get(x).vector('i32x4.trunc_sat_f32x4_s')
 }
 
-/** By the names of a tree's instructions. */
+/** Keyed by the names of a tree's instructions. */
 export const CHECKED = {
   'i.add checked': sum('i32x4.add'),
   'i.sub checked': sum('i32x4.sub'),

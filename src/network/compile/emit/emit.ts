@@ -1,4 +1,4 @@
-// Emits a kernel as a function of the address of a record and a range: of rows, or of panels of a product.
+// Emits a kernel as a function of a record's address and a range of rows, or of a product's panels.
 import { FunctionBody, type Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
 import { type Kernel, RECORD } from './kernel.ts'
@@ -6,10 +6,10 @@ import { emitProduct } from './product.ts'
 import { RowEmitter } from './row-emitter.ts'
 import { emitSelection } from './selection.ts'
 
-/** Parameters of every function: the record, the first of the range, and the first after it. */
+/** Parameters of every function: the record, the start of the range, and its end (exclusive). */
 export const PARAMETERS = 3
 
-/** `fuse`: with fused multiply-add, an instruction of relaxed SIMD. */
+/** `fuse`: whether to use fused multiply-add, an instruction of relaxed SIMD. */
 export function emitKernel(kernel: Kernel, fuse: boolean): FunctionBody {
   const code = new FunctionBody(PARAMETERS)
   if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, fuse)
@@ -44,7 +44,7 @@ function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
   })
 }
 
-/** The range becomes all rows. It begins at 0. */
+/** Extends the range, which begins at 0, to all rows. */
 function takeAll(code: FunctionBody, { outer }: Kernel, record: Local, last: Local): void {
   code.number(1).set(last)
   for (let axis = 0; axis < outer; axis++)

@@ -1,4 +1,4 @@
-// Trees as instructions: from arguments in locals to a vector on the stack.
+// Emits trees as instructions: from arguments in locals to a vector on the stack.
 import type { Instruction, Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
@@ -7,7 +7,7 @@ import { MATH } from './math.ts'
 
 const isChecked = (op: Instruction): op is Instruction & keyof typeof CHECKED => Object.hasOwn(CHECKED, op)
 
-/** Instructions that are one of WebAssembly. */
+/** Instructions that map to a single one of WebAssembly. */
 const DIRECT: Partial<Record<Instruction, VectorName>> = {
   add: 'f32x4.add',
   sub: 'f32x4.sub',
@@ -35,7 +35,7 @@ const DIRECT: Partial<Record<Instruction, VectorName>> = {
   'i.xor': 'v128.xor',
 }
 
-/** Instructions that give all ones or zeros, of which one bit is kept. */
+/** Instructions that give all ones or all zeros, of which one bit is used. */
 const COMPARED: Partial<Record<Instruction, VectorName>> = {
   eq: 'f32x4.eq',
   lt: 'f32x4.lt',
@@ -50,13 +50,13 @@ export interface Reads {
   /** Leaves the argument on the stack. */
   arg(index: number): void
   size(index: number): Local
-  /** The local with a number in all lanes. */
+  /** The local that holds a number in all lanes. */
   constant(value: number, kind: Tree['kind']): Local
-  /** Where checked instructions note overflows of 32 bits; present if the kernel has any. */
+  /** Where checked instructions record 32-bit overflows; present if the kernel has any. */
   readonly left: Local | undefined
 }
 
-/** Leaves the tree's vector on the stack. `fuse`: with fused multiply-add where the build has it. */
+/** Leaves the tree's vector on the stack. `fuse`: whether to use fused multiply-add. */
 export function emitTree(code: FunctionBody, tree: Tree, reads: Reads, fuse: boolean): void {
   if ('arg' in tree) reads.arg(tree.arg)
   else if ('value' in tree) code.get(reads.constant(tree.value, tree.kind))
@@ -78,7 +78,7 @@ function emitOperation(
     code.number(y.value).vector('i32x4.shr_u')
     return
   }
-  // A product of something with itself computes it once.
+  // A value multiplied by itself is computed once.
   if (y !== undefined && y === x && !('arg' in y)) {
     const once = code.local('v128')
     emitTree(code, x!, reads, fuse)
@@ -91,7 +91,7 @@ function emitOperation(
   else MATH[op]!(code, fuse)
 }
 
-/** A comparison in the condition needs no bit: its mask selects. */
+/** A comparison used as the condition need not be reduced to one bit: its mask selects directly. */
 function emitSelect(code: FunctionBody, of: readonly Tree[], reads: Reads, fuse: boolean): void {
   const [condition, a, b] = of as [Tree, Tree, Tree]
   emitTree(code, a, reads, fuse)

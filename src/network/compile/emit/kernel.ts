@@ -1,16 +1,19 @@
-// Kernels: what a group computes, without its sizes, so that one function serves all of them; and what a step
-// gives to the function.
+// Kernels: what a group computes, independent of sizes, so that one function serves all of them; and the
+// arguments that a step passes to it.
 import type { Reduction, Ref, Value } from '../loops/loops.ts'
 import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
-/** How a stream moves along the innermost axis: four at a time, not at all, or by any stride. */
+/**
+ * How a stream moves along the innermost axis: four elements at a time, not at all, or by an arbitrary
+ * stride.
+ */
 export type Mode = 'vector' | 'uniform' | 'strided'
 
 /** A place in memory that rows of elements are read from, or written to. */
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
-  /** The stream of indices that moves it, one for each row. */
+  /** The stream of indices that positions it, one for each row. */
   readonly index?: number | undefined
 }
 
@@ -22,7 +25,7 @@ export type Cell =
       readonly tree: Tree
       readonly args: readonly Source[]
       readonly isRow: boolean
-      /** The pass over the row in which it is computed, or, for a row's number, before which. */
+      /** The pass over the row in which it is computed; a number per row is computed before that pass. */
       readonly pass: number
     }
   | { readonly how: Reduction; readonly kind: Kind; readonly arg: Source; readonly pass: number }
@@ -31,7 +34,7 @@ export interface Store {
   readonly source: Source
   readonly stream: number
   readonly pass: number
-  /** One element for each row, after the last pass. */
+  /** One element per row, written after the last pass. */
   readonly isRow: boolean
 }
 
@@ -41,22 +44,22 @@ export interface Reload {
   readonly stream: number
 }
 
-/** Everything that decides the code. Equal kernels are one function. */
+/** Everything that determines the code. Equal kernels share one function. */
 export interface Kernel {
-  /** Axes around the rows; for a product, axes of its batch. */
+  /** Axes around the rows; for a product, its batch axes. */
   readonly outer: number
   readonly streams: readonly Stream[]
   readonly cells: readonly Cell[]
   readonly stores: readonly Store[]
   readonly reloads: readonly Reload[]
   readonly passes: number
-  /** How many numbers that depend on sizes the trees read. */
+  /** How many size-dependent numbers the trees read. */
   readonly sizes: number
-  /** A product of two matrices first; stream 0 is then its tile. */
+  /** A product of two matrices comes first; stream 0 is then its tile. */
   readonly product?: ProductForm | undefined
-  /** Whether rows are written in their order, so that one call has all of them whatever its range is. */
+  /** Whether rows are written in their order, so that one call processes all of them whatever its range. */
   readonly isOrdered?: boolean | undefined
-  /** The kernel finds the largest numbers of rows: streams are the rows, the places, and a heap. */
+  /** The kernel finds the largest numbers in rows: its streams are the rows, the positions, and a heap. */
   readonly selection?: SelectionForm | undefined
 }
 
@@ -66,30 +69,28 @@ export interface SelectionForm {
 }
 
 export interface ProductForm {
-  /** Whether the numbers along the axis of the sum are neighbours in A. */
+  /** Whether the numbers along the summed axis are adjacent in A. */
   readonly isUnit: boolean
-  /** Whether rows of A are runs that tables describe. */
+  /** Whether rows of A are made of runs that tables describe. */
   readonly isWindowed: boolean
-  /** `packed`: B is stored in panels; `rows`: neighbours along n; `any`. */
+  /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
 }
 
 /** Where a stream begins: in a value's buffer, or in the scratch memory of the step. */
 export type Place = { readonly value: Value; readonly offset: number } | { readonly scratch: number }
 
-/** A stream's place and its steps, in elements. */
+/** A stream's position and its steps, in elements. */
 export interface StreamPlace {
   readonly at: Place
   readonly steps: readonly number[]
   readonly inner: number
-  /** Of gathered streams. */
   readonly index?: { readonly step: number; readonly size: number } | undefined
 }
 
 /** The arguments that a step passes to its kernel. */
 export interface KernelCall {
   readonly kernel: Kernel
-  /** Sizes of the outer axes. */
   readonly outer: readonly number[]
   /** Elements of a row. */
   readonly inner: number
@@ -98,7 +99,7 @@ export interface KernelCall {
   /** Bytes of scratch memory. */
   readonly scratchBytes: number
   readonly product?: ProductCall | undefined
-  /** How many places of each row a selection finds. */
+  /** How many positions a selection finds in each row. */
   readonly selected?: number | undefined
 }
 
@@ -110,7 +111,7 @@ export interface ProductCall {
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
   readonly matrix: Ref
-  /** Tables of rows and gaps, and the numbers of a run. */
+  /** Tables of rows and gaps, and the count of numbers in a run. */
   readonly windows?: WindowsCall | undefined
 }
 
@@ -120,20 +121,20 @@ interface WindowsCall {
   readonly run: number
 }
 
-/** An axis that is walked: its size, and the elements from one place to the next. */
+/** An axis to step along: its size, and the elements from one position to the next. */
 export type Walk = readonly [size: number, step: number]
 
-/** Whether a call may note that an integer overflowed 32 bits. */
+/** Whether a call may flag a 32-bit integer overflow. */
 export const canLeave = ({ cells }: Kernel): boolean =>
   cells.some((cell) => ('tree' in cell ? isChecked(cell.tree) : cell.how.endsWith(' checked')))
 
-/** Words of a record before the outer sizes: the status, the elements of a row. */
+/** Words of a record before the outer sizes: the status and the number of elements in a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const
 /** Status bits: an index is outside its table; an integer overflowed 32 bits. */
 export const STATUS = { index: 1, left: 2 } as const
-/** Words of a stream after its base: step, and for gathered ones the step and size of the index. */
+/** Words of a stream after its base: step, and, for gathered streams, the index's step and size. */
 export const STREAM_WORDS = { base: 0, inner: 1, index: 2, size: 3, steps: 4 } as const
-/** Words of a product after everything else. */
+/** Words of a product, which follow everything else. */
 export const PRODUCT_WORDS = {
   m: 0,
   k: 1,
@@ -151,22 +152,22 @@ export const PRODUCT_WORDS = {
   aSteps: 13,
 } as const
 
-/** Columns of a panel, and rows of a tile. */
+/** Columns in a panel, and rows in a tile. */
 export const PANEL = 8
 export const TILE_ROWS = 4
 
-/** First word of a stream in the record. */
+/** A stream's first word in the record. */
 export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>
   RECORD.outer + outer + stream * (STREAM_WORDS.steps + axesOf({ outer }))
 
-/** Steps of a stream: one for each outer axis, and one for the rows of a product. */
+/** The number of a stream's steps: one for each outer axis, and one for a product's rows. */
 export const axesOf = ({ outer }: Pick<Kernel, 'outer'>): number => outer + 1
 
 export const sizesWord = (kernel: Pick<Kernel, 'outer' | 'streams'>): number =>
   streamWord(kernel, kernel.streams.length)
 export const productWord = (kernel: Pick<Kernel, 'outer' | 'streams' | 'sizes'>): number =>
   sizesWord(kernel) + kernel.sizes
-/** The word with the number of places that a selection finds. */
+/** The word that holds how many positions a selection finds. */
 export const selectedWord = productWord
 export const recordWords = (kernel: Kernel): number => {
   if (kernel.selection !== undefined) return selectedWord(kernel) + 1

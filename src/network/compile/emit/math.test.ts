@@ -1,5 +1,5 @@
-// The errors of the vector functions. In: numbers over their ranges. Out: whether each error is as stated,
-// with and without fused multiply-add.
+// Errors of the vector functions. In: numbers across their ranges. Out: whether each error stays within the
+// stated bound, with and without fused multiply-add.
 import { expect, test } from 'vitest'
 import { erf } from '../../../core/base/erf.ts'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -7,7 +7,7 @@ import { CompiledGraph } from '../compiled-graph.ts'
 
 const COUNT = 20_001
 
-/** The results of an operator for numbers from `low` to `high`. */
+/** An operator's results for numbers from `low` to `high`. */
 async function results(op: string, low: number, high: number, fuse: boolean, other?: number) {
   const x = Float32Array.from({ length: COUNT }, (_, at) => low + ((high - low) * at) / (COUNT - 1))
   const inputs = other === undefined ? ['x'] : ['x', 'y']
@@ -69,7 +69,7 @@ test.each([2.5, -1.7, 7, 0])('powers with the exponent %f', async (y) => {
   }
 })
 
-/** The results of an operator for these numbers from both builds, which must agree where they are exact. */
+/** An operator's results for these numbers in both builds, which must agree where they are exact. */
 async function resultsOf(op: string, x: readonly number[], y?: readonly number[]) {
   const operands = y === undefined ? [x] : [x, y]
   const inputs = operands.map((_, at) => `x${at}`)
@@ -94,11 +94,11 @@ test('the ends of the exponential function', async () => {
   expect(rest).toEqual([INF, INF, INF, INF, 0, 0, 0, Number.NaN, 1, 1])
 })
 
-test('circular functions of numbers of every size, and of no number', async () => {
+test('trigonometric functions of numbers of every magnitude, and of NaN', async () => {
   const x: number[] = [INF, -INF, Number.NaN]
   for (let power = -140; power < 128; power++)
     for (const part of [1, -1.2345678806304932, 1.9999998807907104]) x.push(Math.fround(part * 2 ** power))
-  // The f32 that is nearest to a multiple of pi / 2.
+  // The f32 nearest to a multiple of pi / 2.
   x.push(16367173 * 2 ** 72)
   for (const [op, exact] of [
     ['Sin', Math.sin],
@@ -114,7 +114,7 @@ test('powers without a finite result are as in C', async () => {
   const bases = [-INF, -2, -1, -0.5, -0, 0, 0.5, 1, 2, INF, Number.NaN]
   const exponents = [-INF, -3, -2, -0.5, -0, 0, 0.5, 1, 2, 3, 1.5, INF, Number.NaN]
   const pairs = bases.flatMap((x) => exponents.map((y) => [x, y] as const))
-  // Of JavaScript, where 1 to an infinite power or to NaN is NaN.
+  // In JavaScript, 1 to an infinite power or to NaN is NaN.
   const wanted = pairs.map(([x, y]) =>
     x === 1 || (x === -1 && Math.abs(y) === INF) ? 1 : ((x ** y) as number),
   )

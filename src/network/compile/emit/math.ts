@@ -1,7 +1,6 @@
-// Functions of f32 vectors as instructions: exp, log, tanh, erf, sin, cos, pow, and division of whole
-// numbers.
+// Functions of f32 vectors as instructions: exp, log, tanh, erf, sin, cos, pow, and integer division.
 //
-// Errors, which a test measures: exp 1.2e-7 relative, and half a step of the smallest f32 below 2^-126; log
+// Errors, as measured by a test: exp 1.2e-7 relative, and half an ulp of the smallest f32 below 2^-126; log
 // 1.5e-7 relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute;
 // pow as exp of y log x. Results that are too large are infinite, and those that are too small are 0.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
@@ -10,16 +9,16 @@ import type { VectorName } from '../wasm/opcodes.ts'
 /** Takes a vector from the stack, and leaves the result there. */
 type Inline = (code: FunctionBody, fuse: boolean) => void
 
-/** Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, which is then in the low bits. */
+/** Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, which then sits in the low bits. */
 const ROUNDER = 12582912
-/** ln 2 in two parts; a whole number times the first is exact. */
+/** ln 2 in two parts; an integer times the first part is exact. */
 const LN2_HIGH = 0.693359375
 const LN2_LOW = -2.1219444e-4
 const EXP_TERMS = [
   1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 0.16666665459, 0.50000001201,
 ]
 
-/** A fit of -ln(erfc(x)) / x on [0, 4.1] by least squares at Chebyshev's points. */
+/** A least-squares fit of -ln(erfc(x)) / x on [0, 4.1] at Chebyshev nodes. */
 const ERFC_TERMS = [
   4.870069574280933e-7, -1.0750638466561213e-5, 0.00010156383359571919, -0.0005203750915825367,
   0.0013704976299777627, 0.00023766713275108486, -0.019433507695794106, 0.10287318378686905,
@@ -30,14 +29,14 @@ const ERF_ONE = 4.1
 const LOG_TERMS = [0.23259232938289642, 0.2855353057384491, 0.4000009596347809, 0.6666666865348816]
 const SIN_TERMS = [-1.9515295891e-4, 8.3321608736e-3, -0.16666654611]
 const COS_TERMS = [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]
-/** pi / 2 in three parts of few bits. */
+/** pi / 2 in three parts of a few bits each. */
 const HALF_PI = [1.5703125, 4.837512969970703e-4, 7.549789948768648e-8]
 
 const chain = (code: FunctionBody, ...names: readonly VectorName[]): void => {
   for (const name of names) code.vector(name)
 }
 
-/** The stack has a and b: a * b + c. */
+/** With a and b on the stack: leaves a * b + c. */
 function multiplyAdd(code: FunctionBody, fuse: boolean, c: () => void): void {
   if (fuse) {
     c()
@@ -49,7 +48,7 @@ function multiplyAdd(code: FunctionBody, fuse: boolean, c: () => void): void {
   }
 }
 
-/** Leaves the polynomial of x, the highest term first. */
+/** Leaves the polynomial in x; its terms are given highest first. */
 function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly number[]): void {
   code.floats(terms[0]!)
   for (const term of terms.slice(1)) {
@@ -59,13 +58,13 @@ function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly
 }
 
 interface Parts {
-  /** n in its low bits. */
+  /** Has n in its low bits. */
   readonly t: Local
   readonly n: Local
   readonly r: Local
 }
 
-/** The stack has x, which is between two limits. Leaves e^r, where x = n ln 2 + r. */
+/** Takes x from the stack, already clamped. Leaves e^r, where x = n ln 2 + r. */
 function reducedExp(code: FunctionBody, fuse: boolean, { t, n, r }: Parts): void {
   code.tee(r).floats(Math.LOG2E).vector('f32x4.mul').floats(ROUNDER).vector('f32x4.add').tee(t)
   code.floats(ROUNDER).vector('f32x4.sub').set(n)
@@ -82,7 +81,7 @@ const partsOf = (code: FunctionBody): Parts => {
   return { t: t!, n: n!, r: r! }
 }
 
-/** e^x clamped to e^-87 .. e^88: for functions that are 0 or 1 beyond. */
+/** e^x clamped to e^-87 .. e^88: for functions that are 0 or 1 outside that range. */
 const limitedExp: Inline = (code, fuse) => {
   const parts = partsOf(code)
   code.floats(-87).vector('f32x4.pmax').floats(88).vector('f32x4.pmin')
@@ -91,18 +90,18 @@ const limitedExp: Inline = (code, fuse) => {
   chain(code, 'i32x4.shl', 'i32x4.add')
 }
 
-/** From here on e^x is 0, and from the second on infinite. */
+/** Below the first, e^x is 0; above the second, it is infinite. */
 const EXP_LEAST = -104
 const EXP_MOST = 89
 
-/** e^r times 2^n in two steps, because 2^n alone may be no f32. */
+/** e^r times 2^n in two steps, because 2^n alone may not be representable as an f32. */
 const exp: Inline = (code, fuse) => {
   const parts = partsOf(code)
   const { t, n } = parts
   const x = code.local('v128')
   const isSeen = code.local('v128')
   code.floats(EXP_LEAST).vector('f32x4.pmax').floats(EXP_MOST).vector('f32x4.pmin').set(x)
-  // A product with a factor of 0 is fast; one that is too small for an f32 is not.
+  // Multiplying by 0 is fast; a product that underflows is not.
   code.floats(EXP_LEAST).get(x).vector('f32x4.lt').set(isSeen)
   code.get(x)
   reducedExp(code, fuse, parts)
@@ -157,7 +156,7 @@ const log: Inline = (code, fuse) => {
     .get(tiny)
     .vector('v128.bitselect')
     .set(w)
-  // The exponent of the power of two for which m is between sqrt(1/2) and sqrt(2).
+  // The exponent e for which m is between sqrt(1/2) and sqrt(2).
   code.get(w).integers(0x3f3504f3).vector('i32x4.sub').number(23).vector('i32x4.shr_s').set(e)
   code.get(w).get(e).number(23)
   chain(code, 'i32x4.shl', 'i32x4.sub')
@@ -183,16 +182,16 @@ const log: Inline = (code, fuse) => {
   chain(code, 'f32x4.le', 'v128.bitselect')
 }
 
-/** Up to here, pi / 2 in three parts is exact enough. */
+/** Up to here, pi / 2 in three parts is precise enough. */
 const NEAR = 8192
 /** The bits of 2 / pi after 12 zeros. */
 const TWO_OVER_PI = [0x000a2f9836e4e441n, 0x529fc2757d1f534dn, 0xdc0db6295993c439n] as const
-/** The exponent of the numbers from 8192 on, as f32 has it. */
+/** The biased f32 exponent of 8192. */
 const NEAR_EXPONENT = 140
 
 /**
- * Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo 4,
- * with 62 of them after the binary point, is the number of quarter turns of x.
+ * Replaces the first lanes of n and r for a large x = m 2^e. The number of quarter turns in x is m times the
+ * bits of 2^e 2 / pi modulo 4, of which 62 come after the binary point.
  */
 function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const bits = code.local('i32')
@@ -227,7 +226,7 @@ function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   code.plain('f64.mul').plain('f32.demote_f64').floatLane(0).set(r)
 }
 
-/** Lane by lane, where any number is large. r becomes NaN where x is infinite. */
+/** Goes lane by lane if any number is large. r becomes NaN where x is infinite. */
 function reduceAllLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const isLarge = code.local('v128')
   const lane = code.local('i32')
@@ -249,7 +248,7 @@ function reduceAllLarge(code: FunctionBody, x: Local, n: Local, r: Local): void 
   })
 }
 
-/** x = n pi / 2 + r; n chooses between sine and cosine of r, and the sign. */
+/** x = n pi / 2 + r; n selects sine or cosine of r, and the sign. */
 function circular(isCosine: boolean): Inline {
   return (code, fuse) => {
     const [x, n, r, w, sine] = Array.from({ length: 5 }, () => code.local('v128')) as [
@@ -285,8 +284,8 @@ function circular(isCosine: boolean): Inline {
 }
 
 /**
- * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers only
- * for integer y, and infinite y count as even, as in C.
+ * Takes x and y from the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have
+ * powers only for integer y, and infinite y count as even, as in C.
  */
 const pow: Inline = (code, fuse) => {
   const [x, y, size, made] = Array.from({ length: 4 }, () => code.local('v128')) as [
@@ -299,7 +298,7 @@ const pow: Inline = (code, fuse) => {
   log(code, fuse)
   code.get(y).vector('f32x4.mul')
   exp(code, fuse)
-  // y is odd if y - 2 floor(y / 2) is 1; for a fraction it is neither 0 nor 1, and for infinity NaN.
+  // y is odd if y - 2 floor(y / 2) is 1; for a non-integer it is neither 0 nor 1, and for infinity it is NaN.
   code.get(x).integers(-0x80000000).vector('v128.and')
   code.get(y).get(y).floats(0.5)
   chain(code, 'f32x4.mul', 'f32x4.floor')
@@ -323,8 +322,8 @@ const pow: Inline = (code, fuse) => {
 }
 
 /**
- * Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0, and -2^31 by -1
- * wraps.
+ * Rounds towards 0, in f64, which is precise enough for every quotient. Dividing by 0 gives 0, and -2^31 /
+ * -1 wraps.
  */
 export const divideWhole: Inline = (code) => {
   const a = code.local('v128')
@@ -346,7 +345,7 @@ export const divideWhole: Inline = (code) => {
   chain(code, 'i32x4.eq', 'v128.not', 'v128.and')
 }
 
-/** By the names of a tree's instructions. */
+/** Keyed by the names of a tree's instructions. */
 export const MATH: Readonly<Record<string, Inline>> = {
   exp,
   log,

@@ -1,8 +1,8 @@
-// The code of a product: panels of eight columns of B, tiles of four rows of A, and then the loops that were
-// fused with it, row by row of the tile.
+// The code of a product: panels of eight columns of B, tiles of four rows of A, followed by the loops fused
+// with it, one row of the tile at a time.
 //
-// A panel has, for each k, eight adjacent numbers of a row of B. Constant matrices are stored in panels;
-// other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number for each
+// For each k, a panel has eight adjacent numbers of a row of B. Constant matrices are stored in panels;
+// others are copied to scratch memory panel by panel. Sums run over k in order, with one accumulator per
 // element; with fused multiply-add, each step rounds once.
 //
 // Rows of A that are windows are read in place: one table has the position of each row, and another the gap
@@ -38,11 +38,11 @@ class ProductEmitter {
     Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel' | 'rows' | 'gaps' | 'run', Local>
   >
   readonly #a: Local
-  /** The entry of the tile's first row in the table of rows. */
+  /** The entry for the tile's first row in the table of rows. */
   readonly #entry: Local
   readonly #b: Local
   readonly #panel: Local
-  /** Columns of the panel that the product has. */
+  /** How many of the panel's columns the product has. */
   readonly #columns: Local
 
   constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean) {
@@ -129,12 +129,12 @@ class ProductEmitter {
     })
   }
 
-  /** The address of the panel; it is made in scratch memory if B is not stored in panels. */
+  /** The address of the panel; if B is not stored in panels, the panel is built in scratch memory. */
   #takePanel(column: Local): void {
     const code = this.#code
     const { k, bK, bColumn, panel } = this.#fields
     if (this.#form.b === 'packed') {
-      // The panels of a matrix follow each other, each 8 k numbers long.
+      // A matrix's panels are contiguous, each 8 k numbers long.
       code.get(this.#b).get(column).get(k).plain('i32.mul').number(2).plain('i32.shl')
       code.plain('i32.add').set(this.#panel)
       return
@@ -155,7 +155,7 @@ class ProductEmitter {
       return
     }
     for (let each = 0; each < PANEL; each++) {
-      // Beyond the last column, the first one is used instead.
+      // Beyond the last column, the first column is read instead.
       const isThere = () => code.number(each).get(this.#columns).plain('i32.lt_s')
       code.get(this.#b)
       isThere().get(bColumn).number(each).plain('i32.mul').plain('i32.mul').plain('i32.add').set(from)
@@ -172,7 +172,7 @@ class ProductEmitter {
     }
   }
 
-  /** Four rows at a time, then one at a time; after each tile the loops over its rows. */
+  /** Takes four rows at a time, then one at a time, and runs the loops over each tile's rows after it. */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { m, tile } = this.#fields
@@ -225,7 +225,7 @@ class ProductEmitter {
     else code.get(this.#a).get(this.#fields.aRow).get(count).plain('i32.mul').plain('i32.add').set(this.#a)
   }
 
-  /** `rows` rows of A times the panel, to the tile in scratch memory. */
+  /** Multiplies `rows` rows of A by the panel, into the tile in scratch memory. */
   #tile(rows: number): void {
     const code = this.#code
     const { k, tile, run, gaps } = this.#fields
@@ -276,7 +276,7 @@ class ProductEmitter {
     return at
   }
 
-  /** Adds `count` steps of the sum, and moves the addresses past them. */
+  /** Adds `count` steps of the sum, and advances the addresses past them. */
   #sum(sums: readonly Local[], at: readonly Local[], b: Local, count: Local): void {
     const code = this.#code
     const left = code.local('i32')
@@ -307,7 +307,7 @@ class ProductEmitter {
     )
   }
 
-  /** One k: each row's number times the panel's eight. */
+  /** One k: multiplies each row's number by the panel's eight. */
   #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
     const code = this.#code
     const x = code.local('v128')

@@ -1,4 +1,5 @@
-// The code of one row of a kernel: passes over its elements, four at a time, and the numbers between them.
+// The code of one row of a kernel: passes over its elements, four at a time, and the numbers computed between
+// passes.
 import { neutralOf, type Reduction } from '../loops/loops.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
@@ -20,7 +21,10 @@ import {
 /** Bytes of an element and of a vector. */
 const ELEMENT = 4
 const VECTOR = 16
-/** Passes whose elements cost less than this work on two vectors at once: their sums would wait. */
+/**
+ * Passes whose elements cost less than this process two vectors at once, because a single sum would stall on
+ * latency.
+ */
 const SHORT = 12
 
 const COMBINE: Readonly<Record<Kind, Partial<Readonly<Record<Reduction, VectorName>>>>> = {
@@ -29,9 +33,7 @@ const COMBINE: Readonly<Record<Kind, Partial<Readonly<Record<Reduction, VectorNa
 }
 
 interface StreamLocals {
-  /** Address of the row's first element. */
   readonly row: Local
-  /** Address of the next element of a strided stream. */
   readonly next: Local | undefined
   readonly step: Local | undefined
   /** The value that a uniform stream has in all lanes. */
@@ -41,7 +43,7 @@ interface StreamLocals {
 interface Place {
   readonly pass: number
   readonly isSingle: boolean
-  /** Bytes from the current element; which of two vectors. */
+  /** Byte offset from the current element, and which of the two vectors. */
   readonly offset: number
 }
 
@@ -57,10 +59,10 @@ export class RowEmitter {
   readonly #rowCells = new Map<number, Local>()
   readonly #at: Local
   readonly #limit: Local
-  /** Lanes in which a number overflowed 32 bits are not 0. */
+  /** Nonzero in lanes where a number overflowed 32 bits. */
   readonly #left: Local | undefined
 
-  /** `record`: the address of the step's record. Constants and steps are read here, once for each call. */
+  /** `record`: the address of the step's record. Constants and steps are read here, once per call. */
   constructor(code: FunctionBody, kernel: Kernel, record: Local, fuse: boolean) {
     this.#code = code
     this.#kernel = kernel
@@ -99,7 +101,7 @@ export class RowEmitter {
     return this.#streams[stream]!.row
   }
 
-  /** Everything of a row whose streams have their addresses; `bytes` of elements. */
+  /** Emits a whole row, whose streams have their addresses; its elements take `bytes`. */
   emitRow(bytes: Local): void {
     const { kernel, code } = { kernel: this.#kernel, code: this.#code }
     for (const [stream, { index }] of kernel.streams.entries())
@@ -120,7 +122,7 @@ export class RowEmitter {
     this.#noteLeft()
   }
 
-  /** A number in the row that overflowed 32 bits sets the status of the step. */
+  /** A number in the row that overflowed 32 bits sets the step's status. */
   #noteLeft(): void {
     if (this.#left === undefined) return
     const code = this.#code
@@ -155,7 +157,7 @@ export class RowEmitter {
     return local
   }
 
-  /** An index outside of the table sets the status of the step, and reads the first row. */
+  /** An index outside the table sets the step's status and reads the first row instead. */
   #move(stream: number, index: number): void {
     const code = this.#code
     const word = streamWord(this.#kernel, stream)
@@ -176,7 +178,7 @@ export class RowEmitter {
     field(STREAM_WORDS.index).plain('i32.mul').plain('i32.add').set(this.row(stream))
   }
 
-  /** Numbers of the row that can be computed before a pass. */
+  /** Emits the row's numbers that can be computed before a pass. */
   #rowNumbers(pass: number): void {
     const code = this.#code
     for (const [index, cell] of this.#kernel.cells.entries()) {
@@ -260,7 +262,7 @@ export class RowEmitter {
     else this.#code.vector(COMBINE[kind][how]!)
   }
 
-  /** One vector, or one element, of a pass. Everything is read before anything is written. */
+  /** Emits one vector, or one element, of a pass. Everything is read before anything is written. */
   #body(place: Place, reduced: readonly number[], sums: readonly Local[]): void {
     const code = this.#code
     const known = new Map<string, Local>()
@@ -280,7 +282,7 @@ export class RowEmitter {
       const { how, kind } = cells[index] as Extract<Cell, { how: Reduction }>
       const sum = sums[at]!
       code.get(sum).get(values[at]!)
-      // Of a single element only the first lane counts.
+      // For a single element, only the first lane counts.
       if (place.isSingle)
         code
           .get(this.#constant(neutralOf(kind, how), kind))

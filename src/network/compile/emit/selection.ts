@@ -1,11 +1,12 @@
-// The code of a selection: the places of the largest numbers of a row, in order, by a heap of as many.
+// The code of a selection: finds the positions of a row's largest numbers, in order, with a heap of that
+// size.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
 import { type Kernel, RECORD, type SelectionForm, STREAM_WORDS, selectedWord, streamWord } from './kernel.ts'
 
 /**
  * A heap entry is one i64 in selection order: the upper half is the number's rank, the lower half the
- * complement of its position, so that of equal numbers the first is greater.
+ * complement of its position, so that of equal numbers the first ranks higher.
  */
 const ENTRY = 8
 const X = 0
@@ -16,15 +17,14 @@ const GREATEST = 2 ** 31 - 1
 const INFINITE = 0x7f80_0000
 
 interface Heap {
-  /** Address of the least entry. */
+  /** Address of the smallest entry. */
   readonly root: Local
-  /** Bytes of all entries. */
   readonly bytes: Local
   /** The entry to insert. */
   readonly entry: Local
 }
 
-/** Streams of the kernel: the rows, the places that are written, the heap in scratch memory. */
+/** Streams of the kernel: the rows, the positions to write, and the heap in scratch memory. */
 export function emitSelection(code: FunctionBody, kernel: Kernel, form: SelectionForm): void {
   const record = code.parameter(0)
   const row = code.parameter(1)
@@ -49,7 +49,7 @@ export function emitSelection(code: FunctionBody, kernel: Kernel, form: Selectio
   })
 }
 
-/** Every entry becomes less than that of any number. */
+/** Makes every entry smaller than that of any number. */
 function clear(code: FunctionBody, { root, bytes }: Heap): void {
   const at = code.local('i32')
   code.number(0).set(at)
@@ -64,7 +64,7 @@ function clear(code: FunctionBody, { root, bytes }: Heap): void {
 const shift32 = (code: FunctionBody): FunctionBody =>
   code.number(32).plain('i64.extend_i32_u').plain('i64.shl')
 
-/** Each number of the row that is greater than the smallest one of the heap replaces it. */
+/** Each number in the row that exceeds the heap's smallest replaces it. */
 function chooseFrom(
   code: FunctionBody,
   kernel: Kernel,
@@ -100,7 +100,7 @@ function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionFo
   code.get(address).load32()
   if (kind === 'f32') {
     code.set(bits)
-    // What the sign is, and whether the number is NaN, leave one rank for each of -0 and NaN.
+    // Normalises the sign so that -0 ranks as 0, and every NaN as the same.
     code.number(0).get(bits).get(bits).number(SIGN).plain('i32.eq').plain('select').set(bits)
     code.number(GREATEST)
     code.get(bits).get(bits).number(31).plain('i32.shr_s').number(GREATEST).plain('i32.and').plain('i32.xor')
@@ -109,7 +109,7 @@ function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionFo
   if (isLeast) code.number(-1).plain('i32.xor')
 }
 
-/** The entry replaces the root, and smaller ones move up until the root is the smallest again. */
+/** Puts the entry at the root and moves smaller ones up until the root is the smallest again. */
 function siftDown(code: FunctionBody, { root, bytes, entry }: Heap): void {
   const at = code.local('i32')
   const child = code.local('i32')
@@ -139,14 +139,14 @@ function siftDown(code: FunctionBody, { root, bytes, entry }: Heap): void {
   place(at).get(entry).store64()
 }
 
-/** The least entry is the last place of the row, and so on: each leaves the heap. */
+/** Pops the heap: the smallest entry is the row's last position, and so on. */
 function writePlaces(code: FunctionBody, out: Local, heap: Heap): void {
   const { root, bytes, entry } = heap
   const none = code.local('i32')
   code.number(0).set(none)
   code.whileLess(none, bytes, () => {
     code.increase(bytes, -ENTRY)
-    // An entry takes twice the bytes of a position.
+    // An entry takes twice as many bytes as a position.
     code.get(out).get(bytes).number(1).plain('i32.shr_s').plain('i32.add')
     code.get(root).load64().plain('i32.wrap_i64').number(-1).plain('i32.xor').store32()
     code.get(root).get(bytes).plain('i32.add').load64().set(entry)

@@ -1,5 +1,5 @@
-// Products for another runtime. In: a graph with MatMulNBits, also in a branch, whose rows a runtime may
-// round. Out: whether that attribute is removed, and everything else is unchanged.
+// Products for another runtime. In: a graph with MatMulNBits, also in a branch, with the attribute that lets
+// a runtime round rows. Out: whether that attribute is removed and everything else is unchanged.
 import { expect, test } from 'vitest'
 import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 import { withFloatProducts } from './float-products.ts'

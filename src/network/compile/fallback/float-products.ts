@@ -1,11 +1,11 @@
-// With `weights: 'f32'`, products that the other runtime computes round no rows either.
+// Makes the other runtime compute products without rounding rows, for `weights: 'f32'`.
 import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 
 /** The attribute of MatMulNBits that lets a runtime round rows, at level 4 to 8 bits. */
 const LEVEL = 'accuracy_level'
 
 /**
- * The graph, and the graphs in its nodes, without leave to round. Reading limits how deeply they are nested.
+ * The graph and its nested graphs, with that permission removed. The reader limits how deeply graphs nest.
  */
 export function withFloatProducts(graph: Graph): Graph {
   return { ...graph, nodes: graph.nodes.map(inFloats) }

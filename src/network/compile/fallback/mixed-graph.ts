@@ -1,6 +1,6 @@
 // A graph that runs in two runtimes: nodes that the compiler cannot run go to onnxruntime-web, the rest is
-// compiled. A run goes from stage to stage, because the sizes of a foreign part's outputs are known only when
-// it has run.
+// compiled. A run proceeds in stages, because the sizes of a foreign part's outputs are known only after it
+// has run.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -11,7 +11,7 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
-import { MAX_PROGRAMS, type RunnableGraph } from '../compiled-graph.ts'
+import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
 import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
@@ -21,7 +21,7 @@ import { Sessions } from './sessions.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes } from './stage.ts'
 
-/** A stage whose program is loaded, and those that come after it, by the sizes of what its parts make. */
+/** A stage whose program is loaded, and the stages after it, keyed by the sizes of its parts' outputs. */
 interface Stage extends Omit<PlannedStage, 'compiled'> {
   readonly compiled: LoadedProgram | undefined
   readonly next: LruCache<string, Stage>
@@ -29,25 +29,26 @@ interface Stage extends Omit<PlannedStage, 'compiled'> {
 
 export class MixedGraph implements RunnableGraph {
   readonly machine: LazyMachine
+  readonly parameters: number
   readonly #graph: Graph
   readonly #sessions = new Sessions()
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
   readonly #queue = new SerialQueue()
   readonly #foreign = new Map<string, ForeignNode>()
-  /** The types and sizes of values that were known at load time. */
   readonly #types = new Map<string, Type>()
   readonly #limits: NetworkLimits | undefined
   #isClosed = false
 
   private constructor(graph: Graph, options: CompileOptions) {
     this.#graph = graph
+    this.parameters = parametersOf(graph)
     this.#limits = options.limits
     this.machine = new LazyMachine(graph, options)
   }
 
   /**
-   * Runs the passes on the graph, and opens a session for each foreign part that is known without sizes.
-   * Throws `unsupported` where onnxruntime-web is not there or does not know such a node either.
+   * Runs the passes on the graph, and opens a session for each foreign part that can be found without sizes.
+   * Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node either.
    */
   static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
     const own = options.weights === 'f32' ? withFloatProducts(graph) : graph
@@ -74,7 +75,7 @@ export class MixedGraph implements RunnableGraph {
     return [...this.#foreign.values()]
   }
 
-  /** Waits for the run that has begun. */
+  /** Waits for the current run. */
   async dispose(): Promise<void> {
     this.#isClosed = true
     await this.#queue.run(() => this.#sessions.close())
@@ -82,8 +83,8 @@ export class MixedGraph implements RunnableGraph {
   }
 
   /**
-   * Every input must be there, with its dtype. Throws `unsupported` for a shape that does not fit and for
-   * nodes that no runtime knows, `format` for values that a node rejects, and `disposed`.
+   * Every input must be present and have its dtype. Throws `unsupported` for a shape that does not fit and
+   * for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(() => this.#run(feeds, signal), signal)
@@ -123,7 +124,7 @@ export class MixedGraph implements RunnableGraph {
     signal?.throwIfAborted()
   }
 
-  /** Finds the foreign parts that are known without sizes, and the types of their outputs. */
+  /** Finds the foreign parts that do not depend on sizes, and the types of their outputs. */
   async #survey(signal: AbortSignal | undefined): Promise<void> {
     const sizes = namesOfSizes(this.#graph)
     let graph: Graph | undefined = this.#graph
@@ -145,7 +146,7 @@ export class MixedGraph implements RunnableGraph {
     for (const each of nodes) this.#foreign.set(each.node, each)
   }
 
-  /** As at the load, where that is known: a session then serves all sizes. */
+  /** Uses the type known at load if there is one, so that one session serves all sizes. */
   #declared({ inputs }: Part, { types }: Stage): ReadonlyMap<string, Type> {
     return new Map(
       inputs.flatMap((name) => {
@@ -164,7 +165,7 @@ export class MixedGraph implements RunnableGraph {
     return this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES, budget), budget, signal)
   }
 
-  /** `rest`: what the stage has left; `values`: its inputs. */
+  /** `rest`: the remaining graph after the stage; `values`: its inputs. */
   async #nextStage(
     { next }: Stage,
     rest: Graph,
@@ -210,7 +211,7 @@ export class MixedGraph implements RunnableGraph {
   }
 }
 
-/** An output that passes made known. */
+/** An output that passes have already computed. */
 async function constantOf(
   { constants }: Graph,
   name: string,

@@ -1,11 +1,11 @@
-// Tensors as onnxruntime-web has them, and back.
+// Converts tensors to onnxruntime-web's and back.
 import type { Tensor as OrtTensor, TensorConstructor } from 'onnxruntime-web'
 import { floatToHalf, halfTable } from '../../../core/base/half.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import type { DType, Elements, Tensor } from '../../onnx/ir/tensor.ts'
 
-/** A page cannot pass bf16 and 4-bit values to it. */
+/** bf16 and 4-bit values cannot be passed to it. */
 const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>([
   ['f32', 'float32'],
   ['f64', 'float64'],
@@ -22,13 +22,16 @@ const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>
 ])
 const DTYPES: ReadonlyMap<string, DType> = new Map([...NAMES].map(([dtype, name]) => [name, dtype]))
 
-/** Throws `unsupported` for a dtype that it does not accept. `reader`: who reads the value. */
+/** Throws `unsupported` for a dtype that it does not accept. `reader`: the node that reads the value. */
 export function checkPassed(dtype: DType, name: string, reader: Node): void {
   if (!NAMES.has(dtype))
     throw unclaimed(reader, `it reads ${name}, and values of ${dtype} cannot be passed to onnxruntime-web`)
 }
 
-/** The dtype of its output. Throws `unsupported` for texts, sequences and what else is not a tensor here. */
+/**
+ * The dtype of an output. Throws `unsupported` for strings, sequences and anything else that isn't a tensor
+ * here.
+ */
 export function dtypeFrom(type: string, name: string, maker: Node): DType {
   const dtype = DTYPES.get(type)
   if (dtype === undefined) throw unclaimed(maker, `it makes ${name} of ${type}, which Halfbyte does not read`)

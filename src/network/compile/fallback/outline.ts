@@ -1,4 +1,4 @@
-// What a run with a fallback would do for some sizes, without running it: for `halfbyte inspect`.
+// Outlines a run with a fallback for given sizes, without running it, for `halfbyte inspect`.
 import { ProgramBudget } from '../../onnx/graph-budget.ts'
 import type { Graph, Type } from '../../onnx/ir/graph.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
@@ -11,8 +11,8 @@ import { restOf } from './split.ts'
 import { type PlannedStage, planStage } from './stage.ts'
 
 /**
- * The stages as text, as far as the sizes of their values are known before a run. Throws what a load with the
- * fallback throws.
+ * The stages as text, up to the first one whose sizes are known only during a run. Throws what a load with
+ * the fallback throws.
  */
 export async function outlineOf(
   graph: Graph,
@@ -30,7 +30,7 @@ export async function outlineOf(
       pages.push(pageOf(stage))
       next = await restAfter(stage, sessions, signal)
       if (next !== undefined && !hasSizes(next)) {
-        pages.push(`${next.nodes.length} nodes more, whose sizes depend on what is computed`)
+        pages.push(`${next.nodes.length} more nodes, whose sizes depend on computed values`)
         break
       }
       next = next && runPasses(next, PASSES, { budget }).graph

@@ -1,5 +1,5 @@
-// Sessions of onnxruntime-web, one for each foreign part of a graph. The package is loaded when the first is
-// opened.
+// Sessions of onnxruntime-web, one for each foreign part of a graph. The package is loaded when the first
+// session is opened.
 import type { InferenceSession } from 'onnxruntime-web'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { type Dim, dimFrom } from '../../onnx/ir/dims.ts'
@@ -12,22 +12,22 @@ import type { Part } from './split.ts'
 
 type Runtime = typeof import('onnxruntime-web/wasm')
 
-/** Sessions that are kept; the oldest is released first. */
-const MOST_SESSIONS = 32
-/** It gives -1, as an unsigned number, for an unknown size. */
+/** Maximum number of open sessions; the oldest is released first. */
+const MAX_SESSIONS = 32
+/** Its mark for an unknown size: -1 as an unsigned number. */
 const UNKNOWN = 2 ** 32 - 1
-/** A protobuf message ends at 2 GiB. */
-const MOST_BYTES = 2 ** 31 - 1
-/** The error contains what it would log. */
+/** A protobuf message is at most 2 GiB. */
+const MAX_BYTES = 2 ** 31 - 1
+/** Errors already contain what it would log. */
 const QUIET = { logSeverityLevel: 4 } as const
-/** Elements of a constant that is compared with others by its bytes. */
-const MOST_COMPARED = 1024
+/** Constants with at most this many elements are compared by their bytes. */
+const MAX_COMPARED = 1024
 
-/** Throws `unsupported` where the package is not there, with the command that installs it. */
+/** Throws `unsupported` if the package is missing; the error has the command that installs it. */
 async function loadRuntime(): Promise<Runtime> {
   try {
     const runtime = await import('onnxruntime-web/wasm')
-    // Its workers would need scripts and their own policies; a page that has chosen a number keeps it.
+    // Its workers would need scripts and a policy of their own. A number that the page has set is left alone.
     runtime.env.wasm.numThreads ??= 1
     return runtime
   } catch (cause) {
@@ -46,7 +46,7 @@ class Marks {
   #count = 0
 
   of(constant: Constant): Uint8Array {
-    if (!isStored(constant) && constant.data.length <= MOST_COMPARED) return tensorBytes(constant)
+    if (!isStored(constant) && constant.data.length <= MAX_COMPARED) return tensorBytes(constant)
     const mark = this.#marks.get(constant) ?? this.#count++
     this.#marks.set(constant, mark)
     return Uint8Array.of(0, ...new TextEncoder().encode(`large ${mark}`))
@@ -55,15 +55,15 @@ class Marks {
 
 export class Sessions {
   readonly #marks = new Marks()
-  /** A part as text, for comparisons. */
+  /** The part as text, for comparison. */
   readonly #keys = new WeakMap<Part, string>()
   readonly #open = new Map<string, Promise<InferenceSession>>()
   #runtime: Promise<Runtime> | undefined
 
   /**
-   * The types and sizes of a part's outputs that are known before it runs. Throws `unsupported` if the
-   * package is missing or does not know a node, `network` if it does not start, and `out-of-memory`. `types`:
-   * of its inputs, with or without sizes.
+   * The types and sizes of a part's outputs, as far as they are known before it runs. Throws `unsupported`
+   * if the package is missing or doesn't support a node, `network` if it does not start, and
+   * `out-of-memory`. `types`: those of the inputs, with or without sizes.
    */
   async outputTypes(
     part: Part,
@@ -79,10 +79,10 @@ export class Sessions {
         const dims = made.shape.map((size, axis): Dim => {
           const given = typeof size === 'string' ? dimFrom(size) : size
           const isKnown = typeof given === 'string' ? symbols.has(given) : given !== UNKNOWN
-          // Names that it makes up are its own in each session.
+          // Symbol names that it invents are local to a session.
           return isKnown ? given : dimFrom(`[${made.name} ${axis}]`)
         })
-        // No sizes may also mean that it does not know how many there are.
+        // An empty list may also mean that the rank is unknown.
         return [
           made.name,
           { dtype: dtypeFrom(made.type, made.name, maker), dims: dims.length === 0 ? undefined : dims },
@@ -118,7 +118,7 @@ export class Sessions {
 
   #loaded(): Promise<Runtime> {
     this.#runtime ??= loadRuntime()
-    // The next run will try again.
+    // The next run tries again.
     this.#runtime.catch(() => {
       this.#runtime = undefined
     })
@@ -129,7 +129,7 @@ export class Sessions {
     return new TextDecoder('latin1').decode(writeModel(model, (constant) => this.#marks.of(constant)))
   }
 
-  /** Equal parts of two shapes have one session. A part always has the same types. */
+  /** Equal parts for different shapes share one session. A part always has the same types. */
   async #session(
     part: Part,
     types: ReadonlyMap<string, Type>,
@@ -146,7 +146,7 @@ export class Sessions {
     this.#open.set(key, opened)
     opened.catch(() => this.#open.delete(key))
     for (const [oldest, session] of this.#open)
-      if (this.#open.size > MOST_SESSIONS && oldest !== key) {
+      if (this.#open.size > MAX_SESSIONS && oldest !== key) {
         this.#open.delete(oldest)
         await release(session)
       }
@@ -154,7 +154,7 @@ export class Sessions {
   }
 }
 
-/** A session that did not open has nothing to release. */
+/** A session that failed to open has nothing to release. */
 const release = (session: Promise<InferenceSession>): Promise<void> =>
   session.then(
     (open) => open.release(),
@@ -183,11 +183,11 @@ async function modelBytes(model: WrittenModel, signal?: AbortSignal): Promise<Ui
     const tensor = await constantTensor(name, constant, signal)
     bytes.set(constant, tensorBytes(tensor))
     total += bytes.get(constant)!.byteLength
-    if (total > MOST_BYTES)
+    if (total > MAX_BYTES)
       throw new HalfbyteError(
         'out-of-memory',
-        `the constants of nodes for onnxruntime-web take ${total} bytes, and it reads ${MOST_BYTES} at most; export the model with these nodes replaced`,
-        { bytes: total, most: MOST_BYTES },
+        `the constants of nodes for onnxruntime-web take ${total} bytes, and it reads ${MAX_BYTES} at most; export the model with these nodes replaced`,
+        { bytes: total, most: MAX_BYTES },
       )
   }
   return writeModel(model, (constant) => bytes.get(constant)!)
@@ -207,11 +207,11 @@ async function create(
   }
 }
 
-const MOST_NAMED = 4
+const MAX_NAMED = 4
 
 const named = (nodes: readonly Node[]): string => {
-  const names = nodes.slice(0, MOST_NAMED).map(({ name, op }) => `${name} (${op})`)
-  return `${names.join(', ')}${nodes.length > MOST_NAMED ? ` and ${nodes.length - MOST_NAMED} more` : ''}`
+  const names = nodes.slice(0, MAX_NAMED).map(({ name, op }) => `${name} (${op})`)
+  return `${names.join(', ')}${nodes.length > MAX_NAMED ? ` and ${nodes.length - MAX_NAMED} more` : ''}`
 }
 
 const unknownTo = (nodes: readonly Node[], why: string, cause?: unknown): HalfbyteError =>
@@ -222,7 +222,7 @@ const unknownTo = (nodes: readonly Node[], why: string, cause?: unknown): Halfby
     { cause },
   )
 
-/** It does not try again: every later load reports the first failure. */
+/** onnxruntime-web does not retry: every later load reports the first failure. */
 const notStarted = (cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',

@@ -1,4 +1,4 @@
-// Splits. In: random graphs, and random nodes that are foreign. Out: whether every node runs once and after
+// Splits. In: random graphs, and randomly chosen foreign nodes. Out: whether every node runs once and after
 // its inputs, and whether the stages give the same results as the whole graph.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
@@ -10,13 +10,13 @@ import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 
 const COUNT = 200
 
-/** The outputs of a part for the values before it. */
+/** A part's outputs, given the values before it. */
 function computed(part: Part, values: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
   const inputs = part.inputs.map((name) => ({ name }))
   return evaluate({ ...part, name: 'part', inputs }, values)
 }
 
-/** All values that stages give, and the nodes in the order in which they ran. */
+/** All values that the stages produce, and the nodes in the order in which they ran. */
 function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: ReadonlySet<Node>) {
   const values = new Map(feeds)
   for (const [name, constant] of graph.constants) if (!isStored(constant)) values.set(name, constant)
@@ -43,7 +43,7 @@ function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: 
   return { values, ran, stages }
 }
 
-test('stages of random graphs with random foreign nodes give the same results as the graphs', () => {
+test('splitting random graphs at random foreign nodes does not change their results', () => {
   const random = new Random(7)
   let most = 0
   let several = 0
@@ -82,7 +82,7 @@ const graphOf = (nodes: readonly Node[]): Graph => ({
 
 const FOREIGN = (each: Node) => each.op === 'Foreign'
 
-test('neighbours are one part, others are their own parts, and what needs them waits', () => {
+test('adjacent foreign nodes form one part, others are separate parts, and their readers wait', () => {
   const nodes = [
     node('Foreign', ['x'], 'a'),
     node('Foreign', ['a'], 'b'),
@@ -105,14 +105,14 @@ test('neighbours are one part, others are their own parts, and what needs them w
   expect(next.foreign[0]!.inputs).toEqual(['e', 'd'])
 })
 
-test('foreign nodes of two versions of the operators are two parts', () => {
+test('foreign nodes of two operator-set versions form two parts', () => {
   const nodes = [node('Foreign', ['x'], 'a', 17), node('Foreign', ['a'], 'b', 20)]
   const { foreign, rest } = splitGraph(graphOf(nodes), FOREIGN)
   expect(foreign.map(({ nodes }) => nodes.map(({ name }) => name))).toEqual([['a']])
   expect(rest).toEqual([nodes[1]])
 })
 
-test('values that depend only on sizes are known once the sizes are, also those of a foreign value', () => {
+test('values that depend only on sizes are known once the sizes are, including the sizes of a foreign value', () => {
   const nodes = [
     node('Foreign', ['x'], 'a'),
     node('Shape', ['a'], 'size'),

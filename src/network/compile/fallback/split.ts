@@ -1,5 +1,5 @@
-// Splits a graph around the nodes that the compiler cannot run: the part compiled first, the foreign parts
-// that read its outputs, and the rest, which is split again once the sizes of their outputs are known.
+// Splits a graph around the nodes that the compiler cannot run: a part to compile first, the foreign parts
+// that read its outputs, and the rest, which is split again once the sizes of the foreign outputs are known.
 import { type Constant, type Graph, type Input, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
@@ -7,7 +7,7 @@ import { RANDOM } from '../../onnx/passes/fold.ts'
 /** Nodes that run together, with their inputs and the outputs that others read. */
 export interface Part {
   readonly nodes: readonly Node[]
-  /** Names of values that are made before it. */
+  /** Names of values computed before it. */
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly constants: ReadonlyMap<string, Constant>
@@ -17,11 +17,11 @@ export interface Split {
   /** Nodes that read only inputs, constants and each other, and are compiled. */
   readonly compiled: Part
   /**
-   * The foreign nodes that come next, each part connected. No part reads another one, and each operator set
-   * has one version in a part.
+   * The foreign nodes that come next, each part connected. No part reads another, and a part uses one
+   * version of each operator set.
    */
   readonly foreign: readonly Part[]
-  /** Everything that reads a foreign part. Empty at the end of the graph. */
+  /** Everything that reads a foreign part. Empty once the graph's end is reached. */
   readonly rest: readonly Node[]
 }
 
@@ -86,8 +86,8 @@ function connected(nodes: readonly Node[]): readonly Node[][] {
 }
 
 /**
- * The rest of the graph: its inputs are the values that were computed before it. `typeOf`: the known type of
- * a value.
+ * The rest of the graph, whose inputs are the values computed before it. `typeOf`: the known type of a
+ * value.
  */
 export function restOf(
   { name, constants, outputs }: Graph,
@@ -108,10 +108,7 @@ export function restOf(
   }
 }
 
-/**
- * Names of values that are known when the sizes are: passes compute them, so that nothing has to run their
- * nodes.
- */
+/** Names of values that are known once the sizes are: passes compute them, so their nodes need not run. */
 export function namesOfSizes({ nodes, constants }: Graph): ReadonlySet<string> {
   const known = new Set(constants.keys())
   for (const node of nodes) {

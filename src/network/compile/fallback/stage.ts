@@ -1,4 +1,4 @@
-// One stage of a graph whose sizes are known: a program, and the foreign parts that read what it makes.
+// One stage of a graph whose sizes are known: a program, and the foreign parts that read its outputs.
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
@@ -13,20 +13,20 @@ import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 export interface PlannedStage {
   /** The rest of the graph at this stage. */
   readonly graph: Graph
-  /** The program and its graph; undefined where a foreign part comes first. */
+  /** The program and its graph; undefined if a foreign part comes first. */
   readonly compiled: { readonly program: Program; readonly graph: Graph } | undefined
   readonly foreign: readonly Part[]
   /** Why the nodes of the foreign parts are not compiled. */
   readonly reasons: readonly ForeignNode[]
   /** The types of all values, as far as known before the foreign parts run. */
   readonly types: ReadonlyMap<string, Type>
-  /** The rest, which reads the foreign parts, without types of its inputs; undefined at the end. */
+  /** The remaining graph, which reads the foreign parts, without its inputs' types; undefined at the end. */
   readonly rest: Graph | undefined
 }
 
 /**
- * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Errors with other
- * causes, such as sizes that do not fit together, are thrown.
+ * `graph`: bound, after its passes. A node that cannot be planned becomes foreign. Other errors, such as
+ * mismatched sizes, are thrown.
  */
 export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBudget): PlannedStage {
   const types = inferTypes(graph)
@@ -55,8 +55,8 @@ export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBu
 }
 
 /**
- * Nodes that are not compiled whatever the sizes are, with the reasons. What passes compute once sizes are
- * known, `sizes`, is not among them.
+ * Nodes that cannot be compiled at any size, with the reasons. Excludes `sizes`, the values that passes
+ * compute once sizes are known.
  */
 export function refusedNodes(
   graph: Graph,

@@ -3,30 +3,29 @@ import type { Budget } from '../../../core/base/budget.ts'
 import { isAlone, type Loop, type LoopList, type ProductLoop, type Ref, type Value } from '../loops/loops.ts'
 import { costOf } from '../loops/tree.ts'
 import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
-import { MOST_ROW, PAIRS } from './pairs.ts'
+import { MAX_ROW, PAIRS } from './pairs.ts'
 
-/** Loops over one space, in their order. */
+/** Loops over one space, in order. */
 export interface Group {
   readonly loops: Loop[]
-  /** The product whose rows the other loops process as they are computed. */
+  /** The product whose rows the other loops process as soon as they are computed. */
   readonly product: ProductLoop | undefined
-  /** Sizes without axes of one element. */
   readonly space: readonly number[]
-  /** Whether the last axis is that of reductions. */
+  /** Whether the last axis is the reduced one. */
   isReduced: boolean
-  /** Groups whose values it reads. */
+  /** Groups whose values this one reads. */
   readonly before: Set<Group>
-  /** Groups that read its values. */
+  /** Groups that read this one's values. */
   readonly after: Set<Group>
-  /** The loops that make each of its values. */
+  /** The loops that compute each of its values. */
   readonly made: Map<Value, Loop[]>
-  /** Values that its loops read, its own among them. */
+  /** Values that its loops read, including its own. */
   readonly read: Set<Value>
-  /** The place of its first loop in the list. */
+  /** The index of its first loop in the list. */
   first: number
-  /** The position of the last loop in it and in all groups that it needs. */
+  /** The index of the last loop in it and in all groups that it depends on. */
   reach: number
-  /** Instructions on an element. */
+  /** Instructions per element. */
   cost: number
 }
 
@@ -42,7 +41,8 @@ const spaceOf = (loop: Loop): readonly number[] =>
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
- * How a loop of the group reads or makes a value: at each place, once for each row, or not in step with it.
+ * How a loop of the group reads or writes a value: at each element, once per row, or out of step with the
+ * loop.
  */
 export type Scope = 'full' | 'row'
 
@@ -61,9 +61,9 @@ export function squeezedView({ offset, dims, strides }: View): View {
   return { offset, dims: squeezed(dims), strides: kept.map((axis) => strides[axis]!) }
 }
 
-/** Whether a reference reads each element of a value of the group where the group makes it. */
+/** Whether a reference reads each element of a value in the same iteration in which the group computes it. */
 function isInStep(group: Group, { value, view }: Ref): boolean {
-  // Parts of a value are written in place, and not held.
+  // Parts of a value are written in place, not held in registers.
   if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
   const made = scopeIn(group, value.dims)
   if (made === undefined) return false
@@ -76,8 +76,8 @@ function isInStep(group: Group, { value, view }: Ref): boolean {
 }
 
 /**
- * A view over the axes of a product's output, as one over [..., m, n]. Undefined if strides cannot express
- * it.
+ * Turns a view over the axes of a product's output into one over [..., m, n]. Undefined if strides cannot
+ * express it.
  */
 export function overProduct(view: View, { at, out }: ProductLoop): View | undefined {
   if (isWhole(at, out.dims)) return reshaped(view, at.dims)
@@ -103,21 +103,20 @@ function contiguous(dims: readonly number[]): number[] {
 }
 
 /**
- * Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting one
- * recurses as deeply as it is nested.
+ * Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting a
+ * function recurses as deeply as its trees are nested.
  */
-const MOST_LOOPS = 128
-const MOST_COST = 4096
+const MAX_LOOPS = 128
+const MAX_COST = 4096
 
 const costOfLoop = (loop: Loop): number =>
   1 + ('tree' in loop && loop.tree !== undefined ? costOf(loop.tree) : 0)
 
-/** Charges for groups that a search visits. */
 type Spend = Pick<Budget, 'spend'>
 
 const VISIT_UNITS = 4
 
-/** Without `fuses`, each loop is its own group. */
+/** Without `fuses`, each loop stays a group of its own. */
 export function growGroups(
   { loops }: Pick<LoopList, 'loops'>,
   fuses: boolean,
@@ -127,13 +126,13 @@ export function growGroups(
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
     const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
-    // The largest intermediate first: it saves most.
+    // Largest intermediate first, because it saves the most.
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
     const joined =
       near.find((group) => fuses && mayJoin(group, loop, makers, budget)) ?? newGroup(groups, loop, at)
     add(joined, loop, at, makers, budget)
-    // Several groups may make the parts of one value.
+    // Several groups may write parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
     for (const other of near)
       if (fuses && mayMerge(joined, other, loop, budget)) merge(groups, makers, joined, other, budget)
@@ -163,7 +162,7 @@ function add(
   raise(group, at, budget)
 }
 
-/** The group, and with it every group that needs it, reaches at least this place. */
+/** Raises the reach of a group, and of every group that depends on it, to at least this index. */
 function raise(group: Group, reach: number, budget: Spend): void {
   const waiting = [group]
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
@@ -185,7 +184,7 @@ const savedBy = (group: Group, loop: Loop): number =>
       .map(({ value }) => value.dims.reduce((count, size) => count * size, 1)),
   )
 
-/** A group for the loop, which is not in it yet. */
+/** An empty group for the loop, which is added later. */
 function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
   const product = loop.loop === 'product' ? loop : undefined
   const group: Group = {
@@ -205,10 +204,10 @@ function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
   return group
 }
 
-/** Values that one function reads: more would leave no registers. */
-const MOST_READ = 16
+/** Maximum number of values that one function reads: more would not fit in registers. */
+const MAX_READ = 16
 
-/** Values that the group reads, and that neither it nor the other group makes. */
+/** Values that the group reads and that neither group computes. */
 function readBesides({ read, made }: Group, other: Pick<Group, 'made'>): Set<Value> {
   const found = new Set<Value>()
   for (const value of read) if (!made.has(value) && !other.made.has(value)) found.add(value)
@@ -222,12 +221,12 @@ function mayJoin(
   budget: Spend,
 ): boolean {
   if (loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
-  if (group.loops.length >= MOST_LOOPS || group.cost + costOfLoop(loop) > MOST_COST) return false
+  if (group.loops.length >= MAX_LOOPS || group.cost + costOfLoop(loop) > MAX_COST) return false
   const known = loop.args.flatMap(({ value }) => group.made.get(value) ?? [])
   if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
   const read = readBesides(group, group)
   for (const { value } of loop.args) if (!group.made.has(value)) read.add(value)
-  if (read.size > MOST_READ) return false
+  if (read.size > MAX_READ) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' && known.length > 0) return false
   return fits(group, loop) && isLegal(group, loop, makers, budget)
@@ -237,14 +236,14 @@ function fits(group: Group, loop: Loop): boolean {
   const space = spaceOf(loop)
   if (loop.loop === 'reduce') {
     if (group.product !== undefined || !isSame(space, group.space)) return false
-    if ((space.at(-1) ?? 1) > MOST_ROW || group.loops.some(isScattered)) return false
+    if ((space.at(-1) ?? 1) > MAX_ROW || group.loops.some(isScattered)) return false
     // In a group without reductions, the last axis is not fixed yet.
     const next = { ...group, isReduced: true }
     return loop.args.every((ref) => !isMade(group, ref.value) || isInStep(next, ref))
   }
   const isRow = group.isReduced && isSame(space, group.space.slice(0, -1))
   if (!isRow && !isSame(space, group.space)) return false
-  // Parts of a value are written from each place of the space.
+  // Parts of a value are written at every element of the space.
   if (loop.loop === 'place' && (isRow || isOfRows(group, loop))) return false
   if (!loop.args.every((ref) => !isMade(group, ref.value) || isInStep(group, ref))) return false
   const { product } = group
@@ -255,18 +254,18 @@ function fits(group: Group, loop: Loop): boolean {
     if (overProduct({ ...loop.at, dims: loop.args[0].view.dims }, product) === undefined) return false
     return isSame(loop.args[0].view.dims, product.out.dims)
   }
-  // Its output may be stored.
+  // Its output may be stored to memory.
   views.push(whole(loop.out.dims))
   return (
     isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
   )
 }
 
-/** Whether it reads a value that the group makes once for each row. */
+/** Whether it reads a value that the group computes once per row. */
 const isOfRows = (group: Group, loop: Loop): boolean =>
   loop.args.some(({ value }) => isMade(group, value) && scopeIn(group, value.dims) === 'row')
 
-/** Whether it gathers elements instead of rows. */
+/** Whether it gathers single elements rather than rows. */
 const isScattered = (loop: Loop): boolean =>
   loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
 
@@ -285,7 +284,7 @@ function isLegal(
   )
 }
 
-/** Whether one group is the other one, or reads its values, or needs a group that does. */
+/** Whether one group is the other, reads its values, or depends on a group that does. */
 function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean {
   const waiting = [from]
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
@@ -299,17 +298,18 @@ function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean
   return false
 }
 
-/** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
+/**
+ * Whether another group, which computes an argument of the loop in step with it, can join the loop's group.
+ */
 function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
   if (isOne(other) || isOne(group)) return false
-  if (group.loops.length + other.loops.length > MOST_LOOPS || group.cost + other.cost > MOST_COST)
-    return false
+  if (group.loops.length + other.loops.length > MAX_LOOPS || group.cost + other.cost > MAX_COST) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   const read = new Set([...readBesides(group, other), ...readBesides(other, group)])
-  if (read.size > MOST_READ) return false
+  if (read.size > MAX_READ) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
   const next = { ...other, isReduced: group.isReduced || other.isReduced }
   const own = loop.args.filter(({ value }) => isMade(other, value))
@@ -317,7 +317,7 @@ function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolea
   const isRead = group.loops.some(
     (each) => each !== loop && each.args.some(({ value }) => isMade(other, value)),
   )
-  // The loop itself is what makes the group read the other one.
+  // Only the loop itself makes the group read the other one.
   const rest = [...group.before].filter((each) => each !== other)
   const reaches = (before: Iterable<Group>, to: Group, seen = new Set<Group>()): boolean =>
     [...before].some((each) => needs(each, to, seen, budget))
@@ -360,11 +360,11 @@ function merge(
   }
 }
 
-/** Each after those whose values it reads. */
+/** Orders groups so that each comes after those whose values it reads. */
 function inOrder(groups: ReadonlySet<Group>): readonly Group[] {
   const ordered = new Set<Group>()
   for (const first of groups) {
-    // A stack instead of recursion: groups may be a chain of many thousand.
+    // A stack instead of recursion: a chain may have many thousands of groups.
     const waiting = [{ group: first, rest: first.before.values() }]
     for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
       const { value: group } = ordered.has(last.group) ? { value: undefined } : last.rest.next()

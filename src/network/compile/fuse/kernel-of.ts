@@ -12,18 +12,17 @@ import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
 import { productCall, productForm, tileBytes } from './product-call.ts'
 
-/** A cell that is at most as costly is computed again in a later pass. */
+/** Cells that cost at most this are recomputed in later passes. */
 const CHEAP = 2
 
-/** Strides over the space, the last of which are of the rows' elements. */
+/** Strides over the space, the last of which are along the rows' elements. */
 interface Axes {
   readonly dims: readonly number[]
-  /** Each view, over `dims`. */
   readonly steps: number[][]
 }
 
 /**
- * `isStored`: whether something outside of the group reads the value. `packs`: whether constant matrices are
+ * `isStored`: whether something outside the group reads the value. `packs`: whether constant matrices are
  * laid out in panels.
  */
 export function kernelOf(group: Group, isStored: (value: Value) => boolean, packs: boolean): KernelCall {
@@ -39,7 +38,7 @@ interface StreamDraft {
   readonly steps: readonly number[]
   readonly kind: Kind
   readonly index?: { readonly stream: number; readonly step: number; readonly size: number } | undefined
-  /** Elements of scratch memory, where it has no value. */
+  /** Elements of scratch memory, if it has no value. */
   readonly scratch?: number | undefined
 }
 
@@ -51,7 +50,7 @@ class KernelMaker {
   readonly #drafts: StreamDraft[] = []
   readonly #known = new Map<string, number>()
   readonly #cells: Cell[] = []
-  /** Instructions to compute each cell from memory. */
+  /** Instructions needed to compute each cell from memory. */
   readonly #costs: number[] = []
   readonly #made = new Map<Value, Source>()
   readonly #stores: Store[] = []
@@ -138,7 +137,7 @@ class KernelMaker {
     return this.#group.product === undefined ? scopeIn(this.#group, dims) : 'full'
   }
 
-  /** Numbers of sizes are counted through the whole kernel. */
+  /** Size-dependent numbers are numbered across the whole kernel. */
   #sized(tree: Tree, sizes: readonly number[]): Tree {
     if ('size' in tree) {
       const value = sizes[tree.size]!
@@ -148,7 +147,7 @@ class KernelMaker {
     return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized(each, sizes)) } : tree
   }
 
-  /** The first pass in which a source can be read. */
+  /** The first pass that can read a source. */
   #ready(source: Source): number {
     if ('stream' in source) return 0
     const cell = this.#cells[source.cell]!
@@ -160,7 +159,7 @@ class KernelMaker {
     return made ?? { stream: this.#stream(ref.value, ref.view) }
   }
 
-  /** Strides of a view over the group's space; numbers of rows stand still along the rows. */
+  /** Strides of a view over the group's space; per-row numbers have stride 0 along the rows. */
   #steps(view: View): readonly number[] {
     const { product } = this.#group
     if (product !== undefined) return overProduct(view, product)!.strides
@@ -185,7 +184,7 @@ class KernelMaker {
     return { stream: this.#stream(table.value, table.view, { stream, step, size }) }
   }
 
-  /** Elements of a row that would be written to one place are their own rows. */
+  /** If several elements of a row would be written to one place, each becomes a row of its own. */
   #scatter({ args: [updates, index, to], tree, step, size, out }: ScatterLoop): void {
     const moved = { stream: this.#stream(index.value, index.view), step, size }
     const steps = this.#steps(to.view)
@@ -215,7 +214,7 @@ class KernelMaker {
     this.#stores.push({ source, stream, pass: this.#ready(source), isRow: false })
   }
 
-  /** Expensive cells that a later pass reads: from where they are stored, or from scratch memory. */
+  /** Expensive cells that a later pass reloads, either from where they are stored or from scratch memory. */
   #reloads(): (Reload & { readonly scratch: boolean })[] {
     const found: (Reload & { readonly scratch: boolean })[] = []
     const later = new Set<number>()
@@ -248,7 +247,7 @@ class KernelMaker {
     return found
   }
 
-  /** Adds a cell after those that it reads. */
+  /** Adds a cell after the cells that it reads. */
   #addCell(cell: Cell): Source {
     let cost = 0
     if ('tree' in cell && !cell.isRow) {
@@ -259,7 +258,7 @@ class KernelMaker {
     return { cell: this.#cells.push(cell) - 1 }
   }
 
-  /** The space with as few axes as the strides allow; the last is that of the rows' elements. */
+  /** The space with as few axes as the strides allow; the last runs along the rows' elements. */
   #axes(): Axes {
     const { isReduced, product } = this.#group
     const steps = this.#drafts.map((draft) => [...draft.steps])
@@ -286,7 +285,7 @@ class KernelMaker {
   }
 }
 
-/** Bytes of a number in a heap, with its place. */
+/** Bytes of a heap entry: a number and its position. */
 const HEAP_BYTES = 8
 
 function selectionOf({ args: [{ value, view }], out, isLeast }: SelectLoop): KernelCall {

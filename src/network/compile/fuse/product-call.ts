@@ -1,4 +1,5 @@
-// What a kernel needs of a product: its form, its scratch memory, and how it walks both sides.
+// What a kernel needs to know about a product: its form, its scratch memory, and how it steps through both
+// sides.
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { type Kernel, PANEL, type ProductCall, TILE_ROWS, type Walk } from '../emit/kernel.ts'
 import { isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'
@@ -15,7 +16,7 @@ export function productForm(
   }
 }
 
-/** The tile, and a panel of B where it is packed as it is read. */
+/** The tile, plus a panel of B if B is packed while it is read. */
 export function tileBytes({ args: [, b] }: ProductLoop): number {
   const k = b.view.dims.at(-2)!
   return 4 * PANEL * TILE_ROWS + 4 * PANEL * k + 64

@@ -1,11 +1,11 @@
-// The numbers of a graph that memory can hold, where every element has four bytes.
+// Which numbers of a graph can be stored in memory, where every element has four bytes.
 import type { DType, Elements } from '../../onnx/ir/tensor.ts'
 
 const MOST = 2 ** 31 - 1
 const LEAST = -(2 ** 31)
 
 /** Why such a number is rejected, as a clause. */
-export const WHY_UNHELD = 'which the compiler does not hold: i64 are computed in 32 bits, f64 as f32'
+export const WHY_UNHELD = 'which the compiler cannot represent: i64 are computed in 32 bits, f64 as f32'
 
 /** The first number that would change: i64 beyond 32 bits, f64 beyond f32. */
 export function unheldOf(dtype: DType, data: Elements): number | bigint | undefined {
@@ -20,7 +20,9 @@ export function unheldOf(dtype: DType, data: Elements): number | bigint | undefi
   )
 }
 
-/** The halves of 64-bit numbers, the low one first: a bigint for each number takes ten times as long. */
+/**
+ * The halves of 64-bit numbers, low half first; creating a bigint for each number takes ten times as long.
+ */
 export const wordsOf = ({ buffer, byteOffset, length }: BigInt64Array | BigUint64Array): Int32Array =>
   new Int32Array(buffer, byteOffset, 2 * length)
 

@@ -1,4 +1,4 @@
-// Loops: the values of a graph whose sizes are known, and the loops that make them.
+// Loops: the values of a graph whose sizes are known, and the loops that compute them.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { costOf, type Kind, type Tree } from './tree.ts'
@@ -11,41 +11,46 @@ import { inverseOf, isWhole, spread, transposed, type View, whole } from './view
  */
 export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'shuffle'
 
-/** Elements in row order of `dims`, which may be another order of axes than the graph's. */
+/** Elements in row-major order of `dims`, whose axes may be ordered differently from the graph's. */
 export interface Value {
   readonly id: number
-  /** The graph's name, or that of the node that needs it. */
+  /** Its name in the graph, or the name of the node that needs it. */
   readonly name: string
   readonly kind: Kind
   readonly dims: readonly number[]
-  /** The data from the caller or from the file; absent if loops compute it. */
+  /** Data from the caller or the file; absent if loops compute the value. */
   readonly given?: { readonly input: string } | GivenConstant | undefined
 }
 
-/** A constant of the file. Codes become floats when they are loaded: (code - zero) * scale. */
+/** A constant from the file. Codes become floats as they are loaded: (code - zero) * scale. */
 export interface GivenConstant {
   readonly constant: string
   readonly codes?: Codes | BlockCodes | undefined
-  /** Which elements, in the row order of the view's dims. Default: all as they lie. Not beside codes. */
+  /**
+   * Which elements to take, in the view's row-major order. Default: all, in stored order. Cannot be combined
+   * with codes.
+   */
   readonly view?: View | undefined
-  /** How packed codes lie in memory. Default: an element for each of the file's. Not beside the others. */
+  /**
+   * How packed codes are laid out in memory. Default: one element for each of the file's. Cannot be combined
+   * with the other options.
+   */
   readonly packing?: Packing | undefined
 }
 
 /**
- * `words`: four bytes in each element, the first as its lowest. `nibbles`: a code of 4 bits in each element;
- * of bytes, the low half comes first.
+ * `words`: four bytes per element, the first byte lowest. `nibbles`: one 4-bit code per element, a byte's
+ * low half first.
  */
 export type Packing = 'words' | 'nibbles'
 
 /** The number added to signed 4-bit codes in words, so that none is negative. */
 export const SIGNED_MIDDLE = 8
 
-/** Whether the value is one of the file's. */
 export const isConstant = (value: Value): value is Value & { readonly given: GivenConstant } =>
   value.given !== undefined && 'constant' in value.given
 
-/** One number for all, or one for each index of the axis. */
+/** One number for all elements, or one for each index of the axis. */
 export interface Codes {
   readonly axis: number
   readonly scale: readonly number[]
@@ -53,14 +58,14 @@ export interface Codes {
 }
 
 /**
- * Rows [n, k] whose blocks have a scale each: codes [n][k / block], of 4 bits two in a byte, the first in its
+ * Rows [n, k] with one scale per block: codes [n][k / block]; two 4-bit codes share a byte, the first in its
  * low half.
  */
 export interface BlockCodes {
   readonly bits: 4 | 8
   readonly block: number
   readonly k: number
-  /** Constants: scales [n][k / block]; zero points as codes are, by default 2^(bits - 1). */
+  /** Constants: scales [n][k / block]; zero points laid out like codes, 2^(bits - 1) by default. */
   readonly scales: string
   readonly zeros?: string | undefined
 }
@@ -71,10 +76,10 @@ export interface Ref {
   readonly view: View
 }
 
-/** A checked one notes a result that is not an i32, as checked instructions do. */
+/** A checked reduction flags a result that is not an i32, like checked instructions. */
 export type Reduction = 'sum' | 'max' | 'min' | 'product' | 'sum checked' | 'product checked'
 
-/** The result of reducing no elements. */
+/** The result of reducing zero elements. */
 const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'product', number>>>> = {
   f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
   i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
@@ -82,7 +87,7 @@ const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'p
 export const neutralOf = (kind: Kind, how: Reduction): number =>
   NEUTRALS[kind][how === 'sum checked' ? 'sum' : how === 'product checked' ? 'product' : how]
 
-/** What all loops have. The space of a loop is what it runs over. */
+/** Fields that all loops share. A loop's space is the set of indices it runs over. */
 interface LoopBase {
   /** The node that it comes from, for messages and prints. */
   readonly node: string
@@ -95,7 +100,7 @@ interface MapLoop extends LoopBase {
   readonly loop: 'map'
   readonly args: readonly Ref[]
   readonly tree: Tree
-  /** Numbers that depend on sizes, which the tree reads. */
+  /** Size-dependent numbers that the tree reads. */
   readonly sizes: readonly number[]
 }
 
@@ -106,7 +111,7 @@ interface ReduceLoop extends LoopBase {
   readonly how: Reduction
 }
 
-/** out[i] = table[i + step * index[i]]: the table's view has stride 0 along the axes of the index. */
+/** out[i] = table[i + step * index[i]]: the table's view has stride 0 along the index's axes. */
 interface GatherLoop extends LoopBase {
   readonly loop: 'gather'
   readonly args: readonly [table: Ref, index: Ref]
@@ -116,7 +121,7 @@ interface GatherLoop extends LoopBase {
   readonly size: number
 }
 
-/** out[at] = arg: a part of a value that several loops make. */
+/** out[at] = arg: part of a value that several loops compute. */
 export interface PlaceLoop extends LoopBase {
   readonly loop: 'place'
   readonly args: readonly [Ref]
@@ -128,27 +133,26 @@ export interface ProductLoop extends LoopBase {
   readonly loop: 'product'
   readonly args: readonly [a: Ref, b: Ref]
   readonly at: View
-  /** Where rows of A are windows: its last axes are then those of rows and those of the sum. */
+  /** Set if A's rows are windows; A's last axes are then the row axes followed by the summed axes. */
   readonly windows?: Windows | undefined
 }
 
-/** Rows that no strides describe, because each is of several runs of neighbouring numbers. */
+/** Rows that strides cannot describe, because each consists of several runs of adjacent numbers. */
 export interface Windows {
-  /** How many axes of A are rows, and how many after them are added up. */
+  /** How many axes of A are rows, and how many after those are summed. */
   readonly rowAxes: number
   readonly sumAxes: number
   /** Number of adjacent numbers in a run. */
   readonly run: number
   /** i32 [m]: the bytes from the first row to each. */
   readonly rows: Ref
-  /** i32 [k / run]: the bytes from the end of each run to the next one of its row; 0 after the last. */
+  /** i32 [k / run]: the bytes from the end of each run to the next run in its row; 0 after the last. */
   readonly gaps: Ref
 }
 
 /**
- * out[i + step * index[i]] = arg[i], or what `tree` makes of the old element (0) and of arg[i] (1). Elements
- * are written in their order. Other loops have made `out` before; `to` reads it, with stride 0 along the axes
- * of the index.
+ * out[i + step * index[i]] = arg[i], or `tree` applied to the old element (0) and arg[i] (1). Elements are
+ * written in order. Earlier loops have filled `out`; `to` reads it, with stride 0 along the index's axes.
  */
 export interface ScatterLoop extends LoopBase {
   readonly loop: 'scatter'
@@ -161,8 +165,8 @@ export interface ScatterLoop extends LoopBase {
 }
 
 /**
- * out[..., j] = the place of the number that is j-th in order along the last axis of arg: the largest first,
- * or the least. Equal numbers keep their order, and NaN is greater than every number.
+ * out[..., j] = the position of the j-th number in sorted order along arg's last axis, largest or smallest
+ * first. Equal numbers keep their order, and NaN ranks above every number.
  */
 export interface SelectLoop extends LoopBase {
   readonly loop: 'select'
@@ -176,14 +180,17 @@ export type MatrixEncoding = 'w8_g32' | 'w4_g32'
 /** out = the rows of arg, f32 [m, k], as 8-bit codes with a scale for each 32 of them: i32 [m, words]. */
 interface QuantizeLoop extends LoopBase {
   readonly loop: 'quantize'
-  /** Numbers of a row are neighbours, and k is a multiple of 32. */
+  /** A row's numbers are contiguous, and k is a multiple of 32. */
   readonly args: readonly [Ref]
 }
 
-/** out[m, n] = sum over k of x[m, k] * matrix[k, n], by a kernel of the engine. f32 [m, n up to 32]. */
+/**
+ * out[m, n] = sum over k of x[m, k] * matrix[k, n], computed by an engine kernel. f32 [m, n rounded up to
+ * 32].
+ */
 export interface LinearLoop extends LoopBase {
   readonly loop: 'linear'
-  /** Rows that a quantize loop made. */
+  /** Rows made by a quantize loop. */
   readonly args: readonly [Ref]
   readonly m: number
   /** The constant as the product reads it: [k, n]. */
@@ -202,15 +209,15 @@ export type Loop =
   | SelectLoop
   | KernelLoop
 
-/** Whether a kernel of the engine runs the loop. */
+/** Whether an engine kernel runs the loop. */
 export const isKernelLoop = (loop: Loop): loop is KernelLoop =>
   loop.loop === 'quantize' || loop.loop === 'linear'
 
-/** Whether the loop is its own group. */
+/** Whether the loop is a group of its own. */
 export const isAlone = (loop: Loop): boolean =>
   isKernelLoop(loop) || loop.loop === 'scatter' || loop.loop === 'select'
 
-/** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum for each 32. */
+/** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum per 32 codes. */
 export const codedRowBytes = (k: number): number => roundUp(k + (8 * k) / 32, 16)
 
 /** A graph whose sizes are known, as loops in the order in which they run. */
@@ -218,7 +225,7 @@ export interface LoopList {
   readonly loops: readonly Loop[]
   readonly inputs: ReadonlyMap<string, Value>
   readonly outputs: readonly { readonly name: string; readonly ref: Ref; readonly dtype: Tensor['dtype'] }[]
-  /** Constants that the file does not have. */
+  /** Constants that are not in the file. */
   readonly made: ReadonlyMap<string, Tensor>
   /** Bytes that Reshape, Transpose, Slice and the like would move if each of them ran. */
   readonly viewBytes: number
@@ -227,11 +234,12 @@ export interface LoopList {
 }
 
 /**
- * Steps of an instruction on an element: it takes about as long as this many multiplications of a product.
+ * Cost of one elementwise instruction in steps: it takes about as long as this many multiplications in a
+ * product.
  */
 const ELEMENT_STEPS = 16
 
-/** Steps of a run that a loop takes: multiplications of products, or weighted instructions on elements. */
+/** A loop's cost in steps: multiplications in products, or weighted elementwise instructions. */
 export function stepsOf(loop: Loop): number {
   switch (loop.loop) {
     case 'product':
@@ -262,7 +270,7 @@ export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
   view: transposed(ref.view, perm),
 })
 
-/** The reference whose axes were put in the order `perm`, in the graph's order. */
+/** Undoes `perm`: the reference with its axes back in the graph's order. */
 export const unturned = (ref: Ref, perm: readonly number[] | undefined): Ref =>
   perm === undefined ? ref : turnedRef(ref, inverseOf(perm))
 
@@ -270,5 +278,5 @@ export const spreadRef = ({ value, view }: Ref, to: readonly number[]): Ref => (
   value,
   view: spread(view, to),
 })
-/** Whether the reference is all of its value in order, perhaps under other dims. */
+/** Whether the reference covers its whole value in order, possibly under other dims. */
 export const isAll = ({ value, view }: Ref): boolean => isWhole(view, value.dims)

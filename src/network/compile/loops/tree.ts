@@ -1,11 +1,9 @@
-// Trees: what an element of a value is, as arithmetic on elements of other values.
+// Trees: how an element of a value is computed from elements of other values.
 
-/**
- * How elements lie in memory: four bytes each. Whole numbers of every width, and yes or no (1, 0), are i32.
- */
+/** How elements are stored: four bytes each. Integers of every width, and booleans (1, 0), are i32. */
 export type Kind = 'f32' | 'i32'
 
-/** One instruction on f32, or on i32 where the name begins with `i.`; comparisons give i32. */
+/** One instruction on f32, or on i32 if the name begins with `i.`; comparisons give i32. */
 export type Instruction =
   | 'add'
   | 'sub'
@@ -42,7 +40,7 @@ export type Instruction =
   | 'i.and'
   | 'i.or'
   | 'i.xor'
-  /** The bits of the first, moved down by the second, which is a number. Zeros follow. */
+  /** Logical right shift of the first by the second, which is a number. */
   | 'i.shr'
   | 'i.eq'
   | 'i.lt'
@@ -51,7 +49,7 @@ export type Instruction =
   | 'select i32'
   | Checked
 
-/** The same as without the suffix, and the step notes a result that is not an i32. */
+/** Like the instruction without the suffix, but the step flags a result that is not an i32. */
 type Checked = `${(typeof CAN_LEAVE)[number]} checked`
 
 /** Instructions on i32 whose results may overflow i32. */
@@ -60,9 +58,9 @@ const CAN_LEAVE = ['to i32', 'i.add', 'i.sub', 'i.mul', 'i.div', 'i.neg', 'i.abs
 export type Tree =
   /** The element of an argument at the same place. */
   | { readonly arg: number; readonly kind: Kind }
-  /** A number of the graph, which is part of the code. */
+  /** A constant of the graph, embedded in the code. */
   | { readonly value: number; readonly kind: Kind }
-  /** A number that depends on sizes, which the step's record holds. f32. */
+  /** A size-dependent f32, read from the step's record. */
   | { readonly size: number; readonly kind: 'f32' }
   | { readonly op: Instruction; readonly of: readonly Tree[]; readonly kind: Kind }
 
@@ -86,8 +84,8 @@ export const select = (c: Tree, a: Tree, b: Tree): Tree =>
   apply(a.kind === 'f32' ? 'select f32' : 'select i32', c, a, b)
 
 /**
- * The tree of 64-bit integers, which are stored as i32: a run whose result would differ from that of i64 ends
- * with an error.
+ * A tree for 64-bit integers, which are stored as i32. A run fails if a result would differ from i64
+ * arithmetic.
  */
 export function checked(tree: Tree): Tree {
   if (!('op' in tree)) return tree
@@ -96,7 +94,7 @@ export function checked(tree: Tree): Tree {
   return canLeave === undefined ? { ...tree, of } : { ...tree, op: `${canLeave} checked`, of }
 }
 
-/** Whether a step can note that a number overflowed 32 bits. */
+/** Whether a step can flag a 32-bit overflow. */
 export const isChecked = (tree: Tree): boolean =>
   'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
 

@@ -1,7 +1,7 @@
-// Views: index maps from the elements of a shape to places in a buffer, by an offset and strides.
+// Views: maps from a shape's elements to positions in a buffer, by an offset and strides.
 import { countOf, stridesOf } from '../../onnx/ir/tensor.ts'
 
-/** In elements. A stride of 0 repeats. */
+/** In elements. A stride of 0 repeats the element. */
 export interface View {
   readonly offset: number
   readonly dims: readonly number[]
@@ -16,16 +16,16 @@ export const transposed = ({ offset, dims, strides }: View, perm: readonly numbe
   strides: perm.map((axis) => strides[axis]!),
 })
 
-/** The axes as they lie in memory: those of one element, then that of the largest stride. */
+/** The axes in memory order: axes of size one first, then by falling stride. */
 export function orderOf({ dims, strides }: View): number[] {
   const steps = strides.map((step, axis) => (dims[axis] === 1 ? Number.MAX_SAFE_INTEGER : step))
   return steps.map((_, axis) => axis).sort((a, b) => steps[b]! - steps[a]! || a - b)
 }
 
-/** The order that undoes one. */
+/** The inverse of an order. */
 export const inverseOf = (perm: readonly number[]): number[] => perm.map((_, axis) => perm.indexOf(axis))
 
-/** The same elements repeated to a larger shape. */
+/** The same elements, broadcast to a larger shape. */
 export function spread({ offset, dims, strides }: View, to: readonly number[]): View {
   const more = to.length - dims.length
   return {
@@ -63,7 +63,7 @@ export function collapsed({ offset, dims, strides }: View): View {
   return { offset, dims: sizes, strides: steps }
 }
 
-/** The same elements in the same order with other dims; undefined if strides cannot express it. */
+/** The same elements in the same order under other dims; undefined if strides cannot express that. */
 export function reshaped(view: View, to: readonly number[]): View | undefined {
   if (countOf(to) === 0) return { offset: 0, dims: to, strides: to.map(() => 0) }
   const from = collapsed(view)
@@ -87,7 +87,7 @@ export function reshaped(view: View, to: readonly number[]): View | undefined {
   return { offset: view.offset, dims: to, strides }
 }
 
-/** Whether the view has all elements of a buffer of this shape, in order. */
+/** Whether the view covers a whole buffer of this shape, in order. */
 export function isWhole({ offset, dims, strides }: View, of: readonly number[]): boolean {
   if (offset !== 0 || countOf(dims) !== countOf(of)) return false
   const due = stridesOf(dims)

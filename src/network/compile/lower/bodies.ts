@@ -1,4 +1,4 @@
-// The bodies of operators that compute element by element: their arithmetic as trees.
+// The bodies of elementwise operators: their arithmetic as trees.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { floatOf, intOf, stringOf, unclaimed } from '../../onnx/ir/operator.ts'
 import { type BodyOperator, operatorName } from '../../onnx/operator-table.ts'
@@ -15,7 +15,7 @@ import {
   type Tree,
 } from '../loops/tree.ts'
 
-/** Makes the tree of a node from those of its inputs; an omitted input is undefined. */
+/** Makes a node's tree from its inputs' trees; an omitted input is undefined. */
 export type Body = (args: readonly Tree[], node: Node) => Tree
 
 const f =
@@ -23,13 +23,13 @@ const f =
   (args) =>
     apply(op, ...args)
 
-/** Another instruction for whole numbers. */
+/** Uses a different instruction for integers. */
 const either =
   (float: Instruction, whole: Instruction): Body =>
   (args) =>
     apply(args[0]!.kind === 'f32' ? float : whole, ...args)
 
-/** From left to right over any number of inputs. */
+/** Folds any number of inputs from left to right. */
 const folded =
   (float: Instruction, whole: Instruction): Body =>
   (args) =>
@@ -44,7 +44,7 @@ const lessOrEqual = (a: Tree, b: Tree): Tree => apply(a.kind === 'f32' ? 'le' : 
 const exp = (x: Tree): Tree => apply('exp', x)
 const neg = (x: Tree): Tree => apply('neg', x)
 const square = (x: Tree): Tree => mul(x, x)
-/** e^x / 2, which is finite for larger x than e^x. */
+/** e^x / 2, which stays finite for larger x than e^x does. */
 const halfExp = (x: Tree): Tree => {
   const root = exp(mul(number(0.5), x))
   return mul(mul(number(0.5), root), root)
@@ -72,7 +72,7 @@ const mish = (x: Tree): Tree => {
   return mul(x, div(w, add(w, number(2))))
 }
 
-/** Of x and a bias, which may be omitted. */
+/** Takes x and an optional bias. */
 const biased =
   (of: (x: Tree) => Tree): Body =>
   ([x, bias]) =>
@@ -84,7 +84,7 @@ const isInf: Body = ([x], node) => {
   return apply('i.or', is('detect_positive', Infinity), is('detect_negative', -Infinity))
 }
 
-/** x itself stays where it is 0 or NaN. */
+/** If x is 0 or NaN, it is returned as it is. */
 const sign = (x: Tree): Tree =>
   select(
     less(x, number(0, x.kind)),
@@ -92,13 +92,13 @@ const sign = (x: Tree): Tree =>
     select(less(number(0, x.kind), x), number(1, x.kind), x),
   )
 
-/** x^0.5: the square root, but 0 of -0 and infinity of -infinity. */
+/** x^0.5: the square root, except that -0 gives 0 and -infinity gives infinity. */
 const powerRoot = (x: Tree): Tree =>
   select(apply('eq', x, number(-Infinity)), number(Infinity), apply('sqrt', add(x, zero)))
 
-/** Small whole powers and roots are products and square roots; the rest is exp(y log x). */
+/** Small integer powers and roots become products and square roots; everything else is exp(y log x). */
 const pow: Body = ([x, y], node) => {
-  if (x!.kind === 'i32') throw unclaimed(node, 'powers of whole numbers are not compiled')
+  if (x!.kind === 'i32') throw unclaimed(node, 'integer powers are not compiled')
   const exponent = y!.kind === 'f32' ? y! : apply('to f32', y!)
   const known = 'value' in y! ? y!.value : undefined
   switch (known) {
@@ -125,20 +125,20 @@ const mod: Body = ([a, b], node) => {
   const isFloat = a!.kind === 'f32'
   if (isFloat !== (intOf(node, 'fmod', 0) !== 0)) {
     if (isFloat) return sub(a!, mul(b!, apply('floor', div(a!, b!))))
-    throw unclaimed(node, 'fmod of whole numbers is not compiled')
+    throw unclaimed(node, 'integer fmod is not compiled')
   }
   if (isFloat) throw unclaimed(node, 'fmod is not compiled')
   const rest = apply('i.sub', a!, apply('i.mul', b!, apply('i.div', a!, b!)))
-  // The remainder has the sign of the divisor.
+  // The remainder takes the divisor's sign.
   const differs = apply('i.and', less(apply('i.xor', rest, b!), whole(0)), not(apply('i.eq', rest, whole(0))))
   return select(differs, apply('i.add', rest, b!), rest)
 }
 
-/** Elu and its like: alpha (e^(x / c) - 1) below 0. */
+/** Elu and similar operators: alpha (e^(x / c) - 1) below 0. */
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
 
-/** Operators whose trees depend on more than their arguments: `elementwise.ts` makes them. */
+/** Operators whose trees depend on more than their arguments; `elementwise.ts` makes their trees. */
 type OwnTree = 'Clip' | 'Cast' | 'CastLike'
 
 const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
@@ -176,7 +176,7 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
   Mish: ([x]) => mish(x!),
   Gelu: gelu,
   Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
-  // A comparison instead of max: NaN stays NaN, as in the definition.
+  // A comparison instead of max, so that NaN stays NaN, as defined.
   Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),
   LeakyRelu: ([x], node) => select(less(x!, zero), mul(number(floatOf(node, 'alpha', 0.01)), x!), x!),
   ThresholdedRelu: ([x], node) => select(less(number(floatOf(node, 'alpha', 1)), x!), x!, zero),
@@ -214,18 +214,18 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
   'com.microsoft:QuickGelu': ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1.702)), x!))),
 }
 
-/** The body of an operator whose row says `body`, but for those with trees of their own. */
+/** The body of an operator whose row says `body`, except for those in `OwnTree`. */
 export const bodyOf = (node: Node): Body => BY_NAME.get(operatorName(node)) as Body
 
 const BY_NAME: ReadonlyMap<string, Body> = new Map(Object.entries(BODIES))
 
-/** Clip, whose limits may be omitted. The upper one wins if they cross. */
+/** Clip, whose limits are optional. The upper limit wins if they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {
   const above = low === undefined ? x : select(less(x, low), low, x)
   return high === undefined ? above : select(less(high, above), high, above)
 }
 
-/** A cast between floats, whole numbers and yes or no. */
+/** A cast between floats, integers and booleans. */
 export function castTree(x: Tree, to: Kind, isBool: boolean): Tree {
   if (isBool) return not(apply(x.kind === 'f32' ? 'eq' : 'i.eq', x, number(0, x.kind)))
   if (x.kind === to) return x

@@ -1,6 +1,6 @@
-// Handlers of quantised operators. Constant codes become floats when they are loaded, or matrices of the
-// engine's kernels. Activations are rounded by these kernels alone: for the graph, their codes stand for the
-// floats themselves, with scale 1 and zero point 0.
+// Handlers of quantised operators. Constant codes become floats, or matrices for the engine's kernels, as
+// they are loaded. Only these kernels round activations: in the graph, the activations' codes are the floats
+// themselves, with scale 1 and zero point 0.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
@@ -22,15 +22,16 @@ import { productOf } from './products.ts'
 const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
   if (!hasInput(node, index)) return fallback
   const tensor = lowering.values.known(node.inputs[index]!)
-  if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
+  if (tensor === undefined) throw unclaimed(node, `its input ${index} is not a constant`)
   return numbersOf(tensor)
 }
 
 /**
- * Constant codes are floats when they are loaded; computed ones, as rows of a table, become floats in a loop.
+ * Constant codes become floats as they are loaded; computed ones, such as rows of a table, become floats in
+ * a loop.
  */
 const dequantize: Handler = (lowering, node) => {
-  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
+  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales per block are not compiled')
   const scale = constantOf(lowering, node, 1, [])
   const codes: Codes = { axis: 0, scale, zero: constantOf(lowering, node, 2, [0]) }
   const [name = ''] = node.inputs
@@ -54,16 +55,16 @@ const quantize: Handler = (lowering, node) => {
   const [x, scale] = [0, 1].map((index) => lowering.values.ref(node, node.inputs[index]!)) as [Ref, Ref]
   const [name = ''] = node.outputs
   if (lowering.values.dtype(node, node.inputs[0]!) !== 'f32' || scale.value.kind !== 'f32')
-    throw unclaimed(node, 'it rounds other numbers than f32')
-  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
-  if (intOf(node, 'precision', 0) !== 0) throw unclaimed(node, 'a precision of its own is not compiled')
+    throw unclaimed(node, 'it rounds numbers that are not f32')
+  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales per block are not compiled')
+  if (intOf(node, 'precision', 0) !== 0) throw unclaimed(node, 'an explicit precision is not compiled')
   const [low, high] = limitsOf(lowering.values.dtype(node, name))
   const rank = dimsOf(x).length
   const after = countOf(dimsOf(scale)) === 1 ? 0 : rank - 1 - axisOf(node, intOf(node, 'axis', 1), rank)
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // Beyond it is not a code, whatever the zero point is, and i32 has room for the sum.
+  // Nothing beyond it is a code, whatever the zero point, and the sum fits in i32.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
@@ -75,7 +76,7 @@ const quantize: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dimsOf(x)))
 }
 
-/** x, 1 and 0: what products make of the three is the product of x. */
+/** Outputs x, 1 and 0: a product that reads the three multiplies x itself. */
 const dynamicQuantize: Handler = (lowering, node) => {
   const [codes = '', scale = '', zero = ''] = node.outputs
   lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
@@ -83,17 +84,17 @@ const dynamicQuantize: Handler = (lowering, node) => {
   lowering.values.setConstant(zero, tensorOf('u8', [], [0]))
 }
 
-/** Codes of a matrix, without their zero points, times rows that were not rounded. */
+/** Unrounded rows times a matrix's codes, minus their zero points. */
 const matMulInteger: Handler = (lowering, node) => {
   const [left = '', right = ''] = node.inputs
   const a = lowering.values.ref(node, left)
   if (a.value.kind !== 'f32')
-    throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
+    throw unclaimed(node, 'codes that do not come from DynamicQuantizeLinear are not compiled')
   const offset: Tensor | undefined = hasInput(node, 2)
     ? lowering.values.known(node.inputs[2]!)
     : tensorOf('u8', [], [0])
   if (offset === undefined || numbersOf(offset).some((each) => each !== 0))
-    throw unclaimed(node, 'its rows have a zero point that DynamicQuantizeLinear did not make')
+    throw unclaimed(node, 'its rows have a zero point that does not come from DynamicQuantizeLinear')
   const axis = lowering.values.dims(node, right).length - 1
   const b: Ref = lowering.values.decoded(node, right, {
     axis,
@@ -110,7 +111,7 @@ interface ScaledInputs {
   readonly bias: number
 }
 
-/** Rows that were not rounded, times codes with their scales, and a bias. */
+/** Unrounded rows times codes with their scales, plus a bias. */
 function scaledProduct(lowering: Lowering, node: Node, at: ScaledInputs): void {
   const a = lowering.values.ref(node, node.inputs[0]!)
   const right = node.inputs[at.right]!
@@ -137,20 +138,20 @@ const dynamicQuantizeMatMul: Handler = (lowering, node) =>
 
 const matMulIntegerToFloat: Handler = (lowering, node) => {
   if (lowering.values.ref(node, node.inputs[0]!).value.kind !== 'f32')
-    throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
+    throw unclaimed(node, 'codes that do not come from DynamicQuantizeLinear are not compiled')
   scaledProduct(lowering, node, { right: 1, scale: 3, zero: 5, bias: 6 })
 }
 
-/** A times the transpose of rows whose blocks of codes have a scale each. */
+/** A times the transpose of rows that have one scale per block of codes. */
 const matMulNBits: Handler = (lowering, node) => {
   const [left = '', right = '', scales = '', zeros = '', order = '', bias = ''] = node.inputs
   const { n, k, bits, block } = formOf(node)
-  if (bits !== 4 && bits !== 8) throw unclaimed(node, `weights of ${bits} bits are not compiled`)
-  if (k % block !== 0) throw unclaimed(node, `its rows of ${k} are not whole blocks of ${block}`)
-  if (order !== '') throw unclaimed(node, 'blocks in another order are not compiled')
+  if (bits !== 4 && bits !== 8) throw unclaimed(node, `${bits}-bit weights are not compiled`)
+  if (k % block !== 0) throw unclaimed(node, `its rows of ${k} are not a multiple of the block size ${block}`)
+  if (order !== '') throw unclaimed(node, 'reordered blocks are not compiled')
   const constants = [right, scales, ...(zeros === '' ? [] : [zeros])]
   if (constants.some((name) => !lowering.graph.constants.has(name)))
-    throw unclaimed(node, 'its codes, scales or zero points are computed')
+    throw unclaimed(node, 'its codes, scales or zero points are not constants')
   if (zeros !== '' && lowering.values.dtype(node, zeros) !== 'u8')
     throw unclaimed(node, 'zero points that are not codes are not compiled')
   const codes = { bits, block, k, scales, ...(zeros !== '' && { zeros }) } as const
@@ -164,8 +165,8 @@ const matMulNBits: Handler = (lowering, node) => {
 }
 
 /**
- * Rows of words are gathered, whose blocks have a scale each. The numbers of a word are moved to its top one
- * by one, and then down.
+ * Gathers rows of words that have one scale per block. Each number of a word is shifted to its top, then
+ * down.
  */
 const gatherBlocks: Handler = (lowering, node) => {
   const [data = '', chosen = '', scales = '', zeros = ''] = node.inputs
@@ -175,12 +176,12 @@ const gatherBlocks: Handler = (lowering, node) => {
   const dims = lowering.values.dims(node, data)
   const axis = (name: string, usual: number) => axisOf(node, intOf(node, name, usual), dims.length)
   if (dims.length !== 2 || axis('gather_axis', 0) !== 0 || axis('quantize_axis', 1) !== 1)
-    throw unclaimed(node, 'it gathers no rows of blocks')
+    throw unclaimed(node, 'it does not gather rows of blocks')
   const k = dims[1]! * perElement(node, dtype)
   const block = intOf(node, 'block_size', 128)
   const blocks = k / block
   if (block < 16 || !Number.isInteger(blocks))
-    throw unclaimed(node, `its rows of ${k} are not whole blocks of ${block}`)
+    throw unclaimed(node, `its rows of ${k} are not a multiple of the block size ${block}`)
   const indices = lowering.values.ref(node, chosen)
   const rows = (table: Ref, ...tail: number[]): Ref => {
     const made = gatherAlong(lowering, node, { data: table, axis: 0, indices, name: node.name })
@@ -202,7 +203,7 @@ const gatherBlocks: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, made, lowering.values.dims(node, name)))
 }
 
-/** Zero points [n, blocks], of which two may share a byte. Rows begin at whole bytes. */
+/** Zero points [n, blocks]; two may share a byte. Rows begin on a byte. */
 function zerosOf(lowering: Lowering, node: Node, blocks: number): Ref {
   const name = node.inputs[3]!
   const dtype = lowering.values.dtype(node, name)

@@ -1,4 +1,4 @@
-// The handler of Einsum. An equation of one input is a sum of a view, one of two inputs a batch of products.
+// The handler of Einsum. With one input, an equation is a sum over a view; with two, a batch of products.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
@@ -12,7 +12,7 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { multiply, reduce } from './lowering/sums.ts'
 
-/** A reference whose axes have letters. */
+/** A reference with a letter for each axis. */
 interface Lettered {
   readonly ref: Ref
   readonly letters: readonly string[]
@@ -21,8 +21,8 @@ interface Lettered {
 const einsum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const refs = node.inputs.map((input) => lowering.values.ref(node, input))
-  if (refs.length > 2) throw unclaimed(node, `an equation of ${refs.length} inputs is not compiled`)
-  if (refs.some(({ value }) => value.kind !== 'f32')) throw unclaimed(node, 'it is not of floats')
+  if (refs.length > 2) throw unclaimed(node, `an equation with ${refs.length} inputs is not compiled`)
+  if (refs.some(({ value }) => value.kind !== 'f32')) throw unclaimed(node, 'its input is not of floats')
   const equation = equationOf(
     node,
     refs.map(({ view }) => view.dims.length),
@@ -64,7 +64,7 @@ const ordered = ({ ref, letters: own }: Lettered, letters: readonly string[]): R
   ),
 })
 
-/** Letters of both are the batch if the output has them, and the sum if not. */
+/** Letters that both inputs have are batch axes if the output has them too, and are summed otherwise. */
 function product(
   lowering: Lowering,
   node: Node,
@@ -90,7 +90,7 @@ function product(
     const made = map(lowering, node, [a, b], mul(arg(0), arg(1)))
     return { ref: reshape(lowering, node, made, dims(letters)), letters }
   }
-  if (k === 0) throw unclaimed(node, 'it adds up no numbers')
+  if (k === 0) throw unclaimed(node, 'it sums over no elements')
   const a = reshape(lowering, node, ordered(left, [...batch, ...rows, ...inner]), [...dims(batch), m, k])
   const b = reshape(lowering, node, ordered(right, [...batch, ...inner, ...columns]), [...dims(batch), k, n])
   return { ref: reshape(lowering, node, multiply(lowering, node, a, b), dims(letters)), letters }

@@ -1,4 +1,4 @@
-// The handler of operators that compute element by element.
+// The handler of elementwise operators.
 
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
@@ -14,15 +14,12 @@ import { misfit } from './lowering/misfit.ts'
 import { exactTree, operand } from './lowering/operands.ts'
 import { COMPUTED, kindOf } from './lowering/values.ts'
 
-/** Inputs of an elementwise operator: a loop holds each in registers. */
-const MOST_INPUTS = 64
+/** Maximum inputs of an elementwise operator: a loop holds each in registers. */
+const MAX_INPUTS = 64
 
 export const elementwise: Handler = (lowering, node) => {
-  if (node.inputs.length > MOST_INPUTS)
-    throw unclaimed(
-      node,
-      `it has ${node.inputs.length} inputs where ${MOST_INPUTS} are the most that are compiled`,
-    )
+  if (node.inputs.length > MAX_INPUTS)
+    throw unclaimed(node, `it has ${node.inputs.length} inputs, and at most ${MAX_INPUTS} are compiled`)
   if (node.outputs.slice(1).some((name) => name !== '') || !wants(node, 0))
     throw unclaimed(node, 'its second output is not compiled')
   const args: Ref[] = []
@@ -35,14 +32,12 @@ export const elementwise: Handler = (lowering, node) => {
   const dims = lowering.values.dims(node, name)
   if (tree.kind !== kindOf(node, lowering.values.dtype(node, name)))
     throw misfit(node, 'its inputs are of different types')
-  // Without inputs, the value is a constant that fills the node's shape.
+  // Without inputs, the value is a constant broadcast to the node's shape.
   if (args.length === 0) lowering.values.name(name, filled(lowering, node, tree, dims))
   else lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }
 
-/**
- * Whether an operand is a limit that no number of 32 bits reaches: files write the largest i64 for "none".
- */
+/** Whether an operand is a limit that no 32-bit number reaches: files write the largest i64 for "none". */
 function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
   const value = Number(lowering.values.known(node.inputs[index]!)?.data[0] ?? 0)
   if (node.op === 'Clip') return index === 1 ? value < 0 : index === 2 && value > 0
@@ -51,7 +46,7 @@ function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
 
 function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefined)[]): Tree {
   const [x, low, high] = trees
-  if (x === undefined) throw unclaimed(node, 'its first input is left out')
+  if (x === undefined) throw unclaimed(node, 'its first input is omitted')
   if (node.op === 'Clip') return clipped(x, low, high)
   if (node.op === 'Cast' || node.op === 'CastLike') return cast(lowering, node, x)
   if (
@@ -60,7 +55,7 @@ function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefine
     Number(lowering.values.known(node.inputs[2]!)?.data[0] ?? 1) !== 0
   )
     throw unclaimed(node, 'it may drop elements at random')
-  if (trees.includes(undefined)) throw unclaimed(node, 'an input is left out')
+  if (trees.includes(undefined)) throw unclaimed(node, 'an input is omitted')
   const dtype = lowering.values.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
   if (!COMPUTED.includes(dtype)) throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
   return bodyOf(node)(trees as readonly Tree[], node)

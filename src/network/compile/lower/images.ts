@@ -1,5 +1,5 @@
-// Handlers of operators that make images larger or smaller. Each axis is resized by gathering rows of places
-// and adding them up with weights, which are constants of the sizes.
+// Handlers of operators that resize images. Each axis is resized by gathering rows of positions and summing
+// them with weights, which are constants once sizes are known.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
@@ -19,7 +19,7 @@ const resize: Handler = (lowering, node) => {
     return list.length === 0 ? undefined : list
   }
   const scalings = scalingsOf(node, dimsOf(x), listed(2), listed(3))
-  // Rows of what lies last are read whole.
+  // Rows along the last axis are read whole.
   const order = orderOf(x.view)
   let made: Ref = { ...x, view: transposed(x.view, order) }
   for (const [at, axis] of order.entries()) {
@@ -54,7 +54,7 @@ function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scal
     const weights = lowering.values.table('f32', [to, ...tail], (place) => weight[tap]![place]!)
     args.push(part, weights)
     terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
-    // A loop reads at most this many values.
+    // Maximum number of values that a loop reads.
     if (args.length < 12) continue
     const sum = map(lowering, node, args, terms.reduce(add))
     args.splice(0, args.length, sum)

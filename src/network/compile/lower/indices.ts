@@ -1,4 +1,4 @@
-// Handlers of operators that choose elements by indices, and of running sums.
+// Handlers of operators that choose elements by indices, and of cumulative sums.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
@@ -13,11 +13,11 @@ import type { Lowering } from './lowering/lowering.ts'
 import { exactTree } from './lowering/operands.ts'
 import { reduce } from './lowering/sums.ts'
 
-/** What a gather reads: a table that stands still along the axes of the index. */
+/** What a gather reads: a table with stride 0 along the index's axes. */
 interface Gathered {
   readonly table: Ref
   readonly index: Ref
-  /** Elements of the table from one index to the next, and indices that it has. */
+  /** Table elements from one index to the next, and how many indices there are. */
   readonly step: number
   readonly size: number
 }
@@ -29,7 +29,9 @@ function gathered(lowering: Lowering, node: Node, name: string, { table, index, 
   return refTo(out)
 }
 
-/** The elements of `data` whose places along `axis` are in `indices`, whose axes replace that axis. */
+/**
+ * The elements of `data` at the positions `indices` along `axis`; the axes of `indices` replace that axis.
+ */
 export function gatherAlong(
   lowering: Lowering,
   node: Node,
@@ -57,7 +59,7 @@ const inputs = (lowering: Lowering, node: Node): [Ref, Ref] => [
   lowering.values.ref(node, node.inputs[1]!),
 ]
 
-/** One known index is a part of the data; other indices are read by a loop. */
+/** A single known index is a view of the data; other indices are read in a loop. */
 const gather: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const data = lowering.values.ref(node, node.inputs[0]!)
@@ -71,18 +73,22 @@ const gather: Handler = (lowering, node) => {
   const size = dimsOf(data)[axis]!
   const at = numbersOf(index)[0]!
   const place = at < 0 ? at + size : at
-  if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
+  if (place < 0 || place >= size)
+    throw unfit(node, `index ${at} is outside axis ${axis}, which has ${size} elements`)
   const part = { ...data, view: sliced(data.view, axis, place, 1) }
   viewed(lowering, node, name, reshape(lowering, node, part, lowering.values.dims(node, name)))
 }
 
-/** An index along an axis for each element. */
+/** One index along an axis for each element. */
 export interface Along {
   readonly index: Ref
   readonly axis: number
 }
 
-/** The elements of `data` that lie where those of the index do, but along the axis, where the index says. */
+/**
+ * The elements of `data` at the same positions as the index's, except along the axis, where the index gives
+ * the position.
+ */
 export function viewAlong(node: Node, data: View, { index, axis }: Along): View {
   const { dims, strides, offset } = data
   const own = dimsOf(index)
@@ -110,10 +116,10 @@ const gatherElements: Handler = (lowering, node) => {
   lowering.values.name(name, elementsAlong(lowering, node, { data, index, axis, name }))
 }
 
-/** An index that no table has. */
+/** An index outside every table. */
 export const OUTSIDE = number(-(2 ** 31), 'i32')
 
-/** Places in a value as rows of rows, [named, ...rest], where the named axes are one. */
+/** Positions in a value seen as [named, ...rest], where the indexed axes are merged into one. */
 export interface Placed {
   /** Without the last axis of the indices. */
   readonly index: Ref
@@ -122,8 +128,8 @@ export interface Placed {
 }
 
 /**
- * The last axis of the indices has places along axes of the data, after its batch axes. They become one place
- * along one axis; a wrong one among them makes it a wrong place.
+ * The indices' last axis has positions along the data's axes after the batch axes. They are merged into one
+ * position along one axis, which is out of range if any of them is.
  */
 export function placesAmong(
   lowering: Lowering,
@@ -185,16 +191,16 @@ const gatherNd: Handler = (lowering, node) => {
   lowering.values.name(name, gathered(lowering, node, name, { ...found, step, size: countOf(named) }))
 }
 
-/** The places along an axis, before as many axes of one element: i32. */
+/** The positions along an axis, followed by this many axes of size one: i32. */
 export const placesAlong = (lowering: Lowering, size: number, after: number): Ref =>
-  lowering.once(`places ${size} before ${after}`, () => {
+  lowering.once(`positions of ${size} before ${after}`, () => {
     const dims = [size, ...Array.from({ length: after }, () => 1)]
     return lowering.values.table('i32', dims, (at) => at)
   })
 
 export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
 
-/** Doubling: after step s, each element is the sum of the last 2^s up to it. */
+/** By doubling: after step s, each element is the sum of the 2^s elements ending there. */
 const cumSum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const x = lowering.values.ref(node, node.inputs[0]!)
@@ -223,7 +229,7 @@ const cumSum: Handler = (lowering, node) => {
   lowering.values.name(name, turn(sums))
 }
 
-/** The place of an extreme: the first, or the last, of the places that have it. */
+/** The position of an extreme: the first or the last of equal ones. */
 function extreme(how: 'max' | 'min'): Handler {
   return (lowering, node) => {
     const x = lowering.values.ref(node, node.inputs[0]!)
@@ -238,7 +244,7 @@ function extreme(how: 'max' | 'min'): Handler {
     const tail = dims.slice(axis + 1)
     const places = placesAlong(lowering, size, tail.length)
     const isEqual = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
-    // The maximum of a row with a NaN is NaN, so its position is the result.
+    // The maximum of a row with a NaN is NaN, so the result is the NaN's position.
     const isNumber = apply('eq', arg(0), arg(0))
     const isMost =
       kind === 'f32' ? apply('i.or', isEqual, apply('i.eq', isNumber, number(0, 'i32'))) : isEqual
@@ -258,7 +264,7 @@ const tile: Handler = (lowering, node) => {
   const x = lowering.values.ref(node, node.inputs[0]!)
   const dims = dimsOf(x)
   const times = lowering.values.list(node, 1)
-  if (times.length !== dims.length) throw unclaimed(node, 'it has repeats for other axes')
+  if (times.length !== dims.length) throw unclaimed(node, 'its repeats do not match its axes')
   const apart = reshape(
     lowering,
     node,

@@ -1,5 +1,5 @@
-// Products by constant matrices that kernels of the engine compute: rows as 8-bit codes, and matrices in 8 or
-// 4 bits.
+// Products with constant matrices, computed by the engine's kernels: rows as 8-bit codes, matrices in 8 or 4
+// bits.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
@@ -18,27 +18,27 @@ import { copy } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import type { WeightPolicy } from './policy.ts'
 
-/** Numbers that share a scale; kernels have no part of it. */
+/** Numbers that share a scale; kernels only process whole groups. */
 const GROUP = 32
-/** Smaller matrices are multiplied in f32, whose panels need no rows of codes. */
-const LEAST_ELEMENTS = 4096
+/** Smaller matrices are multiplied in f32, which needs no quantised rows. */
+const MIN_ELEMENTS = 4096
 
-/** Undefined where a matrix [k, n] is multiplied in f32. */
+/** The encoding of a matrix [k, n]; undefined if it is multiplied in f32. */
 export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEncoding | undefined {
   if (policy === 'f32' || !isConstant(value)) return undefined
   const { codes } = value.given
-  if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < LEAST_ELEMENTS)
+  if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < MIN_ELEMENTS)
     return undefined
   if (codes !== undefined) return isNibbles(codes) ? 'w4_g32' : 'w8_g32'
   if (policy === 'auto') return undefined
   return policy === 'w4' ? 'w4_g32' : 'w8_g32'
 }
 
-/** Whether 4 bits hold what the codes stand for: with zero their own points, they need 8. */
+/** Whether the codes fit in 4 bits: with zero points of their own, they need 8. */
 const isNibbles = (codes: Codes | BlockCodes): boolean =>
   'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
 
-/** [m, k] times a constant [k, n]. Rows are quantised once for all matrices by which they are multiplied. */
+/** [m, k] times a constant [k, n]. Rows are quantised once for all the matrices they are multiplied by. */
 export function linear(lowering: Lowering, node: Node, a: Ref, matrix: Ref, encoding: MatrixEncoding): Ref {
   const [m, k] = dimsOf(a) as [number, number]
   const n = dimsOf(matrix)[1]!

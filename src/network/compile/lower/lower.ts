@@ -29,8 +29,8 @@ import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
 /**
- * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
- * one that exceeds the budget.
+ * Throws `unsupported` for a node that cannot be compiled, with its name and the reason, and `out-of-memory`
+ * for a node that exceeds the budget.
  */
 export function lower(graph: Graph, options: LowerOptions): LoopList {
   const types = inferTypes(graph)
@@ -71,8 +71,8 @@ function loopListOf(lowering: Lowering): LoopList {
 }
 
 /**
- * Why a node is not compiled whatever its sizes are, as a clause; undefined where that depends on them. Nodes
- * that passes compute are rejected too.
+ * Why a node cannot be compiled at any size, as a clause; undefined if that depends on the sizes. Also gives
+ * a reason for nodes that passes compute.
  */
 export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string | undefined =>
   whyUnclaimed(
@@ -81,9 +81,9 @@ export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string 
   ) ?? (handlerOf(node) === undefined ? whyNotCompiled(node) : undefined)
 
 const whyNotCompiled = (node: Node): string =>
-  rowOf(node)?.lower === 'sizes' ? 'its sizes depend on what is computed' : 'the compiler has no loops for it'
+  rowOf(node)?.lower === 'sizes' ? 'its sizes depend on computed values' : 'the compiler does not support it'
 
-/** Every operator whose row says `loops` has one. */
+/** Every operator whose row says `loops` has a handler. */
 const LOOPS: Readonly<Record<LoopOperator, Handler>> = {
   ...VIEW_HANDLERS,
   ...REDUCTION_HANDLERS,

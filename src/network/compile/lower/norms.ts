@@ -20,7 +20,7 @@ interface NormParts {
   readonly bias?: Ref | undefined
 }
 
-/** (x - mean) / sqrt(variance + epsilon) * scale + bias, or the same without the mean. */
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias, or the same without subtracting the mean. */
 function norm(lowering: Lowering, node: Node, { x, axes, scale, bias }: NormParts, isCentred: boolean): Ref {
   const dims = dimsOf(x)
   const count = countOf(axes.map((axis) => dims[axis]!))
@@ -42,7 +42,7 @@ function norm(lowering: Lowering, node: Node, { x, axes, scale, bias }: NormPart
 
 function normed(isCentred: boolean): Handler {
   return (lowering, node) => {
-    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are used as outputs')
     const x = first(lowering, node)
     const axis = axisOf(node, intOf(node, 'axis', -1), dimsOf(x).length)
     const axes = dimsOf(x)
@@ -53,10 +53,10 @@ function normed(isCentred: boolean): Handler {
   }
 }
 
-/** x + skip + bias, then the norm. The sum may be an output. */
+/** x + skip + bias, then the norm. The sum may be an output too. */
 function skipNormed(isCentred: boolean): Handler {
   return (lowering, node) => {
-    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are used as outputs')
     const args = [first(lowering, node), lowering.values.ref(node, node.inputs[1]!)]
     const bias = optional(lowering, node, isCentred ? 4 : 3)
     const sum = add(arg(0), arg(1))
@@ -70,14 +70,14 @@ function skipNormed(isCentred: boolean): Handler {
   }
 }
 
-/** Each group of channels of a sample has a norm; scale and bias are of channels. */
+/** Each group of channels in a sample is normalised; scale and bias are per channel. */
 function groupNormed(groupsOf: (node: Node, channels: number) => number): Handler {
   return (lowering, node) => {
     const x = first(lowering, node)
     const [batch, channels, ...places] = dimsOf(x) as [number, number, ...number[]]
     const groups = groupsOf(node, channels)
     if (groups < 1 || channels % groups !== 0)
-      throw unfit(node, `it makes ${groups} groups of ${channels} channels`)
+      throw unfit(node, `it splits ${channels} channels into ${groups} groups`)
     const split = reshape(lowering, node, x, [batch, groups, channels / groups, ...places])
     const axes = dimsOf(split)
       .map((_, axis) => axis)
@@ -89,7 +89,7 @@ function groupNormed(groupsOf: (node: Node, channels: number) => number): Handle
   }
 }
 
-/** An input with a number for each channel of the first input. */
+/** An input with one number per channel of the first input. */
 function ofChannels(lowering: Lowering, node: Node, index: number): Ref {
   const [, channels = 0, ...places] = dimsOf(first(lowering, node))
   return reshape(lowering, node, lowering.values.ref(node, node.inputs[index]!), [
@@ -98,7 +98,7 @@ function ofChannels(lowering: Lowering, node: Node, index: number): Ref {
   ])
 }
 
-/** What depends on the channel alone is computed once: a factor, and what is added. */
+/** Whatever depends only on the channel is computed once: a factor and an offset. */
 const batchNormed: Handler = (lowering, node) => {
   if (flagOf(node, 'training_mode')) throw unclaimed(node, 'it trains')
   const [scale, bias, mean, variance] = [1, 2, 3, 4].map((index) => ofChannels(lowering, node, index)) as [

@@ -1,4 +1,5 @@
-// Handlers of operators that compare or give places: triangles, one-hot rows, and the largest of a row.
+// Handlers of operators that compare or return positions: triangles, one-hot rows, and a row's largest
+// elements.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unfit } from '../../onnx/ir/operator.ts'
@@ -12,7 +13,7 @@ import { reshape } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
 import { operand } from './lowering/operands.ts'
 
-/** The upper triangle is column - row >= k, the lower one column - row <= k. Elsewhere is 0. */
+/** The upper triangle is column - row >= k, the lower one column - row <= k. Everything else is 0. */
 const trilu: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const x = lowering.values.ref(node, node.inputs[0]!)
@@ -27,7 +28,7 @@ const trilu: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }
 
-/** An index outside of the depth gives a row without the on value. */
+/** An index outside the depth gives a row of off values. */
 const oneHot: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const [indices, values] = [0, 2].map((index) => lowering.values.ref(node, node.inputs[index]!))
@@ -48,7 +49,7 @@ const oneHot: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, made, own.toSpliced(axis, 0, depth)))
 }
 
-/** The places in order, and the elements there. */
+/** The positions in order, and the elements there. */
 const topK: Handler = (lowering, node) => {
   const [values = '', places = ''] = node.outputs
   const x = lowering.values.ref(node, node.inputs[0]!)
@@ -56,7 +57,7 @@ const topK: Handler = (lowering, node) => {
   const axis = axisOf(node, intOf(node, 'axis', -1), dims.length)
   const size = dims[axis]!
   const count = lowering.values.list(node, 1)[0] ?? -1
-  if (count < 0 || count > size) throw unfit(node, `it asks for ${count} of ${size} elements`)
+  if (count < 0 || count > size) throw unfit(node, `it selects ${count} of ${size} elements`)
   const order = [...dims.map((_, at) => at).filter((at) => at !== axis), axis]
   const rows = { ...x, view: transposed(x.view, order) }
   const out = lowering.values.make(places, 'i32', dimsOf(rows).with(-1, count))

@@ -1,5 +1,5 @@
-// Handlers of pools and borders. A pool goes along one axis after the other. Along an axis, each of its
-// numbers is made of as many views of the input as its window has taps.
+// Handlers of pooling and padding. A pool works along one axis at a time. Along an axis, each result combines
+// as many views of the input as the window has taps.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
@@ -13,10 +13,13 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { reduce } from './lowering/sums.ts'
 
-/** Views that one loop reads: more would leave no registers. */
-const MOST_TAPS = 8
+/** Maximum views that one loop reads: more would not fit in registers. */
+const MAX_TAPS = 8
 
-/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long program. */
+/**
+ * Windows with at least this many taps are reduced as rows: a loop for every few taps would make a long
+ * program.
+ */
 const LONG_WINDOW = 64
 
 type Combine = (a: Tree, b: Tree) => Tree
@@ -25,7 +28,7 @@ type Combine = (a: Tree, b: Tree) => Tree
 interface Combined {
   readonly combine: Combine
   readonly how: Reduction
-  /** In the border: it never wins a maximum, and adds nothing to a sum. */
+  /** Value in the padding: it never wins a maximum and adds nothing to a sum. */
   readonly fill: number
 }
 /** The window's taps along one axis, combined. */
@@ -52,7 +55,7 @@ function along(
   )
   let made: Ref | undefined
   while (taps.length > 0) {
-    const some = taps.splice(0, made === undefined ? MOST_TAPS : MOST_TAPS - 1)
+    const some = taps.splice(0, made === undefined ? MAX_TAPS : MAX_TAPS - 1)
     if (made !== undefined) some.unshift(made)
     const [first, ...rest] = some.map((_, index): Tree => arg(index))
     made = rest.length === 0 ? some[0]! : map(lowering, node, some, rest.reduce(by.combine, first!))
@@ -71,7 +74,7 @@ function pooled(lowering: Lowering, node: Node, by: Combined) {
   const around = [none, none, ...axes.map(({ before, after, over }) => [before, after + over] as const)]
   const isBordered = around.some(([before, after]) => before + after > 0)
   let made = isBordered ? padded(lowering, node, x, around, by.fill) : x
-  // Rows of what lies last are read whole.
+  // Rows along the last axis are read whole.
   const order = orderOf(made.view)
   made = { ...made, view: transposed(made.view, order) }
   for (const [at, window] of axes.entries())
@@ -107,7 +110,7 @@ const averagePool: Handler = (lowering, node) => {
   lowering.values.name(name, map(lowering, node, args, tree, name))
 }
 
-/** A border of one number, or of what is inside. Negative borders cut off. */
+/** Pads with one number or with the input's elements. Negative padding crops. */
 const pad: Handler = (lowering, node) => {
   const mode = stringOf(node, 'mode', 'constant')
   let x = lowering.values.ref(node, node.inputs[0]!)
@@ -121,7 +124,7 @@ const pad: Handler = (lowering, node) => {
     const [before = 0, after = 0] = [pads[index], pads[index + axes.length]]
     const size = dimsOf(x)[axis]!
     const left = size + Math.min(0, before) + Math.min(0, after)
-    if (left < 0) throw unfit(node, `borders of [${pads}] leave nothing of axis ${axis}`)
+    if (left < 0) throw unfit(node, `padding of [${pads}] leaves nothing of axis ${axis}`)
     if (left < size) x = { ...x, view: sliced(x.view, axis, Math.max(0, -before), left) }
     around[axis] = [Math.max(0, before), Math.max(0, after)]
   }
@@ -132,7 +135,7 @@ const pad: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, x)
 }
 
-/** A border that repeats what is inside along one axis. */
+/** Padding that repeats the input's elements along one axis. */
 function repeated(
   lowering: Lowering,
   node: Node,
@@ -145,7 +148,7 @@ function repeated(
   if (size === 0 || (mode !== 'edge' && Math.max(before, after) > most))
     throw unclaimed(
       node,
-      `its border of ${Math.max(before, after)} repeats an axis of ${size} more than once`,
+      `its padding of ${Math.max(before, after)} repeats an axis of ${size} more than once`,
     )
   const part = (first: number, count: number, step = 1): Ref => ({
     ...x,

@@ -1,4 +1,4 @@
-// Handlers of products: MatMul and Gemm as loops over rows, columns and what is added up.
+// Handlers of products: MatMul and Gemm as loops over rows, columns and the summed axis.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
@@ -18,11 +18,11 @@ const padded = ({ offset, dims, strides }: View, front: boolean): View =>
     ? { offset, dims: [1, ...dims], strides: [0, ...strides] }
     : { offset, dims: [...dims, 1], strides: [...strides, 0] }
 
-/** [..., m, k] times [..., k, n]. A vector is a row on the left, a column on the right. */
+/** [..., m, k] times [..., k, n]. A vector is a row on the left and a column on the right. */
 const matMul: Handler = (lowering, node) => {
   const [left, right] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32' || right.value.kind !== 'f32')
-    throw unclaimed(node, 'products of whole numbers are not compiled')
+    throw unclaimed(node, 'integer products are not compiled')
   lowering.values.name(node.outputs[0]!, productOf(lowering, node, left, right))
 }
 
@@ -52,7 +52,7 @@ export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref)
 interface Sides {
   readonly a: Ref
   readonly b: Ref
-  /** Of the product, [..., m, n]. */
+  /** Dims of the product, [..., m, n]. */
   readonly dims: readonly number[]
 }
 
@@ -60,8 +60,8 @@ function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: S
   const summed = a.view.dims.at(-1)
   const others = b.view.dims.at(-2)
   if (summed !== others)
-    throw misfit(node, `its inputs have ${summed} and ${others} numbers along the axis of the sum`)
-  if (summed === 0) throw unclaimed(node, 'it adds up no numbers')
+    throw misfit(node, `its inputs have ${summed} and ${others} numbers along the summed axis`)
+  if (summed === 0) throw unclaimed(node, 'it sums over no elements')
   const byKernel = linearOf(lowering, node, { a, b, dims })
   if (byKernel !== undefined) return byKernel
   const { out, ref } = orderedValue(lowering, name, dims)
@@ -72,7 +72,7 @@ function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: S
   return ref
 }
 
-/** Undefined where the engine has no kernel for it. */
+/** The product by an engine kernel; undefined if there is no kernel for it. */
 function linearOf(lowering: Lowering, node: Node, { a, b, dims }: Sides): Ref | undefined {
   const matrix = isOneMatrix(b) ? { ...b, view: matrixOf(b.view) } : undefined
   const encoding = matrix && encodingOf(matrix, lowering.weights)
@@ -81,7 +81,7 @@ function linearOf(lowering: Lowering, node: Node, { a, b, dims }: Sides): Ref | 
   return reshape(lowering, node, linear(lowering, node, rows, matrix, encoding), dims)
 }
 
-/** Whether the whole batch has one matrix. */
+/** Whether the whole batch shares one matrix. */
 const isOneMatrix = ({ view: { dims, strides } }: Ref): boolean =>
   strides.slice(0, -2).every((step, axis) => step === 0 || dims[axis] === 1)
 
@@ -93,7 +93,7 @@ const matrixOf = ({ offset, dims, strides }: View): View => ({
 
 const rowsOf = ({ view }: Ref): number => countOf(view.dims.slice(0, -1))
 
-/** A product with one matrix for the whole batch has all of the batch's rows as its rows. */
+/** With one matrix for the whole batch, the batch's rows become rows of a single product. */
 function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefined {
   if (a.view.dims.length === 2 || !isOneMatrix(b)) return undefined
   const k = a.view.dims.at(-1)!
@@ -108,7 +108,7 @@ function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefine
 /** alpha A B + beta C. */
 const gemm: Handler = (lowering, node) => {
   const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
-  if (left.value.kind !== 'f32') throw unclaimed(node, 'products of whole numbers are not compiled')
+  if (left.value.kind !== 'f32') throw unclaimed(node, 'integer products are not compiled')
   const turned = (ref: Ref, is: boolean): Ref => (is ? { ...ref, view: transposed(ref.view, [1, 0]) } : ref)
   const a = turned(left, flagOf(node, 'transA'))
   const b = turned(right, flagOf(node, 'transB'))
@@ -129,10 +129,10 @@ const gemm: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, map(lowering, node, args, whole, node.outputs[0]!))
 }
 
-/** A product of matrices that may be transposed, times a number. */
+/** A product of optionally transposed matrices, times a number. */
 const fusedMatMul: Handler = (lowering, node) => {
   const sides = ['A', 'B'].map((side, index): Ref => {
-    if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes the axes of its batch')
+    if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes its batch axes')
     const ref = lowering.values.ref(node, node.inputs[index]!)
     const axes = [...dimsOf(ref).keys()]
     const isTurned = flagOf(node, `trans${side}`) && axes.length > 1

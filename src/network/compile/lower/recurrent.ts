@@ -1,5 +1,5 @@
-// Handlers of recurrent layers. The products of all steps by the weights of inputs are one. Then each step is
-// a product of the state and elementwise loops.
+// Handlers of recurrent layers. All steps' products with the input weights are computed at once. Each step is
+// then a product with the state, and elementwise loops.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
@@ -12,8 +12,8 @@ import { filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { multiply } from './lowering/sums.ts'
 
-/** A step is two to four loops of a program. */
-const MOST_STEPS = 2000
+/** Each step adds two to four loops to a program. */
+const MAX_STEPS = 2000
 
 const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))
 const tanh = (x: Tree): Tree => apply('tanh', x)
@@ -23,9 +23,9 @@ interface Layer {
   readonly hidden: number
   /** [batch, gates x hidden]: the products and biases of the step's inputs. */
   readonly inputs: Ref
-  /** [hidden, gates x hidden] */
+  /** [hidden, gates x hidden]. */
   readonly weights: Ref
-  /** [gates x hidden], of states. */
+  /** [gates x hidden], for the state. */
   readonly bias: Ref | undefined
   readonly state: Ref
   readonly cell: Ref
@@ -38,7 +38,7 @@ const part = (ref: Ref, gate: number, hidden: number): Ref => {
   return { ...ref, view: sliced(ref.view, axis, gate * hidden, hidden) }
 }
 
-/** What states add to the gates. */
+/** The state's contribution to the gates. */
 function fromState(lowering: Lowering, node: Node, state: Ref, weights: Ref, bias: Ref | undefined): Ref {
   const made = multiply(lowering, node, state, weights)
   return bias === undefined ? made : map(lowering, node, [made, bias], add(arg(0), arg(1)))
@@ -98,8 +98,8 @@ function recurrent(gates: number, step: Step): Handler {
     ]
     const sizes = recurrenceOf(node, gates, dimsOf(x), dimsOf(w), dimsOf(r))
     const { steps, batch, hidden, directions } = sizes
-    if (steps > MOST_STEPS)
-      throw unclaimed(node, `a sequence of ${steps} steps is not compiled, where ${MOST_STEPS} are the most`)
+    if (steps > MAX_STEPS)
+      throw unclaimed(node, `a sequence of ${steps} steps is not compiled; the maximum is ${MAX_STEPS}`)
     const wanted = (index: number, dims: readonly number[]): Value | undefined =>
       wants(node, index) ? lowering.values.make(node.outputs[index]!, 'f32', dims) : undefined
     const y = wanted(0, [steps, directions, batch, hidden])

@@ -1,4 +1,4 @@
-// Handlers of reductions, and of what is made of them along the same axes.
+// Handlers of reductions, and of operators built on them along the same axes.
 
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
@@ -15,7 +15,7 @@ import { reduce } from './lowering/sums.ts'
 /** The number of elements that were reduced. */
 export const COUNTED = { kind: 'f32', size: 0 } as const
 
-/** A reduction of trees: `before` each element, `after` the sum. */
+/** A reduction with trees applied before (to each element) and after (to the result). */
 interface ReducedBy {
   readonly how: Reduction
   readonly before?: ((x: Tree) => Tree) | undefined
@@ -38,10 +38,10 @@ function axesOf(lowering: Lowering, node: Node, rank: number): readonly number[]
   return [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
 }
 
-/** Of the differences to the greatest number, so that no exponential is infinite. */
+/** Subtracts the maximum first, so that no exponential is infinite. */
 const logSumExp: Handler = (lowering, node) => {
   const ref = first(lowering, node)
-  if (ref.value.kind === 'i32') throw unclaimed(node, 'it reduces whole numbers')
+  if (ref.value.kind === 'i32') throw unclaimed(node, 'it reduces integers')
   const dims = dimsOf(ref)
   const axes = axesOf(lowering, node, dims.length)
   const most = reduce(lowering, node, ref, axes, 'max')
@@ -60,7 +60,7 @@ function reduced(
   ref: Ref,
   { axes, how, before, after }: ReducedBy & { readonly axes: readonly number[] },
 ): void {
-  if (ref.value.kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
+  if (ref.value.kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces integers')
   const mapped = before === undefined ? ref : map(lowering, node, [ref], before(arg(0)))
   const total = reduce(lowering, node, mapped, axes, exactly(lowering, node, how))
   const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
@@ -73,7 +73,7 @@ function exactly(lowering: Lowering, node: Node, how: Reduction): Reduction {
   return how === 'sum' || how === 'product' ? `${how} checked` : how
 }
 
-/** Over all places of each channel. */
+/** Over all positions of each channel. */
 const globalPool =
   (by: ReducedBy): Handler =>
   (lowering, node) => {
@@ -84,7 +84,7 @@ const globalPool =
 export const squared = (x: Tree): Tree => mul(x, x)
 const exp = (x: Tree): Tree => apply('exp', x)
 
-/** Softmax along one axis, or, before opset 13, along all axes from one on. */
+/** Softmax along one axis, or, before opset 13, along all axes from a given one. */
 function softmaxOf(isLog: boolean): Handler {
   return (lowering, node) => {
     const ref = first(lowering, node)
@@ -103,7 +103,7 @@ function softmaxOf(isLog: boolean): Handler {
   }
 }
 
-/** A reduced value with its axes, of size one. */
+/** A reduced value with the reduced axes kept at size one. */
 export const withAxes = (
   lowering: Lowering,
   node: Node,

@@ -1,4 +1,4 @@
-// Handlers of operators that put elements in places that indices say.
+// Handlers of operators that write elements to indexed positions.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
@@ -29,7 +29,7 @@ function combined(node: Node, kind: Kind): Tree | undefined {
       return by('add', 'i.add')
     case 'mul':
       return by('mul', 'i.mul')
-    // The definition of ScatterElements compares, so that NaN stays where it is; that of ScatterND keeps NaN.
+    // ScatterElements is defined by a comparison, so an old NaN stays; ScatterND is defined to propagate NaN.
     case 'min':
       return isPart ? by('min', 'i.min') : select(apply(less, update, old), update, old)
     case 'max':
@@ -42,15 +42,15 @@ function combined(node: Node, kind: Kind): Tree | undefined {
 interface Parts {
   readonly data: Ref
   readonly updates: Ref
-  /** Over the updates. */
+  /** A view over the updates. */
   readonly index: Ref
-  /** What is written to, over the updates, as if all indices were 0. */
+  /** The destination as a view over the updates, as if all indices were 0. */
   readonly to: View
   readonly step: number
   readonly size: number
 }
 
-/** The inputs, and a copy of the data, whose elements may be replaced. */
+/** The inputs, and a copy of the data to write to. */
 function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 'updates'> & { out: Value } {
   const [data, index, updates] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref, Ref]
   if (data.value.kind !== updates.value.kind) throw misfit(node, 'its inputs are of different types')
@@ -93,7 +93,8 @@ const scatterNd: Handler = (lowering, node) => {
   const { index, named, rest } = placesAmong(lowering, node, out.dims, parts.index, 0)
   const made = [...dimsOf(index), ...rest]
   const updated = dimsOf(parts.updates)
-  if (countOf(made) !== countOf(updated)) throw unfit(node, `it writes [${updated}] where [${made}] is due`)
+  if (countOf(made) !== countOf(updated))
+    throw unfit(node, `it writes [${updated}] where [${made}] is required`)
   const updates = reshape(lowering, node, parts.updates, made)
   const still = dimsOf(index).map(() => 0)
   const to: View = { offset: 0, dims: made, strides: [...still, ...whole(rest).strides] }

@@ -1,4 +1,4 @@
-// Handlers of operators that move elements to other places: views, and joins.
+// Handlers of operators that only rearrange elements: views and concatenation.
 
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
@@ -10,7 +10,7 @@ import { first, type Handler, output, type SomeHandlers } from './handler.ts'
 import { joined, reshape, viewed } from './lowering/layouts.ts'
 import { checkSpread, misfit } from './lowering/misfit.ts'
 
-/** Every operator whose row says `view`: the shape rule says the new dims. */
+/** Handles every operator whose row says `view`: the shape rule gives the new dims. */
 export const reorganise: Handler = (lowering, node) => {
   const ref = reshape(lowering, node, first(lowering, node), lowering.values.dims(node, output(node)))
   viewed(lowering, node, output(node), ref)
@@ -53,20 +53,20 @@ const split: Handler = (lowering, node) => {
   const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(ref).length)
   let from = 0
   for (const name of node.outputs) {
-    if (name === '') throw unclaimed(node, 'one of its parts is left out')
+    if (name === '') throw unclaimed(node, 'one of its parts is omitted')
     const count = lowering.values.dims(node, name)[axis]!
     viewed(lowering, node, name, { ...ref, view: sliced(ref.view, axis, from, count) })
     from += count
   }
 }
 
-/** Each part is written where it belongs, by the loops that make it if that is legal. */
+/** Each part is written directly to its place, by the loop that makes it if that is legal. */
 const concat: Handler = (lowering, node) => {
   const dims = lowering.values.dims(node, output(node))
   const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
   const parts = node.inputs.map((name) => lowering.values.ref(node, name))
   const { kind } = parts[0]!.value
-  // Exporters join an empty list of any rank.
+  // Exporters concatenate an empty list of any rank.
   const full = parts.filter((part) => countOf(dimsOf(part)) > 0)
   for (const part of full) {
     const isFit = `${dimsOf(part)}` === `${dims.with(axis, dimsOf(part)[axis] ?? 0)}`

@@ -1,5 +1,5 @@
-// The sides of a product whose rows are windows. In: windows, which overlap, and filters. Out: A and B, and
-// the tables by which rows of A are read where they lie.
+// The operands of a product whose rows are windows. In: overlapping windows, and filters. Out: A and B, and
+// the tables for reading A's rows in place.
 import { walk } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
@@ -8,8 +8,8 @@ import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../
 import { reshape } from './lowering/layouts.ts'
 import type { Lowering } from './lowering/lowering.ts'
 
-/** The least neighbouring numbers of a run that is read where it lies. Shorter ones are copied first. */
-const LEAST_RUN = 4
+/** Minimum length of a run that is read in place. Shorter ones are copied first. */
+const MIN_RUN = 4
 
 /** [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. */
 export function productSides(
@@ -22,7 +22,7 @@ export function productSides(
   const [batch, group] = dims as [number, number]
   const [count, ...taps] = dimsOf(filters) as [number, ...number[]]
   const front = dims.length - taps.length
-  // What is added up goes in the order in which it lies, so that runs are long.
+  // The summed axes are taken in memory order, which makes runs long.
   const sums = orderOf(axesOf(windows.view, front))
   const order = [...Array(front).keys(), ...sums.map((axis) => front + axis)]
   const a = { ...windows, view: transposed(windows.view, order) }
@@ -38,11 +38,11 @@ export function productSides(
   return { args: [reshape(lowering, node, a, plain), b] }
 }
 
-/** Undefined where runs are too short. */
+/** Undefined if runs are too short. */
 function windowsOf(lowering: Lowering, view: View, front: number): Windows | undefined {
   const sums = collapsed(axesOf(view, front))
   const run = sums.dims.at(-1) ?? 0
-  if (sums.strides.at(-1) !== 1 || run < LEAST_RUN) return undefined
+  if (sums.strides.at(-1) !== 1 || run < MIN_RUN) return undefined
   const rows = axesOf(view, 2, front)
   const runs = sums.dims.slice(0, -1)
   lowering.spend(ROW_UNITS * (countOf(rows.dims) + countOf(runs)))
@@ -59,10 +59,10 @@ function windowsOf(lowering: Lowering, view: View, front: number): Windows | und
   }
 }
 
-/** Work of finding the place of a row, and of its part of the key of a table. */
+/** Planning units for finding a row's position, and for its part of a table's key. */
 const ROW_UNITS = 4
 
-/** Elements as bytes. Layers of one shape share a table. */
+/** Turns elements into bytes. Layers of the same shape share a table. */
 function table(lowering: Lowering, elements: Int32Array): Ref {
   const bytes = elements.map((each) => 4 * each)
   return lowering.once(`table ${bytes}`, () =>

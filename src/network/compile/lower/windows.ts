@@ -1,5 +1,5 @@
-// Handlers of convolutions. A convolution is a product: each place's window, a view of the input, is a row of
-// A, and each filter is a column of B. Channels become the last axis of what it makes.
+// Handlers of convolutions. A convolution is a product: each position's window, a view of the input, is a row
+// of A, and each filter is a column of B. Channels become the output's last axis.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
@@ -14,12 +14,11 @@ import type { Lowering } from './lowering/lowering.ts'
 import { multiply } from './lowering/sums.ts'
 import { productSides } from './window-sides.ts'
 
-/** The inputs of both convolutions. */
 function sidesOf(lowering: Lowering, node: Node) {
   const [name = '', filterName = '', biasName = ''] = node.inputs
   const x = lowering.values.ref(node, name)
   const filters = lowering.values.ref(node, filterName)
-  if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
+  if (x.value.kind !== 'f32') throw unclaimed(node, 'its input is not of floats')
   const bias = biasName === '' ? undefined : lowering.values.ref(node, biasName)
   return { x, filters, bias, group: intOf(node, 'group', 1) }
 }
@@ -37,16 +36,16 @@ const conv: Handler = (lowering, node) => {
 
 interface Convolution {
   readonly x: Ref
-  /** [count, channels of a group, ...taps] */
+  /** [count, channels of a group, ...taps]. */
   readonly filters: Ref
-  /** [count] */
+  /** [count]. */
   readonly bias?: Ref | undefined
   readonly axes: readonly Axis[]
   readonly places: readonly number[]
   readonly group: number
 }
 
-/** [batch, count, ...places], whose channels lie last. */
+/** [batch, count, ...places], with channels last in memory. */
 function convolved(
   lowering: Lowering,
   node: Node,
@@ -59,7 +58,7 @@ function convolved(
   const m = countOf(places)
   const each = count / group
   const sides = productSides(lowering, node, rowsOf(lowering, node, x, { axes, places, group }), filters)
-  // Channels are last, so that rows are written as vectors.
+  // Channels come last, so that rows are written as vectors.
   const dims = group === 1 ? [batch, ...places, count] : [batch, ...places, group, each]
   const out = lowering.values.make(node.outputs[0]!, 'f32', dims)
   const at = productView(dims, { batch, m, group, each })
@@ -74,10 +73,10 @@ function convolved(
   return { ...last, view: transposed(last.view, order) }
 }
 
-/** Taps that one loop adds up. */
-const MOST_TAPS = 4
+/** Taps that one loop sums. */
+const MAX_TAPS = 4
 
-/** One filter per channel: each output is a sum of views of the input times numbers of the channel. */
+/** One filter per channel: each output is a sum of input views times per-channel numbers. */
 function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, places }: Convolution): Ref {
   const channels = dimsOf(filters)[0]!
   const taps = countOf(axes.map(({ kernel }) => kernel))
@@ -98,7 +97,7 @@ function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, p
     const weight = ofChannels({ ...columns, view: sliced(columns.view, 0, tap, 1) })
     args.push({ ...padded, view }, weight)
     terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
-    if (terms.length < MOST_TAPS && tap < taps - 1) continue
+    if (terms.length < MAX_TAPS && tap < taps - 1) continue
     if (made !== undefined) terms.unshift(arg(args.push(made) - 1))
     made = map(lowering, node, args, terms.reduce(add))
     args = []
@@ -107,7 +106,7 @@ function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, p
   return made!
 }
 
-/** [batch, group, m, each] of a value whose groups come after its places. */
+/** [batch, group, m, each] for a value whose groups come after its positions. */
 function productView(
   dims: readonly number[],
   { batch, m, group, each }: { batch: number; m: number; group: number; each: number },
@@ -116,7 +115,7 @@ function productView(
   return transposed(rows, [0, 2, 1, 3])
 }
 
-/** The input with the border that the windows reach. */
+/** The input with the padding that the windows reach. */
 function bordered(lowering: Lowering, node: Node, x: Ref, axes: readonly Axis[]): Ref {
   if (axes.every(({ before, after }) => before + after === 0)) return x
   const none = [0, 0] as const
@@ -155,8 +154,8 @@ function rowsOf(
 }
 
 /**
- * The places of the input are set apart by the stride, and the mirrored filters go over them. Where windows
- * neither overlap nor leave gaps, each place is its own product.
+ * The input's positions are spread by the stride, and the mirrored filters slide over them. If windows
+ * neither overlap nor leave gaps, each position is a product of its own.
  */
 const convTranspose: Handler = (lowering, node) => {
   const { x, filters, bias, group } = sidesOf(lowering, node)
@@ -186,7 +185,7 @@ const convTranspose: Handler = (lowering, node) => {
         return { stride, front: reach - before, count: (made as number) + reach }
       }),
     )
-    // Filters [in, out of a group, ...taps] become [out, in of a group, ...taps from the end].
+    // Turns filters [in, out of a group, ...taps] into [out, in of a group, ...reversed taps].
     const split = reshape(lowering, node, filters, [group, perGroup, each, ...kernel])
     const rest = kernel.map((_, at) => at + 3)
     let view = transposed(split.view, [0, 2, 1, ...rest])
@@ -202,19 +201,19 @@ const convTranspose: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, reshape(lowering, node, made, [batch, each * group, ...places]))
 }
 
-/** Whether the filters are finite: those that stay in the file count as finite. */
+/** Whether the filters are finite; filters that stay in the file are assumed to be. */
 function areFinite(lowering: Lowering, node: Node): boolean {
   const name = node.inputs[1]!
   const known = lowering.values.known(name)
   return known === undefined ? lowering.graph.constants.has(name) : numbersOf(known).every(Number.isFinite)
 }
 
-/** Values that one loop adds up. */
-const MOST_SUMMED = 8
+/** Values that one loop sums. */
+const MAX_SUMMED = 8
 
 /**
- * Each tap's product is set apart by the stride, and all are added up. It takes longer than a convolution,
- * but no filter meets the zeros between the places, whose product with infinity is NaN.
+ * Spreads each tap's product by the stride and sums them all. Slower than a convolution, but no filter is
+ * multiplied by the zeros between positions, where an infinite weight would give NaN.
  */
 function tapByTap(
   lowering: Lowering,
@@ -258,13 +257,13 @@ function tapByTap(
   const dims = [batch, group * each, ...axes.map(({ made }) => made as number)]
   let made = parts.shift() ?? filled(lowering, node, number(0), dims)
   while (parts.length > 0) {
-    const args = [made, ...parts.splice(0, MOST_SUMMED - 1)]
+    const args = [made, ...parts.splice(0, MAX_SUMMED - 1)]
     made = map(lowering, node, args, args.map((_, at): Tree => arg(at)).reduce(add))
   }
   return made
 }
 
-/** Where the products of each tap lie. */
+/** Where each tap's products go. */
 function bordersOfTaps(axes: readonly SpreadAxis[], kernel: readonly number[]): Apart[][] {
   const steps = stridesOf(kernel)
   return Array.from({ length: countOf(kernel) }, (_, tap) =>
@@ -275,7 +274,7 @@ function bordersOfTaps(axes: readonly SpreadAxis[], kernel: readonly number[]): 
   )
 }
 
-/** Windows side by side: [batch, ...places, channels] times [channels, out x taps]. */
+/** Adjacent windows: [batch, ...places, channels] times [channels, out x taps]. */
 function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
   const [, each, ...kernel] = dimsOf(filters) as [number, number, ...number[]]
@@ -285,7 +284,7 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   const rows = reshape(lowering, node, { ...x, view: transposed(x.view, perm) }, [batch, m, channels])
   const columns = reshape(lowering, node, filters, [1, channels, n])
   const b = { ...columns, view: spread(columns.view, [batch, channels, n]) }
-  // [batch, ...places, out, ...taps]: each place is followed by its taps.
+  // [batch, ...places, out, ...taps]: each position is followed by its taps.
   const apart = reshape(lowering, node, multiply(lowering, node, rows, b), [batch, ...sizes, each, ...kernel])
   const rank = sizes.length
   const order = [0, rank + 1, ...sizes.flatMap((_, axis) => [axis + 1, rank + 2 + axis])]
@@ -297,7 +296,10 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   ])
 }
 
-/** An axis whose places are set apart: where the first one comes, and how many places there are then. */
+/**
+ * An axis whose positions are spread apart: the index of the first one, and the resulting number of
+ * positions.
+ */
 interface Apart {
   readonly stride: number
   readonly front: number
@@ -305,7 +307,7 @@ interface Apart {
 }
 
 /**
- * The input with `stride - 1` zeros between its places, and zeros around it; what lies outside is cut off.
+ * The input with `stride - 1` zeros between its positions, and zeros around it; anything outside is cropped.
  */
 function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apart[]): Ref {
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
@@ -313,7 +315,7 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
   const isApart = axes.some(({ stride }) => stride > 1)
   let made = x
   if (isApart) {
-    // Zeros first, then the places over them: each place is written by one of the two.
+    // Zeros and input positions are written by separate loops; each output position belongs to one of them.
     const dims = [batch, channels, ...sizes.flatMap((size, at) => [size, axes[at]!.stride])]
     const around = dims.map((size, at): readonly [number, number] =>
       at >= 2 && at % 2 === 1 ? [0, size - 1] : [0, 0],
@@ -335,7 +337,7 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
     const back = count - front - inner[at]!
     const cut = Math.max(0, -front)
     const left = inner[at]! - cut - Math.max(0, -back)
-    if (left < 0) throw unclaimed(node, `its border leaves nothing of axis ${at + 2}`)
+    if (left < 0) throw unclaimed(node, `its padding leaves nothing of axis ${at + 2}`)
     view = sliced(view, at + 2, cut, left)
     around.push([Math.max(0, front), Math.max(0, back)])
   }

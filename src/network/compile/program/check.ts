@@ -1,22 +1,22 @@
-// Checks that no step of a program reads or writes outside of its values, before it may run.
+// Checks, before a program runs, that no step reads or writes outside its values.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import type { KernelCall, StreamPlace, Walk } from '../emit/kernel.ts'
 import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/loops.ts'
 
-/** Rows of a step, and elements of a row, are counted in 32 bits. */
-const MOST_ROWS = 2 ** 31 - 1
-const MOST_INNER = 2 ** 29 - 1
+/** A step's rows and a row's elements are counted in 32 bits. */
+const MAX_ROWS = 2 ** 31 - 1
+const MAX_INNER = 2 ** 29 - 1
 
 /**
- * Throws `out-of-memory` for more rows or elements than a step can count, and `internal` for accesses outside
- * a value, with the node's name and both numbers.
+ * Throws `out-of-memory` if a step has more rows or elements than it can count, and `internal` for accesses
+ * outside a value; the error names the node and both numbers.
  */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const { outer, inner, streams, product, selected } = call
-  checkCount('rows', countOf([...outer, product?.m ?? 1]), MOST_ROWS, nodes)
-  checkCount('elements in a row', Math.max(inner, product?.k ?? 0, product?.n ?? 0), MOST_INNER, nodes)
+  checkCount('rows', countOf([...outer, product?.m ?? 1]), MAX_ROWS, nodes)
+  checkCount('elements in a row', Math.max(inner, product?.k ?? 0, product?.n ?? 0), MAX_INNER, nodes)
   const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
   // A selection writes rows of another length.
   const alike = selected === undefined ? streams : streams.slice(0, 1)
@@ -30,7 +30,7 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   if (product === undefined) return
   const { a, b, m, n, k } = product
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
-  // Without rows or columns nothing is read.
+  // Without rows or columns, nothing is read.
   check(a, [...batch(a.steps), ...a.walks, [n, 0]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
 }
@@ -39,12 +39,12 @@ function checkCount(what: string, count: number, most: number, nodes: readonly s
   if (count <= most) return
   throw new HalfbyteError(
     'out-of-memory',
-    `the step of ${nodes.join(', ')} goes over ${count} ${what} where ${most} are the most; give smaller inputs`,
+    `the step of ${nodes.join(', ')} covers ${count} ${what}, and at most ${most} are supported; give smaller inputs`,
     { count, most },
   )
 }
 
-/** A selection writes as many places of a row as it finds, and finds no more than there are. */
+/** A selection writes as many positions per row as it finds, and finds no more than the row has. */
 function checkSelected(
   { outer, inner, streams }: KernelCall,
   selected: number,
@@ -56,7 +56,7 @@ function checkSelected(
   if (selected > inner)
     throw new HalfbyteError(
       'internal',
-      `the compiled step of ${nodes.join(', ')} finds ${selected} places in rows of ${inner}; report the model`,
+      `the compiled step of ${nodes.join(', ')} finds ${selected} positions in rows of ${inner}; report the model`,
       { selected, inner },
     )
 }

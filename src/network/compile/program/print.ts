@@ -1,4 +1,4 @@
-// Prints a program: its steps with what they read and write, and what fusion and views save.
+// Prints a program: its steps with the values they read and write, and what fusion and views save.
 import { bytesText, type Column, stepPage, type Total } from '../../../core/graph/plan/step-table.ts'
 import { dimsOf } from '../loops/loops.ts'
 import { emitted, movedBy, type Program, type Step } from './program.ts'
@@ -14,7 +14,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'nodes' },
 ]
 
-/** A line for each step, then the totals. `B` is how a product reads its second matrix. */
+/** One line per step, then the totals. `B` is how a product reads its second matrix. */
 export function printProgram(program: Program): string {
   const rows = program.steps.map((step, index) => {
     const { read, written } = movedBy(step)
@@ -45,11 +45,11 @@ function formOf(step: Step): readonly [string, string, string, string] {
 
 const listOf = (sizes: readonly number[]): string => `[${sizes.join(', ')}]`
 
-const MOST_NODES = 4
+const MAX_NODES = 4
 
 function nodesOf({ nodes }: Step): string {
-  const more = nodes.length > MOST_NODES ? ` and ${nodes.length - MOST_NODES} more` : ''
-  return `${nodes.slice(0, MOST_NODES).join(', ')}${more}`
+  const more = nodes.length > MAX_NODES ? ` and ${nodes.length - MAX_NODES} more` : ''
+  return `${nodes.slice(0, MAX_NODES).join(', ')}${more}`
 }
 
 function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
@@ -57,14 +57,17 @@ function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
   const own = emitted(steps)
   const functions = new Set(own.map(({ key }) => key)).size
   const byKernels = steps.length - own.length
-  const kernels = byKernels > 0 ? `; ${byKernels} of the groups are kernels of the engine` : ''
+  const kernels = byKernels > 0 ? `; ${byKernels} of the groups are engine kernels` : ''
   return [
-    ['loops', `${loops} in ${groups} groups, which ${functions} functions serve${kernels}`],
+    ['loops', `${loops} in ${groups} groups, served by ${functions} functions${kernels}`],
     [
       'views',
-      `${viewNodes} nodes move ${bytesText(viewBytes)} as copies, and ${bytesText(copiedBytes)} as compiled`,
+      `${viewNodes} nodes would move ${bytesText(viewBytes)} as copies, and move ${bytesText(copiedBytes)} when compiled`,
     ],
-    ['values', `loops one by one read and write ${bytesText(unfusedBytes)}, groups ${bytesText(movedBytes)}`],
-    ['arena peak', `${bytesText(arenaBytes)}, where all values together have ${bytesText(valueBytes)}`],
+    [
+      'values',
+      `unfused loops would read and write ${bytesText(unfusedBytes)}; the groups move ${bytesText(movedBytes)}`,
+    ],
+    ['arena peak', `${bytesText(arenaBytes)}; all values together take ${bytesText(valueBytes)}`],
   ]
 }

@@ -1,5 +1,5 @@
-// Programs. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups
-// are as large as they may be, values share places, and no step reaches outside of its values.
+// Programs. In: an encoder exported by torch, and small graphs. Out: whether layouts need no copies, groups
+// are as large as allowed, values share memory, and no step reaches outside its values.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -25,7 +25,7 @@ async function programOfBert(batch: number, tokens: number, leftOut: readonly St
   return programFor(graph, new Map(shapes), 'f32', new Set(leftOut)).program
 }
 
-test('no layout of an encoder is copied, and its norms, softmax and sums are in few groups', async () => {
+test('no layout change of an encoder is a copy, and its norms, softmax and sums are in few groups', async () => {
   const { report, steps } = await programOfBert(2, 5)
   expect(report.viewNodes).toBeGreaterThan(15)
   expect(report.copiedBytes).toBe(0)
@@ -34,7 +34,7 @@ test('no layout of an encoder is copied, and its norms, softmax and sums are in 
   expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
 })
 
-test('a stage that is left out is not done', async () => {
+test('a stage that is left out does not run', async () => {
   const all = await programOfBert(2, 5)
   const without = (stage: Stage) => programOfBert(2, 5, [stage])
   const isPacked = ({ steps }: typeof all) =>
@@ -59,12 +59,12 @@ test('one emission serves every length and every layer', async () => {
   expect(await keysOf(2, 17)).toEqual(keys)
 })
 
-test('values share places', async () => {
+test('values share memory', async () => {
   const { report, arenaBytes } = await programOfBert(1, 16)
   expect(arenaBytes).toBeLessThan(report.valueBytes / 3)
 })
 
-test('a step that would reach outside of a value is rejected', () => {
+test('a step that would reach outside a value is rejected', () => {
   for (let index = 0; index < 20; index++) {
     const { graph, feeds } = randomGraph(3, index)
     const { program } = programFor(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
@@ -77,7 +77,7 @@ test('a step that would reach outside of a value is rejected', () => {
   }
 })
 
-test('a node that is not compiled is rejected by its name', () => {
+test('a node that is not compiled is rejected, naming it', () => {
   const node: Node = {
     name: 'the places',
     op: 'NonZero',
@@ -95,11 +95,11 @@ test('a node that is not compiled is rejected by its name', () => {
     nodes: [node],
   }
   expect(() => programFor(graph, new Map([['x', [8]]]))).toThrow(
-    'the places (NonZero): its sizes depend on what is computed; set',
+    'the places (NonZero): its sizes depend on computed values; set',
   )
 })
 
-test('positions that follow from the sizes are constants', async () => {
+test('positions that depend only on sizes are constants', async () => {
   const g = new NodeWriter()
   const ones = g.op('ConstantOfShape', [g.op('Shape', ['x'])], {
     value: { name: '', type: TYPE.f32, dims: [1], raw: new Uint8Array(new Float32Array([1]).buffer) },
@@ -134,9 +134,9 @@ test('a program is printed with its steps, their sizes and bytes, then the total
 0  product   [5, 32, 8]  packed      1  1 664 B   160 B  MatMul_0
 1  3 passes  [5, 8]                  5    160 B   160 B  Softmax_1
 
-loops       5 in 2 groups, which 2 functions serve
-views       0 nodes move 0 B as copies, and 0 B as compiled
-values      loops one by one read and write 2 864 B, groups 2 144 B
-arena peak  960 B, where all values together have 960 B`,
+loops       5 in 2 groups, served by 2 functions
+views       0 nodes would move 0 B as copies, and move 0 B when compiled
+values      unfused loops would read and write 2 864 B; the groups move 2 144 B
+arena peak  960 B; all values together take 960 B`,
   )
 })

@@ -1,5 +1,4 @@
-// The program of a network: groups of loops as steps with their kernels, and places for the values between
-// them.
+// The program of a network: groups of loops as steps with kernels, and memory for the values between them.
 import { matrixBytes } from '../../../core/abi/encodings.ts'
 import { arenaAligned, planArena } from '../../../core/graph/plan/arena.ts'
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
@@ -26,22 +25,24 @@ import { checkCall, checkKernel } from './check.ts'
 export type Step = EmittedStep | KernelStep
 
 interface StepBase {
-  /** Names of the nodes of the file that it computes. */
+  /** Names of the file's nodes that it computes. */
   readonly nodes: readonly string[]
-  /** Steps of a run, as `NetworkLimits` counts them. */
+  /** The cost of a run in steps, as counted by `NetworkLimits`. */
   readonly taken: number
 }
 
-/** A function that was emitted. */
+/** A step that runs an emitted function. */
 interface EmittedStep extends StepBase {
   readonly call: KernelCall
-  /** Equal for steps that one function serves. */
+  /** Equal for steps that share a function. */
   readonly key: string
-  /** Rows, or panels of all products of a batch, which threads can share. 1 where rows are ordered. */
+  /**
+   * Rows, or panels of all products in a batch, that threads can split between them. 1 if rows are ordered.
+   */
   readonly units: number
 }
 
-/** A kernel of the engine. */
+/** A step that runs an engine kernel. */
 interface KernelStep extends StepBase {
   readonly kernel: KernelLoop
 }
@@ -49,11 +50,11 @@ interface KernelStep extends StepBase {
 export interface Program {
   readonly lowered: LoopList
   readonly steps: readonly Step[]
-  /** Bytes from the beginning of the arena. Constants have no place there. */
+  /** Byte offsets in the arena. Constants are not in it. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
-  /** Counted when it is asked for. */
+  /** Computed on demand. */
   readonly report: ProgramReport
 }
 
@@ -64,28 +65,28 @@ interface ProgramReport {
   readonly movedBytes: number
   /** Bytes that the same loops would read and write one by one. */
   readonly unfusedBytes: number
-  /** Bytes that Reshape, Transpose, Slice and the like would read and write as copies. */
+  /** Bytes that Reshape, Transpose, Slice and the like would read and write if they were copies. */
   readonly viewBytes: number
   readonly viewNodes: number
-  /** Bytes that loops which only move elements read and write. */
+  /** Bytes read and written by loops that only move elements. */
   readonly copiedBytes: number
-  /** Bytes of all values between groups, if none shared its place. */
+  /** Bytes of all values between groups if none shared memory. */
   readonly valueBytes: number
 }
 
-/** Vectors that end a row may be read beyond it. */
+/** The last vector of a row may be read past its end. */
 const PADDING = 64
 
-/** Placed values that one unit of work looks at. */
+/** How many placed values are examined per planning unit. */
 const LOOKED_AT = 8
 
-/** How a program is made. */
+/** Options for making a program. */
 interface ProgramOptions {
   readonly leftOut: LeftOut
   readonly budget: ProgramBudget
 }
 
-/** Throws `out-of-memory` for more than the budget has. */
+/** Throws `out-of-memory` if the program exceeds the budget. */
 export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions): Program {
   const groups = growGroups(lowered, !leftOut.has('groups'), budget)
   const isRead = readOutside(lowered, groups)
@@ -106,7 +107,7 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
     return { call, key, units: unitsOf(call), nodes, taken }
   })
   const { places, bytes, valueBytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
-  budget.room('what a run holds at once', bytes + copiedOut(lowered))
+  budget.room('the memory that a run holds at once', bytes + copiedOut(lowered))
   let report: ProgramReport | undefined
   return {
     lowered,
@@ -124,7 +125,7 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
   }
 }
 
-/** Work of emitting and compiling a function, and each instruction of it. */
+/** Planning units for emitting and compiling a function, and for each of its instructions. */
 const FUNCTION_UNITS = 16_384
 const INSTRUCTION_UNITS = 256
 
@@ -132,20 +133,20 @@ const INSTRUCTION_UNITS = 256
 const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
-/** Equal for kernels that are equal. JSON has no infinite numbers, no NaN and no -0. */
+/** A key that is equal for equal kernels. JSON has no infinities, NaN or -0. */
 function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
 }
 
-/** The numbers that JSON does not tell apart, in their order. */
+/** The numbers that JSON cannot represent, in order. */
 function specialIn(tree: Tree): readonly string[] {
   if ('op' in tree) return tree.of.flatMap(specialIn)
   if (!('value' in tree) || (tree.value !== 0 && Number.isFinite(tree.value))) return []
   return [Object.is(tree.value, -0) ? '-0' : `${tree.value}`]
 }
 
-/** Values that the caller or another group reads. */
+/** Values read by the caller or another group. */
 function readOutside({ outputs }: LoopList, groups: readonly Group[]): (value: Value) => boolean {
   const makers = new Map<Value, Group>()
   for (const group of groups) for (const { out } of group.loops) makers.set(out, group)
@@ -164,14 +165,14 @@ function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): numbe
   return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
 }
 
-/** Steps whose functions are emitted. */
+/** Steps, with their functions emitted. */
 export const emitted = (steps: readonly Step[]): readonly EmittedStep[] =>
   steps.filter((step) => 'call' in step)
 
 const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
   'value' in at ? at.value : undefined
 
-/** Streams that a kernel writes. */
+/** Streams written by a kernel. */
 const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
   new Set(stores.map(({ stream }) => stream))
 
@@ -187,7 +188,7 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of lowered.outputs) touch(ref.value, steps.length)
   const shared = mayShare ? sharedPlaces(lowered, steps, spans) : new Map<Value, Value>()
-  // Values are made in the order of the map, each over one that was made before it.
+  // In the map's order, each value is written over one that was made before it.
   const rooted = new Map<Value, Value>()
   for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
   const rootOf = (value: Value): Value => rooted.get(value) ?? value
@@ -212,7 +213,7 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
   return { places, bytes, valueBytes }
 }
 
-/** Values that a step reads or writes. */
+/** Values read or written by a step. */
 function valuesOf(step: Step): readonly (Value | undefined)[] {
   if ('kernel' in step) return [step.kernel.args[0].value, step.kernel.out]
   const { streams, product } = step.call
@@ -220,7 +221,10 @@ function valuesOf(step: Step): readonly (Value | undefined)[] {
   return [...streams, product?.a, product?.b, rows, gaps].map((place) => place && placedIn(place))
 }
 
-/** Values that are written over another one, each element after it was read for the last time. */
+/**
+ * Values written over another one, whose every element has been read for the last time before it is
+ * overwritten.
+ */
 function sharedPlaces(
   lowered: LoopList,
   steps: readonly Step[],
@@ -257,7 +261,7 @@ function sharedPlaces(
   return shared
 }
 
-/** Whether one store makes the whole value. */
+/** Whether a single store writes the whole value. */
 const isAlone = (kernel: Kernel, streams: readonly StreamPlace[], value: Value): boolean =>
   kernel.stores.filter(({ stream }) => placedIn(streams[stream]!) === value).length === 1
 
@@ -269,7 +273,7 @@ const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
   a.index === undefined &&
   `${a.steps}` === `${b.steps}`
 
-/** Bytes of values that a step reads and writes, each value once. */
+/** Bytes of values that a step reads and writes, counting each value once. */
 export function movedBy(step: Step) {
   if ('kernel' in step) {
     const { args, out } = step.kernel
@@ -283,7 +287,7 @@ export function movedBy(step: Step) {
   const made = new Map<Value, number>()
   for (const [at, stream] of streams.entries()) {
     const value = placedIn(stream)
-    // Of a table as much is read as there are rows.
+    // Counts only as many table rows as are gathered.
     const bytes = stream.index === undefined ? (value ? bytesOf(value) : 0) : rows
     if (value !== undefined) (written.has(at) ? made : read).set(value, bytes)
   }
@@ -296,13 +300,13 @@ export function movedBy(step: Step) {
   return { read: sum(read), written: sum(made) }
 }
 
-/** Of a matrix as kernels read it. */
+/** Bytes of a matrix in the kernels' encoding. */
 function weightBytes({ matrix, encoding }: LinearLoop): number {
   const [k, n] = dimsOf(matrix) as [number, number]
   return matrixBytes(encoding, n, k)
 }
 
-/** Bytes that a loop which only moves elements reads and writes. */
+/** Bytes read and written by a loop that only moves elements. */
 const copiedBy = (loop: Loop): number =>
   8 * countOf(loop.loop === 'place' ? dimsOf(loop.args[0]) : loop.out.dims)
 
@@ -317,7 +321,7 @@ function reportOf(
   const { loops, viewBytes, viewNodes } = lowered
   const unfusedBytes = loops.reduce((sum, each) => {
     const { loop, args, out } = each
-    // Of a table as much is read as is written.
+    // Reads as much of a table as it writes.
     const read = loop === 'gather' ? args.slice(1) : args
     const weights = loop === 'linear' ? weightBytes(each) : 0
     return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))

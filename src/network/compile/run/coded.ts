@@ -1,15 +1,15 @@
-// Reads codes of constants: the code and the scale of each element, or packed codes as whole numbers.
+// Reads codes of constants: the code and the scale of each element, or packed codes as integers.
 import { stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type BlockCodes, type Codes, type Packing, SIGNED_MIDDLE } from '../loops/loops.ts'
 
-/** Element `at` in row order is code(at) * scale(at). */
+/** The element at row-major index `at` is code(at) * scale(at). */
 export interface Coded {
-  /** Without its zero point. */
+  /** The code minus its zero point. */
   code(at: number): number
   scale(at: number): number
 }
 
-/** Codes with one scale and zero point for all, or for each index of an axis. */
+/** Codes with a single scale and zero point, or one for each index of an axis. */
 export function codedBy({ dims, data }: Tensor, { axis, scale, zero }: Codes): Coded {
   const step = stridesOf(dims)[axis] ?? 1
   const size = dims[axis] ?? 1
@@ -21,7 +21,7 @@ export function codedBy({ dims, data }: Tensor, { axis, scale, zero }: Codes): C
   }
 }
 
-/** Rows of blocks. */
+/** Codes in rows of blocks. */
 export function codedInBlocks(
   { data }: Tensor,
   { bits, block, k }: BlockCodes,
@@ -32,7 +32,7 @@ export function codedInBlocks(
   const nibble = (of: ArrayLike<number | bigint>, at: number): number =>
     (Number(of[at >> 1]) >> (4 * (at & 1))) & 15
   const isHalf = bits === 4
-  // Rows of zero points begin at whole bytes.
+  // Rows of zero points begin on a byte.
   const zeroStride = isHalf ? Math.ceil(blocks / 2) * 2 : blocks
   const zero = (row: number, each: number): number => {
     if (zeros === undefined) return 2 ** (bits - 1)
@@ -52,7 +52,7 @@ export function codedInBlocks(
   }
 }
 
-/** Packed bytes, or codes of 4 bits that have an element each, as whole numbers that loops read. */
+/** Packed bytes, or 4-bit codes with one element each, as integers that loops read. */
 export function packed(tensor: Tensor, packing: Packing): Tensor {
   const { dtype, data } = tensor
   const isApart = dtype === 'i4' || dtype === 'u4'

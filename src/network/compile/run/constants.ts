@@ -1,4 +1,4 @@
-// The constants of a graph in linear memory: unchanged, or, for products, in panels of eight columns.
+// The constants of a graph in linear memory: as they are or, for products, in panels of eight columns.
 import { readInto } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { memo } from '../../../core/base/values.ts'
@@ -19,28 +19,28 @@ export interface LaidConstant {
   readonly constant: Constant
   readonly form: string
   readonly address: number
-  /** Programs that use it. */
+  /** The number of programs that use it. */
   users: number
 }
 
-/** Where constants lie. */
+/** The memory that holds constants. */
 interface Memory {
   buffer(): ArrayBufferLike
   take(bytes: number): number
   give(address: number): void
 }
 
-/** Loads constants once, whichever programs use them. */
+/** Loads each constant once, however many programs use it. */
 export class Constants {
   readonly #memory: Memory
-  /** By the constant itself: two graphs may give one name to two of them. */
+  /** Keyed by the constant itself, because two graphs may use one name for different constants. */
   readonly #laid = new Map<Constant, Map<string, LaidConstant>>()
 
   constructor(memory: Memory) {
     this.#memory = memory
   }
 
-  /** A program no longer uses it. It is freed after its last user. */
+  /** A program no longer uses it. It is freed once nothing uses it. */
   release(laid: LaidConstant): void {
     if (--laid.users > 0) return
     const forms = this.#laid.get(laid.constant)
@@ -49,12 +49,12 @@ export class Constants {
     this.#memory.give(laid.address)
   }
 
-  /** The address of the elements in row order. */
+  /** The address of the elements in row-major order. */
   plain(graph: Graph, value: Value): number {
     return this.#known(graph, value, '')
   }
 
-  /** The address of the panels of a matrix, or of each matrix of a batch. */
+  /** The address of the panels of a matrix, or of all matrices of a batch. */
   packed(graph: Graph, { value, view }: Ref): number {
     return this.#known(graph, value, JSON.stringify(view))
   }
@@ -75,7 +75,7 @@ export class Constants {
       const batch = view.dims.slice(0, -2)
       const [k, n] = view.dims.slice(-2) as [number, number]
       const panels = Math.ceil(n / PANEL)
-      // Axes along which the matrix repeats have it once.
+      // A matrix repeated along an axis is stored once.
       const sizes = batch.map((size, axis) => (view.strides[axis] === 0 ? 1 : size))
       const address = this.#memory.take(4 * countOf(sizes) * panels * k * PANEL)
       const to = new Float32Array(this.#memory.buffer(), address, countOf(sizes) * panels * k * PANEL)
@@ -98,7 +98,7 @@ export class Constants {
     })
   }
 
-  /** The address of a matrix as kernels of the engine read it. */
+  /** The address of a matrix in the layout of the engine's kernels. */
   matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
     return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
   }
@@ -168,7 +168,7 @@ function givenOf({ given }: Value, form: string) {
   return { ...parts, key }
 }
 
-/** The elements of a view in row order. */
+/** The elements of a view in row-major order. */
 function viewed(tensor: Tensor, { offset, dims, strides }: View): Tensor {
   const made = { ...tensor, dims, data: arrayOf(tensor.dtype, countOf(dims)) }
   const places = walk(dims, strides, offset)
@@ -194,18 +194,18 @@ export async function constantTensor(
   return tensorFromBytes(source.name, name, dtype, dims, bytes)
 }
 
-/** Throws `unsupported` for a number that would become another one in memory. `what` has it. */
+/** Throws `unsupported` for a number that cannot be represented in memory. `what`: the value that has it. */
 export function checkHeld(what: string, dtype: DType, data: Tensor['data']): void {
   const value = unheldOf(dtype, data)
   if (value === undefined) return
   throw new HalfbyteError(
     'unsupported',
-    `${what} has the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model that does`,
+    `${what} has the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model without it`,
     { value: `${value}` },
   )
 }
 
-/** Writes elements in the four bytes that loops read; `checkHeld` has been asked. */
+/** Writes elements as the four bytes that loops read; `checkHeld` has passed. */
 export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data: Tensor['data']): void {
   if (kind === 'f32') {
     new Float32Array(memory, address, data.length).set(data as Float32Array)

@@ -30,24 +30,21 @@ import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
 const PAGE = 65_536
-/** The first bytes stay empty, so that no address is 0. */
+/** The first bytes stay unused, so that no address is 0. */
 const START = 64
-const MOST_PAGES = 65_536
-const MOST_BYTES = 2 ** 32 - PAGE
-/** A device that reserves shared memory as a whole must grant this. */
-const LEAST_SHARED = 256 * 1024 * 1024
+const MAX_PAGES = 65_536
+const MAX_BYTES = 2 ** 32 - PAGE
+/** The maximum to request on devices that reserve all shared memory up front. */
+const MIN_SHARED = 256 * 1024 * 1024
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
 export interface MachineOptions {
-  /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
+  /** Whether functions may use fused multiply-add, a relaxed SIMD instruction. */
   readonly fuse: boolean
-  /**
-   * The engine's module, for programs with steps that its kernels run, and for threads. Default: there are
-   * none.
-   */
+  /** The engine's module, for programs that use its kernels, and for threads. Default: none. */
   readonly kernels?: WebAssembly.Module | undefined
-  /** Starts a worker for each thread but the first. The module is then the one for shared memory. */
+  /** Starts a worker for each thread but the first. The module must then be a shared-memory build. */
   readonly workers?: { readonly threads: number; readonly start: () => ComputePort } | undefined
 }
 
@@ -60,7 +57,7 @@ interface PlacedProgram {
   readonly lists: readonly StepList[]
 }
 
-/** A program whose functions and constants are there. */
+/** A program whose functions and constants are loaded. */
 export interface LoadedProgram {
   readonly program: Program
   readonly graph: Graph
@@ -72,7 +69,7 @@ export class Machine {
   readonly #fuse: boolean
   readonly #engine: EngineExports | undefined
   readonly #sync: number
-  /** Functions of kernels by their numbers, which are the same on every thread. */
+  /** Kernel functions by number; the numbers are the same on every thread. */
   readonly #functions: StepFunction[] = []
   readonly #numbers = new Map<string, number>()
   readonly #constants: Constants
@@ -86,7 +83,7 @@ export class Machine {
     this.#memory =
       kernels === undefined
         ? new WebAssembly.Memory({ initial: 1 })
-        : createMemory(workers === undefined ? 'plain' : 'shared', LEAST_SHARED, MOST_BYTES)
+        : createMemory(workers === undefined ? 'plain' : 'shared', MIN_SHARED, MAX_BYTES)
     this.#engine = kernels && instantiateEngine(kernels, this.#memory)
     // The engine's data and stack come first.
     this.#pieces = new Pieces(this.#engine === undefined ? START : Number(this.#engine.__heap_base.value))
@@ -99,7 +96,7 @@ export class Machine {
   }
 
   /**
-   * Throws `out-of-memory`, and `internal` where the module is of another release or a worker does not start.
+   * Throws `out-of-memory`, and `internal` if the module is from another release or a worker does not start.
    */
   static async open(options: MachineOptions): Promise<Machine> {
     const machine = new Machine(options)
@@ -119,7 +116,7 @@ export class Machine {
     return machine
   }
 
-  /** Ends the workers. */
+  /** Terminates the workers. */
   dispose(): void {
     this.#pool?.dispose()
   }
@@ -128,13 +125,13 @@ export class Machine {
     return this.#pool?.threads ?? 1
   }
 
-  /** Bytes of linear memory, and of the functions that were made. */
+  /** Bytes of linear memory, and of the emitted functions. */
   get sizes(): { readonly memoryBytes: number; readonly codeBytes: number; readonly functions: number } {
     const { byteLength } = this.#memory.buffer
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Makes the functions that the program lacks, and loads its constants. */
+  /** Compiles the program's missing functions, and loads its constants. */
   async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
@@ -147,7 +144,7 @@ export class Machine {
     }
   }
 
-  /** Frees the constants that no other program has. The program must not run again. */
+  /** Frees the constants that no other program uses. The program must not run again. */
   unload({ constants }: LoadedProgram): void {
     for (const laid of constants) this.#constants.release(laid)
   }
@@ -193,7 +190,7 @@ export class Machine {
     )
     if (missing.size === 0) return
     const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
-    const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MOST_PAGES
+    const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
     const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
     const code = await WebAssembly.compile(bytes)
     this.#codeBytes += bytes.byteLength
@@ -203,8 +200,8 @@ export class Machine {
   }
 
   /**
-   * Rejects with `format` for an index outside of its table, `unsupported` for a whole number that leaves 32
-   * bits, `out-of-memory`, `internal` where a thread died, or the signal's reason. Runs must not overlap.
+   * Rejects with `format` for an index outside its table, `unsupported` for an integer that overflows 32
+   * bits, `out-of-memory`, `internal` if a thread died, or the signal's reason. Runs must not overlap.
    */
   async run(
     { program, graph }: LoadedProgram,
@@ -215,7 +212,7 @@ export class Machine {
     const { buffer } = this.#memory
     const addressOf = (value: Value): number => placed.base + program.places.get(value)!
     for (const [name, value] of program.lowered.inputs) {
-      // Inputs that nothing reads have no place.
+      // Unread inputs have no memory.
       if (!program.places.has(value)) continue
       const { dtype, data } = feeds.get(name)!
       checkHeld(`the input ${name}`, dtype, data)
@@ -254,8 +251,8 @@ export class Machine {
   }
 
   /**
-   * Functions read nothing outside of a table. They note that they would have, and that a number left 32
-   * bits. Returns the first such error of the run and clears the notes.
+   * Functions never read outside a table; they flag indices that would, and numbers that overflowed 32 bits.
+   * Returns the run's first such error and clears the flags.
    */
   #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
@@ -273,7 +270,7 @@ export class Machine {
     return failure
   }
 
-  /** Writes the program's records, for each thread its own, unless they are there. */
+  /** Writes the program's records, one set per thread, unless they are already in place. */
   #place(program: Program, graph: Graph): PlacedProgram {
     const base = this.#pieces.top
     if (this.#current?.program === program && this.#current.base === base) return this.#current
@@ -341,12 +338,12 @@ export class Machine {
     const pages = Math.ceil((bytes - this.#memory.buffer.byteLength) / PAGE)
     if (pages <= 0) return
     try {
-      if (bytes > MOST_BYTES) throw new RangeError('32-bit addresses end at 4 GiB')
+      if (bytes > MAX_BYTES) throw new RangeError('32-bit addresses end at 4 GiB')
       this.#memory.grow(pages)
     } catch (cause) {
       throw new HalfbyteError(
         'out-of-memory',
-        `the network needs ${bytes} bytes of memory, which were refused (${reasonOf(cause)}); give smaller inputs or close other tabs`,
+        `the network needs ${bytes} bytes of memory, which could not be allocated (${reasonOf(cause)}); give smaller inputs or close other tabs`,
         { bytes },
         { cause },
       )
@@ -360,14 +357,14 @@ const hasStatus = (kernel: Kernel): boolean =>
 const leftError = ({ nodes }: Step): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${nodes.join(', ')} makes a whole number that 32 bits do not hold, in which the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
+    `${nodes.join(', ')} makes an integer that does not fit in 32 bits, which is how the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
     { nodes: nodes.join() },
   )
 
 const wrongIndex = ({ nodes }: Step): HalfbyteError =>
   new HalfbyteError(
     'format',
-    `an index of ${nodes.join(', ')} is outside of its table; check the ids that the inputs have`,
+    `an index of ${nodes.join(', ')} is outside its table; check the ids in the inputs`,
     { nodes: nodes.join() },
   )
 

@@ -1,5 +1,5 @@
 // Matrices for the engine's kernels. In: random floats and codes. Out: whether their layout equals the
-// engine's packing, and whether codes of a file keep their values.
+// engine's packing, and whether codes from a file keep their values.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { matrixBytes } from '../../../core/abi/encodings.ts'
@@ -29,7 +29,7 @@ test.each(ENCODINGS)('floats in %s have the engine’s layout, however they are 
   }
 })
 
-test('codes of a file keep their values, beside the rounding of their scales to f16', () => {
+test('codes from a file keep their values, except that their scales are rounded to f16', () => {
   const random = new Random(6)
   const k = 64
   const n = 40
@@ -44,7 +44,7 @@ test('codes of a file keep their values, beside the rounding of their scales to 
     for (let column = 0; column < n; column++) {
       const code = data[row * n + column]! - zero[column]!
       const error = Math.abs(found[column * k + row]! - code * scale[column]!)
-      // 128 is not a code of the kernels: its group gets its own scale.
+      // 128 is not a code of the kernels, so its group gets a scale of its own.
       expect(error).toBeLessThanOrEqual(0.51 * scale[column]!)
       if (error <= Math.abs(code) * scale[column]! * 2 ** -11) kept++
     }
@@ -58,7 +58,7 @@ test.each([false, true])('blocks of 4-bit codes keep their values (zero points: 
   const block = 32
   const blocks = k / block
   const bytes = Uint8Array.from({ length: (n * k) / 2 }, () => random.below(256))
-  // Rows of zero points begin at whole bytes: three nibbles are two bytes.
+  // Rows of zero points begin on a byte: three nibbles take two bytes.
   const zeroBytes = Uint8Array.from({ length: n * 2 }, () => random.below(256))
   const scales = Float32Array.from({ length: n * blocks }, () => (1 + random.below(31)) / 64)
   const coded = codedInBlocks(

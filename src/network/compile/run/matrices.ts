@@ -1,7 +1,7 @@
-// Lays constant matrices out as the engine's kernels read them: panels of eight outputs, groups of 32 inputs.
+// Lays out constant matrices for the engine's kernels: panels of eight outputs, groups of 32 inputs.
 //
-//   codes of the file    kept, with the f16 nearest to their scale, in groups where they fit
-//   everything else      rounded as the engine rounds weights (src/core/weights/quantize-weights.ts)
+// codes from the file kept, with their scale rounded to f16, in groups where they fit
+// everything else rounded like the engine's weights (src/core/weights/quantize-weights.ts)
 import { GROUP_SIZE, matrixBytes, PANEL_ROWS } from '../../../core/abi/encodings.ts'
 import { quantize4, quantize8, shiftedFloat } from '../../../core/weights/quantize-weights.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
@@ -47,15 +47,15 @@ export function laidMatrix(
   return laid
 }
 
-/** The inputs of eight outputs that share a scale each. */
+/** A group of inputs for eight outputs, each output with its own scale. */
 interface Group {
   readonly isByte: boolean
   readonly floats: Float32Array
-  /** Code + 128 of 8 bits, code + 8 of 4. */
+  /** code + 128 for 8 bits, code + 8 for 4 bits. */
   readonly codes: Uint8Array
 }
 
-/** Returns the pattern of the scale, as all that write a group's codes. */
+/** Returns the bit pattern of the scale, like every function that writes a group's codes. */
 function roundGroup(group: Group, elements: Tensor['data'], at: number, step: number, to: number): number {
   for (let i = 0; i < GROUP_SIZE; i++) group.floats[i] = elements[at + i * step] as number
   return rounded(group, to)
@@ -64,7 +64,7 @@ function roundGroup(group: Group, elements: Tensor['data'], at: number, step: nu
 const rounded = ({ isByte, floats, codes }: Group, to: number): number =>
   isByte ? quantize8(floats, 0, codes, to) : quantize4(floats, 0, codes, to)
 
-/** Keeps codes that have one scale and of which none is too large; else rounds their values. */
+/** Keeps the codes if they share a scale and none is too large; otherwise rounds their values. */
 function keepGroup(group: Group, { code, scale }: Coded, at: number, step: number, to: number): number {
   const [least, most, middle] = group.isByte ? [-127, 127, 128] : [-8, 7, 8]
   const first = scale(at)
@@ -79,7 +79,7 @@ function keepGroup(group: Group, { code, scale }: Coded, at: number, step: numbe
   return fits ? shiftedFloat(first) : rounded(group, to)
 }
 
-/** One block of 8 outputs and 32 inputs (wasm/core/abi.h). Returns where the next begins. */
+/** One block of 8 outputs and 32 inputs (wasm/core/abi.h). Returns the offset of the next one. */
 function layBlock(laid: Uint8Array, at: number, { codes, isByte }: Group, patterns: Uint16Array): number {
   for (let row = 0; row < PANEL_ROWS; row++) {
     const scale = at + (row % 4) * 4 + (row < 4 ? 0 : 2)

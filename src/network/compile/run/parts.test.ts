@@ -1,5 +1,5 @@
-// Parts of a run. In: steps of a program. Out: whether parts have each step and each unit once, in order, and
-// none takes much longer than the others.
+// Parts of a run. In: steps of a program. Out: whether the parts cover each step and each unit once, in
+// order, and none takes much longer than the others.
 import { expect, test } from 'vitest'
 import type { Step } from '../program/program.ts'
 import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'
@@ -24,26 +24,29 @@ const takenBy = ({ from, to, units }: RunPart): number => {
   return STEPS.slice(from, to).reduce((sum, each) => sum + each.taken, 0)
 }
 
-test.each([true, false])('each step and each unit is in one part (long steps are split: %s)', (cuts) => {
-  const parts = partsOf(STEPS, cuts)
-  const runs = STEPS.map(() => [] as number[])
-  let last = 0
-  for (const { from, to, units } of parts) {
-    expect(from).toBeGreaterThanOrEqual(last - 1)
-    last = to
-    for (let at = from; at < to; at++) {
-      const count = (STEPS[at] as { units?: number }).units ?? 1
-      const { first, last: end } = units ?? { first: 0, last: count }
-      for (let unit = first; unit < end; unit++) runs[at]!.push(unit)
+test.each([true, false])(
+  'each step and each unit is in exactly one part (long steps are split: %s)',
+  (cuts) => {
+    const parts = partsOf(STEPS, cuts)
+    const runs = STEPS.map(() => [] as number[])
+    let last = 0
+    for (const { from, to, units } of parts) {
+      expect(from).toBeGreaterThanOrEqual(last - 1)
+      last = to
+      for (let at = from; at < to; at++) {
+        const count = (STEPS[at] as { units?: number }).units ?? 1
+        const { first, last: end } = units ?? { first: 0, last: count }
+        for (let unit = first; unit < end; unit++) runs[at]!.push(unit)
+      }
     }
-  }
-  for (const [at, units] of runs.entries()) {
-    const count = (STEPS[at] as { units?: number }).units ?? 1
-    expect(units).toEqual(Array.from({ length: count }, (_, unit) => unit))
-  }
-  expect(last).toBe(STEPS.length)
-  expect(parts.some(({ units }) => units !== undefined)).toBe(cuts)
-})
+    for (const [at, units] of runs.entries()) {
+      const count = (STEPS[at] as { units?: number }).units ?? 1
+      expect(units).toEqual(Array.from({ length: count }, (_, unit) => unit))
+    }
+    expect(last).toBe(STEPS.length)
+    expect(parts.some(({ units }) => units !== undefined)).toBe(cuts)
+  },
+)
 
 test('a part ends at its limit, and long steps are split where possible', () => {
   for (const part of partsOf(STEPS, true)) {

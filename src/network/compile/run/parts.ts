@@ -1,18 +1,18 @@
-// Cuts the steps of a run into parts, between which the thread hears an abort.
+// Splits a run's steps into parts, between which the thread can receive an abort.
 import { STEP_ENTRY_WORDS, type StepList } from '../../../core/runtime/functions/step-list.ts'
 import type { Step } from '../program/program.ts'
 
-/** Steps `from` to `to` of a program; with `units`, a range of the units of step `from`. */
+/** Steps `from` to `to` of a program; with `units`, a range of units within step `from`. */
 export interface RunPart {
   readonly from: number
   readonly to: number
   readonly units?: { readonly first: number; readonly last: number } | undefined
 }
 
-/** The size of a part, as `NetworkLimits` counts it: about 200 ms. */
+/** The size of a part in steps of `NetworkLimits`: about 200 ms. */
 export const PART_STEPS = 2 ** 32
 
-/** `cuts`: whether a long step may be split, which is impossible if threads synchronise after each step. */
+/** `cuts`: whether long steps may be split, which is not possible if threads synchronise after each step. */
 export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart[] {
   const parts: RunPart[] = []
   let from = 0

@@ -1,5 +1,5 @@
-// Memory over many programs. In: pieces that are taken and given back, and runs of many sizes. Out: that
-// pieces never overlap, and that memory stays below a bound.
+// Memory across many programs. In: pieces that are allocated and freed, and runs of many sizes. Out: whether
+// pieces never overlap, and memory stays below a bound.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -10,7 +10,7 @@ import { modelBytes } from '../../onnx/testing/write-model.ts'
 import { CompiledGraph } from '../compiled-graph.ts'
 import { Pieces } from './pieces.ts'
 
-test('pieces never overlap, and all that is given back is one piece again', () => {
+test('pieces never overlap, and freed pieces merge into one again', () => {
   const random = new Random(5)
   const pieces = new Pieces(100)
   const start = pieces.top
@@ -32,9 +32,9 @@ test('pieces never overlap, and all that is given back is one piece again', () =
   expect(pieces.top).toBe(start)
 })
 
-test('200 sizes need no more memory than the programs that are kept', async () => {
+test('200 sizes need no more memory than the cached programs', async () => {
   const g = new NodeWriter()
-  // A causal mask of the size of the input, which is a constant of each program.
+  // A causal mask of the input's size, which is a constant in each program.
   const size = g.op('Gather', [g.op('Shape', ['x']), g.int(0)])
   const columns = g.op('Range', [g.int(0), size, g.int(1)])
   const seen = g.op('LessOrEqual', [columns, g.op('Unsqueeze', [columns, g.ints([1])])])
@@ -58,7 +58,7 @@ test('200 sizes need no more memory than the programs that are kept', async () =
     const { data } = (await compiled.run(new Map([['x', x]]))).get('y')!
     expect([data[0], data[rows - 1]]).toEqual([1, rows])
   }
-  // 33 masks of the largest size have 11.7 MB; masks of all sizes would have 34.
+  // 33 masks of the largest size take 11.7 MB; masks of all sizes would take 34.
   expect(compiled.machine.sizes.memoryBytes).toBeLessThan(14e6)
   // An early size runs again.
   const again = tensorOf('f32', [LEAST, 1], new Array(LEAST).fill(2))

@@ -1,4 +1,4 @@
-// Memory below the arena, in pieces that come and go.
+// An allocator for the memory below the arena.
 import { ARENA_ALIGNMENT, arenaAligned } from '../../../core/graph/plan/arena.ts'
 
 interface Gap {
@@ -9,7 +9,7 @@ interface Gap {
 export class Pieces {
   /** The end of the last piece. */
   top: number
-  /** In the order of their places; none ends at the top, and no two touch. */
+  /** Sorted by address; none ends at the top, and no two are adjacent. */
   #gaps: Gap[] = []
   readonly #ends = new Map<number, number>()
 
@@ -17,9 +17,7 @@ export class Pieces {
     this.top = arenaAligned(top)
   }
 
-  /**
-   * The address of this many bytes, with room after them: vectors at the end of a row may be read beyond it.
-   */
+  /** Allocates this many bytes, plus padding: the last vector of a row may be read past its end. */
   take(bytes: number): number {
     const size = arenaAligned(bytes + ARENA_ALIGNMENT)
     const index = this.#gaps.findIndex(({ at, end }) => end - at >= size)

@@ -20,12 +20,12 @@ import type { Step } from '../program/program.ts'
 
 /** Addresses of a step's inputs and outputs. */
 export interface Room {
-  /** The scratch memory of steps. */
+  /** Address of the steps' scratch memory. */
   readonly scratch: number
   addressOf(place: Pick<StreamPlace, 'at'>): number
-  /** Of a constant matrix in panels of eight columns. */
+  /** Address of a constant matrix in panels of eight columns. */
   packed(matrix: Ref): number
-  /** Of a constant matrix as kernels of the engine read it. */
+  /** Address of a constant matrix in the engine kernels' layout. */
   matrix(matrix: Ref, encoding: string): number
 }
 
@@ -100,7 +100,7 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   words.set(bytesFrom(isPacked ? packedSteps(product) : product.b.steps), at('aSteps') + kernel.outer)
 }
 
-/** Steps from one packed matrix of a batch to the next. */
+/** Strides from one packed matrix of a batch to the next. */
 function packedSteps({ k, n, b, matrix }: NonNullable<KernelCall['product']>): number[] {
   let step = Math.ceil(n / PANEL) * PANEL * k
   const steps: number[] = []

@@ -1,4 +1,4 @@
-// Tables of codes in blocks. In: their sizes. Out: an ONNX file that gathers rows of a random table, and the
+// Tables quantized in blocks. In: their sizes. Out: an ONNX file that gathers rows of a random table, and the
 // floats of each row.
 import { Random } from '../../../../test/helpers/random.ts'
 import { TYPE } from '../../onnx/testing/node-writer.ts'
@@ -14,7 +14,10 @@ interface TableShape {
   readonly hasZeros: boolean
 }
 
-/** Input: `ids` i64 [batch, tokens]. Output: `y`. `bytes`: of the table, its scales, zero points as i32. */
+/**
+ * Input: `ids` i64 [batch, tokens]. Output: `y`. `bytes`: those of the table, its scales, and its zero points
+ * as i32.
+ */
 export function blockTable({ rows, width, bits, hasZeros }: TableShape) {
   const blocks = width / BLOCK
   const random = new Random(bits)

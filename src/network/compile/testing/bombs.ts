@@ -1,4 +1,4 @@
-// Bombs: small graphs that ask for much time or memory. In: how much. Out: the graph, whose input `x` is
+// Bombs: small graphs that need a lot of time or memory. In: how much. Out: the graph, whose input `x` is
 // small.
 import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -58,7 +58,8 @@ function loops(n: number, depth: number): Graph {
 }
 
 /**
- * By the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a chain.
+ * Keyed by the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a
+ * chain.
  */
 export const BOMBS = {
   'resized places': (n) => resize(n, { mode: text('linear') }),

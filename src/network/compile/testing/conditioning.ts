@@ -1,17 +1,17 @@
-// How far the outputs of a graph move when its numbers are rounded otherwise. In: a graph and its inputs.
-// Out: the largest change of each element of its outputs.
+// How far a graph's outputs move when its numbers are rounded differently. In: a graph and its inputs. Out:
+// the largest change of each output element.
 import { EVALUATORS } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../../../test/helpers/random.ts'
 import { evaluateNode } from '../../onnx/evaluate.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 
-/** Relative size of a change: two roundings of f32. */
+/** Relative size of a change: two f32 rounding errors. */
 const ROUNDING = 2 ** -23
-/** Times that the graph is computed with other roundings. */
+/** How often the graph is computed with different roundings. */
 const TRIALS = 4
 
-/** Graphs in attributes are computed without changes. */
+/** Nested graphs are computed without perturbation. */
 export function roundingSpread(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,

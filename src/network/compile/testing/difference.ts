@@ -1,12 +1,12 @@
-// Compares the results of a compiled graph with the evaluator's. In: two tensors, and how far roundings
-// move each element. Out: the first difference, in words.
+// Compares the results of a compiled graph with the evaluator's. In: two tensors, and how far rounding moves
+// each element. Out: the first difference, in words.
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 
-/** The evaluator adds up in f64 and its functions are exact; sums of f32 differ by their roundings. */
+/** The evaluator sums in f64 and its functions are exact; f32 sums differ by rounding. */
 const TOLERANCE = 2e-4
 /**
- * How many times further than other roundings move an element it may be off: a norm of nearly equal numbers
- * is as far from the exact one as its input's roundings make it.
+ * Tolerance as a multiple of how far other roundings move an element: for a norm of nearly equal numbers,
+ * the error is set by its input's rounding.
  */
 const ROUNDINGS = 8
 
@@ -24,7 +24,7 @@ export function difference(
     if (isSame) continue
     const moved = spread()[at]!
     if (!(Math.abs(a - b) <= ROUNDINGS * moved))
-      return `${b} instead of ${a} at ${at}, which roundings move by ${moved}`
+      return `${b} instead of ${a} at ${at}, which rounding moves by ${moved}`
   }
   return undefined
 }

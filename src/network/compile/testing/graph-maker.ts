@@ -1,6 +1,6 @@
-// A maker of random graphs. In: random numbers, and steps that come less often than its own. Out: a graph of
-// elementwise operators, broadcasts, views, reductions, norms, gathers, joins and products with several
-// readers, and tensors for its inputs.
+// A generator of random graphs. In: random numbers, and extra steps that are used less often than its own.
+// Out: a graph of elementwise operators, broadcasts, views, reductions, norms, gathers, concatenations and
+// products with several readers, and tensors for its inputs.
 import type { Random } from '../../../../test/helpers/random.ts'
 import type { Attribute, Constant, Graph, Input, Node } from '../../onnx/ir/graph.ts'
 import { countOf, type DType, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -15,7 +15,7 @@ export interface Value {
   readonly dims: readonly number[]
 }
 
-/** Adds a node to the graph, or none where no value fits. */
+/** Adds a node to the graph, or none if no value fits. */
 export type Step = (graph: GraphMaker) => void
 
 const OPSET = 23
@@ -78,7 +78,7 @@ export class GraphMaker {
     return list[this.random.below(list.length)]!
   }
 
-  /** Values that were made last are read most. */
+  /** Recent values are read most often. */
   value(isFit: (value: Value) => boolean = () => true): Value | undefined {
     const fit = this.#values.filter(isFit)
     if (fit.length === 0) return undefined
@@ -165,14 +165,14 @@ export class GraphMaker {
 
   #unary(): void {
     const { name, dims } = this.value()!
-    // Without a limit, e^e^x has no digits that two orders of sums could share.
+    // Without a limit, e^e^x would leave no digits on which two summation orders agree.
     const limited = `${name} limited ${this.nodes.length}`
     const low = this.constant(tensorOf('f32', [], [-4]))
     const high = this.constant(tensorOf('f32', [], [4]))
     this.write(limited, 'Clip', [name, low, high])
     this.#values.push({ name: limited, dims })
     const op = this.pick(UNARY)
-    // Their discontinuities are where two orders of summation may differ.
+    // Two summation orders may fall on different sides of their discontinuities.
     if ((op === 'Floor' || op === 'Round') && !this.feeds.has(name)) return
     this.node(op, [limited], dims)
   }
@@ -285,7 +285,7 @@ export class GraphMaker {
     else this.node('LayerNormalization', [...inputs, this.constant(this.floats([size]))], value.dims)
   }
 
-  /** Along one or two axes, in groups or not, with borders, strides and dilations. */
+  /** Along one or two axes, in groups or not, with padding, strides and dilations. */
   #conv(): void {
     const value = this.value(({ dims }) => (dims.length === 3 || dims.length === 4) && countOf(dims) < 3000)
     if (value === undefined) return
@@ -310,7 +310,7 @@ export class GraphMaker {
     })
   }
 
-  /** By a constant matrix, or by another value, perhaps transposed. */
+  /** With a constant matrix or another value, possibly transposed. */
   #product(): void {
     const value = this.value(({ dims }) => dims.length > 1 && countOf(dims) < 4000)
     if (value === undefined) return

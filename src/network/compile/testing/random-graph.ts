@@ -1,6 +1,6 @@
-// Random graphs of the dialect. In: a seed. Out: a graph and tensors for its inputs. Here are the steps that
-// come less often than the maker's own: borders, pools, resizing, transposed convolutions, norms of channels,
-// running sums, equations, repeats, recurrent layers, and those that work with places.
+// Random graphs of the compiler's operators. In: a seed. Out: a graph and tensors for its inputs. Adds the
+// generator's rarer steps: padding, pools, resizing, transposed convolutions, channel norms, cumulative sums,
+// einsum, tile, recurrent layers, and steps that work with positions.
 import { Random } from '../../../../test/helpers/random.ts'
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -107,7 +107,7 @@ function channelNorm(graph: GraphMaker): void {
       Float32Array.from({ length: channels }, () => 0.5 + graph.random.unit()),
     ),
   )
-  // A variance of almost nothing would make numbers of rounding errors.
+  // A variance near zero would turn rounding errors into numbers.
   const epsilon: Attribute = { kind: 'float', value: 0.1 }
   const kind = graph.random.below(3)
   if (kind === 0) graph.node('BatchNormalization', [name, one(), one(), one(), positive], dims, { epsilon })
@@ -125,7 +125,7 @@ function runningSum(graph: GraphMaker): void {
   graph.node('CumSum', [name, axis], dims, { exclusive, reverse })
 }
 
-/** A sum over the last axis with a matrix, whose result has its axes in another order. */
+/** A sum over the last axis with a matrix; the result has its axes in another order. */
 function einsum(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length >= 2 && dims.length <= 4 && countOf(dims) < 2000)
   if (value === undefined) return
@@ -180,6 +180,6 @@ const RARE: readonly Step[] = [
   ...PLACE_STEPS,
 ]
 
-/** `more`: steps that come as often as the rare ones. */
+/** `more`: steps that are used as often as the rare ones. */
 export const randomGraph = (seed: number, index: number, more: readonly Step[] = []): RandomGraph =>
   new GraphMaker(new Random(seed, index), [...RARE, ...more]).make()

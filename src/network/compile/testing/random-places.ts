@@ -1,5 +1,5 @@
-// Steps of random graphs that work with places: indices that the graph computes, scatters, triangles, one-hot
-// rows, the largest of a row, and codes.
+// Steps of random graphs that work with positions: computed indices, scatters, triangles, one-hot rows,
+// top-k, and codes.
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
 import { type GraphMaker, int, type Step, text, type Value } from './graph-maker.ts'
@@ -34,7 +34,7 @@ function gatherPlaces(graph: GraphMaker): void {
   graph.node('GatherND', [name, computed(graph, [rows, depth], size)], [rows, ...dims.slice(depth)])
 }
 
-/** Elements in places that indices say, of which some are equal. */
+/** Writes elements at indexed positions, some of which are equal. */
 function scatter(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length > 0 && countOf(dims) > 0 && countOf(dims) < 2000)
   if (value === undefined) return
@@ -54,7 +54,7 @@ function scatter(graph: GraphMaker): void {
   graph.node('ScatterND', [name, indices, updates(graph, due)], dims, { reduction })
 }
 
-/** Of a value that has as many axes, or of a constant. */
+/** Updates from a value with the same rank, or from a constant. */
 function updates(graph: GraphMaker, dims: readonly number[]): string {
   const same = graph.value((other) => `${other.dims}` === `${dims}`)
   return same?.name ?? graph.constant(graph.floats(dims))

@@ -85,7 +85,7 @@ export class FunctionBody {
     return this.#push(0x22, ...leb(index))
   }
 
-  /** The local becomes itself plus a constant. */
+  /** Adds a constant to the local. */
   increase(local: Local, by: number): this {
     return this.get(local).number(by).plain('i32.add').set(local)
   }
@@ -94,7 +94,7 @@ export class FunctionBody {
     return this.#push(0x41, ...signedLeb(BigInt(value | 0)))
   }
 
-  /** An i64 of these bits. */
+  /** An i64 with these bits. */
   long(value: bigint): this {
     return this.#push(0x42, ...signedLeb(BigInt.asIntN(64, value)))
   }
@@ -112,17 +112,17 @@ export class FunctionBody {
     return this.#push(VECTOR_PREFIX, ...leb(vectorOpcode(name)))
   }
 
-  /** Four times the same f32. */
+  /** The same f32 in all four lanes. */
   floats(value: number): this {
     return this.#constant(new Uint8Array(Float32Array.of(value, value, value, value).buffer))
   }
 
-  /** Four times the same i32. */
+  /** The same i32 in all four lanes. */
   integers(value: number): this {
     return this.lanes([value, value, value, value])
   }
 
-  /** Four i32. */
+  /** Four i32 lanes. */
   lanes(values: readonly number[]): this {
     return this.#constant(new Uint8Array(Int32Array.from(values).buffer))
   }
@@ -166,7 +166,7 @@ export class FunctionBody {
     return this.#push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
   }
 
-  /** Lanes of the two vectors on the stack, 0 to 3 of the first and 4 to 7 of the second. */
+  /** Picks lanes of the two vectors on the stack: 0 to 3 are the first's, 4 to 7 the second's. */
   shuffle(lanes: readonly number[]): this {
     return this.#push(
       VECTOR_PREFIX,
@@ -182,7 +182,7 @@ export class FunctionBody {
     return this.#push(0x0d, 0, 0x0b)
   }
 
-  /** Repeats `inner` as long as the local is less than the limit, which `inner` brings nearer. */
+  /** Repeats `inner` while the local is below the limit; `inner` must advance it. */
   whileLess(local: Local, limit: Local, inner: () => void): this {
     const isLess = () => this.get(local).get(limit).plain('i32.lt_s')
     isLess()
@@ -201,7 +201,7 @@ export class FunctionBody {
     return this.#push(0x0b)
   }
 
-  /** The function as the code section holds it. */
+  /** The function, encoded for the code section. */
   encoded(): number[] {
     const locals = this.#locals.flatMap((type) => [1, TYPES[type]])
     const body = [...leb(this.#locals.length), ...locals, ...this.#bytes, 0x0b]
@@ -235,7 +235,7 @@ const text = (value: string): number[] => {
 interface ModuleOptions {
   /** The number of parameters of every function, each an i32. */
   readonly parameters: number
-  /** Whether the imported memory is shared, and then its most pages of 64 KB. */
+  /** If the imported memory is shared: its maximum number of 64 KB pages. */
   readonly sharedPages?: number | undefined
 }
 

@@ -1,6 +1,6 @@
-// The WebAssembly instructions that the compiler writes, by the names of the specification.
+// The WebAssembly instructions that the compiler writes, keyed by their names in the specification.
 
-/** Single bytes. */
+/** Single-byte opcodes. */
 const PLAIN = {
   'i32.eqz': 0x45,
   'i32.eq': 0x46,
@@ -88,7 +88,7 @@ const VECTOR = {
   'f32x4.relaxed_madd': 0x105,
 } as const
 
-/** The same, each with an alignment and an offset. */
+/** Opcodes followed by an alignment and an offset. */
 const MEMORY = {
   'v128.load': 0x00,
   'v128.load32_splat': 0x09,

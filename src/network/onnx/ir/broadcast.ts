@@ -1,14 +1,14 @@
-// Broadcasting: the common shape of several inputs, and where each output element finds its inputs.
+// Broadcasting: the common shape of several inputs, and the input elements that each output element reads.
 import type { Dim } from './dims.ts'
 import type { Node } from './graph.ts'
 import { unfit } from './operator.ts'
 import { countToMake, stridesOf } from './tensor.ts'
 
-/** A node may have more inputs than a call may have arguments. */
+/** Not `Math.max(...)`: a node may have more inputs than a call can have arguments. */
 const mostAxes = (shapes: readonly (readonly Dim[])[]): number =>
   shapes.reduce((most, { length }) => Math.max(most, length), 0)
 
-/** NumPy's rule. Throws `format` for sizes that do not fit together. */
+/** NumPy's rule. Throws `format` for incompatible sizes. */
 export function broadcast(node: Node, shapes: readonly (readonly number[])[]): number[] {
   const rank = mostAxes(shapes)
   return Array.from({ length: rank }, (_, axis) => {
@@ -24,8 +24,8 @@ export function broadcast(node: Node, shapes: readonly (readonly number[])[]): n
 }
 
 /**
- * The same with symbolic dims. A symbol and a known size above 1 give the size: a run in which they differ
- * fails. Two symbols that may differ give undefined.
+ * The same with symbolic dims. A symbol and a known size above 1 give the size: a run in which the symbol
+ * differs fails. Two symbols that may differ give undefined.
  */
 export function broadcastDims(
   node: Node,
@@ -51,7 +51,7 @@ export function broadcastDims(
   return dims
 }
 
-/** For each element of `dims` in row order, its index in a tensor of shape `own`. */
+/** For each element of `dims` in row-major order, its index in a tensor of shape `own`. */
 export function broadcastIndices(own: readonly number[], dims: readonly number[]): Int32Array {
   if (own.every((size) => size === 1)) return new Int32Array(countToMake(dims))
   const strides = stridesOf(own)
@@ -62,7 +62,7 @@ export function broadcastIndices(own: readonly number[], dims: readonly number[]
   return walk(dims, steps)
 }
 
-/** For each element of `dims` in row order, the sum of its coordinates times `steps`, plus `from`. */
+/** For each element of `dims` in row-major order, the sum of its coordinates times `steps`, plus `from`. */
 export function walk(dims: readonly number[], steps: readonly number[], from = 0): Int32Array {
   const count = countToMake(dims)
   const indices = new Int32Array(count)
@@ -80,9 +80,9 @@ export function walk(dims: readonly number[], steps: readonly number[], from = 0
   return indices
 }
 
-/** An axis counted from the front. Throws `format` when the tensor has no such axis. */
+/** An axis counted from the front. Throws `format` if the tensor has no such axis. */
 export function axisOf(node: Node, axis: number, rank: number): number {
   const at = axis < 0 ? axis + rank : axis
   if (at >= 0 && at < rank) return at
-  throw unfit(node, `axis ${axis} is outside of its input of ${rank} dimensions`)
+  throw unfit(node, `axis ${axis} is outside its input, which has ${rank} dimensions`)
 }

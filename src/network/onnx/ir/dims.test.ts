@@ -19,21 +19,21 @@ test('sums are equal in whatever order they were made', () => {
   expect(addDims(multiplyDims('tokens', 2), -3)).toBe('2*tokens - 3')
 })
 
-test("an exporter's name that is a sum is read as one", () => {
+test('a symbol named as a sum is read as a sum', () => {
   expect(dimFrom('past_sequence_length + sequence_length')).toBe(
     addDims('sequence_length', 'past_sequence_length'),
   )
   expect(dimFrom('2 + 3')).toBe(5)
 })
 
-test('a name that is not an expression is kept in brackets, and is itself when read again', () => {
+test('a name that is not an expression is put in brackets, and reading it again gives the same name', () => {
   const dim = dimFrom('batch size?')
   expect(dim).toBe('[batch size?]')
   expect(addDims(dim, 0)).toBe(dim)
   expect(subtractDims(multiplyDims(dim, 2), dim)).toBe(dim)
 })
 
-test('products are divided where nothing is left over', () => {
+test('products are divided if there is no remainder', () => {
   const product = multiplyDims(addDims('past', 'tokens'), 64)
   expect(divideExactly(product, 64)).toBe('past + tokens')
   expect(divideExactly(product, addDims('past', 'tokens'))).toBe(64)
@@ -42,7 +42,7 @@ test('products are divided where nothing is left over', () => {
   expect(divideDims('tokens', 2)).toBe('floor(tokens / 2)')
 })
 
-test('limits of sizes with a known difference are one of them', () => {
+test('min and max of sizes with a known difference are one of the sizes', () => {
   expect(minDims('tokens', addDims('tokens', 3))).toBe('tokens')
   expect(maxDims('tokens', addDims('tokens', 3))).toBe('tokens + 3')
   expect(minDims('a', 'b')).toBe('min(a, b)')
@@ -50,7 +50,7 @@ test('limits of sizes with a known difference are one of them', () => {
   expect(maxDims(subtractDims('tokens', 'past'), 0)).toBe('max(-past + tokens, 0)')
 })
 
-test('an expression has the value of its names', () => {
+test('an expression is evaluated from the values of its names', () => {
   const values = new Map([
     ['a', 7],
     ['b', 3],

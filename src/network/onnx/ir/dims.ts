@@ -1,9 +1,9 @@
 // Symbolic dims: numbers, or expressions such as `past + 2*tokens`, in one canonical form, so that equal dims
 // are equal strings.
 //
-// An expression is a polynomial with whole coefficients over atoms. Atoms are names, names in brackets
-// (`[any text]`) and quotients or limits that could not be worked out: `floor(a / b)`, `min(a, b)`,
-// `max(a, b)`.
+// An expression is a polynomial with integer coefficients over atoms. Atoms are names, names in brackets
+// (`[any text]`), and quotients or limits that could not be simplified: `floor(a / b)`, `min(a, b)`, `max(a,
+// b)`.
 
 /** A size, or the canonical text of an expression. */
 export type Dim = number | string
@@ -11,14 +11,17 @@ export type Dim = number | string
 /** Coefficients by monomial; a monomial is its sorted atoms joined by `*`, '' for 1. */
 type Polynomial = ReadonlyMap<string, number>
 
-/** Terms of the longest expression that is kept; longer ones become an unknown. */
-const MOST_TERMS = 32
-const MOST_LENGTH = 512
+/** Maximum terms and length of an expression; longer ones become an unknown. */
+const MAX_TERMS = 32
+const MAX_LENGTH = 512
 const ATOM = /^(?:floor|min|max)\(|^\[[^\]]*\]|^[A-Za-z_][\w.]*|^\d+/
 
-/** A name from a file. Sums and products in it are read as such: exporters write `past + sequence`. */
+/**
+ * The dim for a name from a file. Sums and products in the name are parsed: exporters write `past +
+ * sequence`.
+ */
 export function dimFrom(name: string): Dim {
-  const parsed = name.length > MOST_LENGTH ? undefined : new Parser(name).whole()
+  const parsed = name.length > MAX_LENGTH ? undefined : new Parser(name).whole()
   return parsed === undefined ? `[${name.replaceAll(/[\]\n]/g, '_').slice(0, 64)}]` : shownAs(parsed)
 }
 
@@ -46,7 +49,7 @@ export function multiplyDims(left: Dim, right: Dim): Dim {
 
 export const productOf = (dims: readonly Dim[]): Dim => dims.reduce<Dim>(multiplyDims, 1)
 
-/** left / right without a remainder, or undefined where that is not certain. */
+/** left / right without a remainder, or undefined if that is not certain. */
 export function divideExactly(left: Dim, right: Dim): Dim | undefined {
   if (right === 0) return undefined
   if (left === right) return 1
@@ -79,7 +82,7 @@ function limit(kind: 'min' | 'max', left: Dim, right: Dim): Dim {
   return bounded(`${kind}(${[left, right].map(String).sort().join(', ')})`)
 }
 
-/** -1 or 1 if a difference cannot be above or below 0: names are sizes, which are not negative. */
+/** -1 or 1 if a difference cannot be above or below 0: names are sizes, which are never negative. */
 function signOf(dim: Dim): -1 | 1 | undefined {
   if (typeof dim === 'number') return dim < 0 ? -1 : 1
   const terms = [...read(dim)]
@@ -89,7 +92,7 @@ function signOf(dim: Dim): -1 | 1 | undefined {
   return terms.every(([, value]) => value <= 0) ? -1 : undefined
 }
 
-/** The value when each name has one; undefined if a name has none. */
+/** The value of the expression for these names; undefined if a name has no value. */
 export function evaluateDim(dim: Dim, values: ReadonlyMap<string, number>): number | undefined {
   if (typeof dim === 'number') return dim
   let total = 0
@@ -117,7 +120,7 @@ function compound(atom: string, values: ReadonlyMap<string, number>): number | u
   return kind === 'min' ? Math.min(left, right) : Math.max(left, right)
 }
 
-/** Text before and after the first separator that is in no parentheses. */
+/** The text before and after the first separator outside parentheses. */
 function cutAt(text: string, separator: string): [string, string] {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -182,7 +185,7 @@ function shownAs(polynomial: Polynomial): Dim {
   const terms = [...polynomial].filter(([, value]) => value !== 0)
   if (terms.length === 0) return 0
   if (terms.length === 1 && terms[0]![0] === '') return terms[0]![1]
-  if (terms.length > MOST_TERMS) return unknown(terms.map(([key, value]) => `${value}${key}`).join())
+  if (terms.length > MAX_TERMS) return unknown(terms.map(([key, value]) => `${value}${key}`).join())
   // Constants come last.
   terms.sort(([a], [b]) => (a === '' ? 1 : b === '' ? -1 : a < b ? -1 : 1))
   const text = terms.map(([key, value], index) => {
@@ -193,16 +196,16 @@ function shownAs(polynomial: Polynomial): Dim {
   return bounded(text.join(''))
 }
 
-const bounded = (text: string): string => (text.length > MOST_LENGTH ? unknown(text) : text)
+const bounded = (text: string): string => (text.length > MAX_LENGTH ? unknown(text) : text)
 
-/** Its own name for an expression that is too long to keep. Equal expressions give equal names. */
+/** A name that stands for an expression that is too long to keep. Equal expressions give equal names. */
 function unknown(text: string): string {
   let hash = 0
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
   return `[long ${(hash >>> 0).toString(16)} ${text.length}]`
 }
 
-/** Sums of products of atoms. Anything else is not an expression. */
+/** Parses sums of products of atoms. Anything else is not an expression. */
 class Parser {
   #rest: string
 
@@ -253,7 +256,7 @@ class Parser {
   }
 }
 
-/** Just after the parenthesis that closes the one at `from`. */
+/** The index after the parenthesis that closes the one at `from`. */
 function closing(text: string, from: number): number | undefined {
   let depth = 0
   for (let at = from; at < text.length; at++) {

@@ -17,7 +17,7 @@ export const producersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string
 const PRODUCERS = new WeakMap<readonly Node[], ReadonlyMap<string, Node>>()
 const READERS = new WeakMap<readonly Node[], ReadonlyMap<string, readonly Node[]>>()
 
-/** The nodes that read each value, once for each read. The graph's own outputs do not count as reads. */
+/** The nodes that read each value, listed once per read. The graph's own outputs do not count as reads. */
 export const readersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, readonly Node[]> =>
   memo(READERS, nodes, () => foundReaders(nodes))
 
@@ -42,7 +42,7 @@ export function readOnce(graph: Graph): ReadonlySet<string> {
   return once
 }
 
-/** Names that a node reads of the graph it is in: graphs of its attributes make their own names. */
+/** Names that a node reads from its own graph; graphs in its attributes also have names of their own. */
 export function readsOf(node: Node): string[] {
   const outer = node.inputs.filter((name) => name !== '')
   if (!hasGraph(node)) return outer
@@ -59,7 +59,7 @@ export function readsOf(node: Node): string[] {
   return [...outer, ...inner]
 }
 
-/** Names that the nodes of a graph read and make, those of the graphs inside it among them. */
+/** How many names a graph's nodes read and define, including those in nested graphs. */
 export const sizeOf = ({ nodes }: Pick<Graph, 'nodes'>): number =>
   memo(SIZES, nodes, () => nodes.reduce((sum, node) => sum + sizeOfNode(node), 0))
 
@@ -85,15 +85,15 @@ export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
 }
 
 /**
- * The nodes, each after the producers of its inputs, and otherwise in the given order: converters that insert
- * casts append them. Nodes of a cycle cannot be ordered; they come in some order.
+ * The nodes sorted so that each comes after the producers of its inputs, otherwise in the given order;
+ * converters append the casts they insert. Nodes in a cycle come in any order.
  */
 export function inOrder(nodes: readonly Node[]): readonly Node[] {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
   const ordered = new Set<Node>()
   const begun = new Set<Node>()
   for (const first of nodes) {
-    // A stack instead of recursion: a graph may be a chain of many thousand nodes.
+    // A stack instead of recursion: a graph may be a chain of many thousands of nodes.
     const waiting = [first]
     for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
       const before = begun.has(node)
@@ -109,8 +109,8 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
   return [...ordered]
 }
 
-/** Elements of the longest constant or shape whose values are followed. */
-const MOST_KNOWN = 1024
+/** Maximum elements of a constant or shape whose values are tracked. */
+const MAX_KNOWN = 1024
 const FOLLOWED: readonly DType[] = ['i64', 'i32', 'bool']
 
 /** The same object for the same constant. */
@@ -120,7 +120,7 @@ const CONSTANT_TYPES = new WeakMap<Constant, Type>()
 
 function madeType(constant: Constant): Type {
   const { dtype, dims } = constant
-  if (isStored(constant) || constant.data.length > MOST_KNOWN || !FOLLOWED.includes(dtype))
+  if (isStored(constant) || constant.data.length > MAX_KNOWN || !FOLLOWED.includes(dtype))
     return { dtype, dims }
   return { dtype, dims, elements: numbersOf(constant) }
 }
@@ -128,7 +128,7 @@ function madeType(constant: Constant): Type {
 /** '' is ONNX's own domain; 'com.microsoft' has the operators of ONNX Runtime. */
 export type Domain = string
 
-/** Integers beyond 2^53 are clamped to 2^53: exporters write INT64_MAX for the end of a dimension. */
+/** Integers beyond 2^53 are clamped to 2^53: exporters write INT64_MAX to mean the end of a dimension. */
 export type Attribute =
   | { readonly kind: 'int'; readonly value: number }
   | { readonly kind: 'ints'; readonly value: readonly number[] }
@@ -141,7 +141,7 @@ export type Attribute =
 export type AttributeKind = Attribute['kind']
 
 export interface Node {
-  /** The file's name for it, or its first output's. For messages. */
+  /** Its name in the file, or its first output's. For messages. */
   readonly name: string
   readonly op: string
   readonly domain: Domain
@@ -149,7 +149,7 @@ export interface Node {
   readonly version: number
   /** '' for an omitted optional input. */
   readonly inputs: readonly string[]
-  /** '' where an output is not wanted. */
+  /** '' for an unused output. */
   readonly outputs: readonly string[]
   readonly attributes: ReadonlyMap<string, Attribute>
 }
@@ -157,15 +157,15 @@ export interface Node {
 /** The known type of a value. */
 export interface Type {
   readonly dtype: DType
-  /** Absent: the rank is not known. */
+  /** Absent if the rank is unknown. */
   readonly dims?: readonly Dim[] | undefined
-  /** Elements in row order, if they are known. Only for integers: sizes, indices, axes. */
+  /** Elements in row-major order, if they are known. Only for integers: sizes, indices, axes. */
   readonly elements?: readonly Dim[] | undefined
 }
 
 export interface Input {
   readonly name: string
-  /** Absent: the file does not say. Only inputs of graphs in attributes may lack it. */
+  /** Absent if the file does not say. Only inputs of graphs in attributes may lack it. */
   readonly type?: Type | undefined
 }
 
@@ -177,7 +177,7 @@ export interface StoredTensor {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
-  /** The same values as bf16, if all of the f32 values are bf16. */
+  /** The same values as bf16, if every f32 value is exactly a bf16. */
   readonly bfloats?: ByteSource
 }
 
@@ -186,7 +186,7 @@ export const isStored = (constant: Constant): constant is StoredTensor => 'sourc
 
 /**
  * Nodes in an order in which each reads only available values: inputs, constants, outputs of earlier nodes,
- * and, for the graph of an attribute, values of the enclosing graphs. Every name is made once.
+ * and, for the graph of an attribute, values of the enclosing graphs. Every name is defined once.
  */
 export interface Graph {
   readonly name: string
@@ -196,6 +196,6 @@ export interface Graph {
   readonly nodes: readonly Node[]
 }
 
-/** Whether the node has this input: an omitted one has no name. */
+/** Whether the node has this input; an omitted one has no name. */
 export const hasInput = ({ inputs }: Pick<Node, 'inputs'>, index: number): boolean =>
   (inputs[index] ?? '') !== ''

@@ -1,17 +1,16 @@
-// Operators as data: the entry of the registry with its schema, shape rule and evaluator; and helpers for
-// entries.
+// Operators as data: a registry entry with its schema, shape rule and evaluator; and helpers for entries.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
-import { type DType, MOST_AXES, reader, type Tensor } from './tensor.ts'
+import { type DType, MAX_AXES, reader, type Tensor } from './tensor.ts'
 
 /** Defaults: ONNX's own domain, one input, one output, no attributes. */
 type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate'> &
   Partial<Pick<Operator, 'domain'>> &
   Partial<Omit<Schema, 'dtypes'>> &
   Pick<Schema, 'dtypes'> & {
-    /** First opset that the entry follows. */
+    /** First opset that the entry implements. */
     readonly since: number
-    /** Last one. Default: the newest. */
+    /** Last opset that it implements. Default: the newest. */
     readonly until?: number
   }
 
@@ -30,7 +29,7 @@ export function define(definition: Definition): Operator {
 
 const MICROSOFT = 'com.microsoft'
 
-/** An operator of ONNX Runtime. These have one version. */
+/** An operator of ONNX Runtime. These have a single version. */
 export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): Operator =>
   define({ ...definition, domain: MICROSOFT, since: 1, until: 1 })
 
@@ -43,13 +42,13 @@ export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => 
 export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
   (node.outputs[output] ?? '') !== ''
 
-/** The inputs of a commutative operator: which of them is meant, and which is the other. */
+/** Both ways to assign the inputs of a commutative operator. */
 export const EITHER_ORDER = [
   [0, 1],
   [1, 0],
 ] as const
 
-/** The first element of an input; undefined if the input is left out. */
+/** The first element of an input; undefined if the input is omitted. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)
 
@@ -71,7 +70,7 @@ function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallb
   return found(node, name, kind) ?? fallback
 }
 
-/** Each throws `format` when the attribute has another kind. */
+/** Each throws `format` if the attribute has another kind. */
 export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
   or(node, name, 'int', fallback)
 export const flagOf = (node: Node, name: string, fallback = false): boolean =>
@@ -88,19 +87,19 @@ export const stringOf = <F extends string | undefined>(node: Node, name: string,
 export const graphOf = (node: Node, name: string): ValueOf<'graph'> | undefined => found(node, name, 'graph')
 
 export interface Schema {
-  /** Fewest and most inputs; `Infinity` where any number may come. */
+  /** Minimum and maximum number of inputs; `Infinity` for no limit. */
   readonly inputs: readonly [number, number]
   readonly outputs: readonly [number, number]
-  /** Every attribute that is honoured. A node with another one is not claimed. */
+  /** Every supported attribute. A node with any other attribute is not claimed. */
   readonly attributes: Readonly<Record<string, AttributeKind>>
-  /** Dtypes of each input, by position; the last entry holds for the inputs after it. */
+  /** Dtypes of each input, by position; the last entry applies to all later inputs. */
   readonly dtypes: readonly (readonly DType[])[]
 }
 
 /** The inputs of a shape rule. */
 export interface Inference {
   readonly node: Node
-  /** undefined: the input is omitted, or nothing is known about it. */
+  /** Undefined if the input is omitted or nothing is known about it. */
   readonly inputs: readonly (Type | undefined)[]
   /** The elements of an input that is a constant in memory. */
   constant(input: number): Tensor | undefined
@@ -111,13 +110,13 @@ export interface Inference {
 /** The inputs of an evaluator. */
 export interface Evaluation {
   readonly node: Node
-  /** undefined: the input is omitted. */
+  /** Undefined if the input is omitted. */
   readonly inputs: readonly (Tensor | undefined)[]
   /** Charges for work beyond the elements that are read and written, before it is done. */
   spend(units: number): void
   /**
-   * Runs a graph of an attribute. It sees the values of the enclosing graphs. Its outputs are held until they
-   * are dropped or the node is done.
+   * Runs a graph in an attribute, which sees the values of the enclosing graphs. Its outputs are held until
+   * they are dropped or the node is done.
    */
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
   /** Releases results of `run` that are no longer needed. */
@@ -126,26 +125,28 @@ export interface Evaluation {
 
 export type Evaluate = (context: Evaluation) => readonly (Tensor | undefined)[]
 
-/** The newest opset of ONNX's own domain that entries follow. */
+/** The newest opset of ONNX's own domain that entries implement. */
 export const LATEST_OPSET = 28
 
 export interface Operator {
   readonly name: string
   readonly domain: Domain
-  /** First and last opset whose definition the entry follows. `node.version` says which one a node has. */
+  /**
+   * First and last opset whose definition the entry implements. `node.version` is the one that a node uses.
+   */
   readonly versions: readonly [number, number]
   readonly schema: Schema
-  /** One type for each output; undefined where nothing is known. Throws what `unfit` makes. */
+  /** One type for each output; undefined if nothing is known. Throws the error of `unfit`. */
   infer(context: Inference): readonly (Type | undefined)[]
   /**
-   * One tensor for each output that the node names; undefined for one it does not want. The result of f16 and
-   * bf16 is rounded by the caller, so evaluators compute in f64 or f32 freely. Absent for operators that
-   * reading a model never computes: `test/conformance/onnx/verify/` has theirs.
+   * One tensor for each output that the node names; undefined for an unused one. The caller rounds f16 and
+   * bf16 results, so evaluators may compute in f64 or f32. Absent for operators that are never computed
+   * while a model is read; `test/conformance/onnx/verify/` has theirs.
    */
   readonly evaluate?: Evaluate | undefined
 }
 
-/** The `format` error for inputs that do not fit together. `what` is a clause with both numbers. */
+/** The `format` error for incompatible inputs. `what` is a clause with both numbers. */
 export function unfit(node: Node, what: string): HalfbyteError {
   return new HalfbyteError(
     'format',
@@ -163,10 +164,10 @@ export function unclaimed(node: Node, what: string): HalfbyteError {
   )
 }
 
-/** Throws `unsupported` for a value of more axes than a value may have. */
+/** Throws `unsupported` for a value that exceeds the maximum number of axes. */
 export function checkAxes(node: Node, dims: readonly unknown[] = []): void {
-  if (dims.length > MOST_AXES)
-    throw unclaimed(node, `it makes a value of ${dims.length} axes where ${MOST_AXES} are the most`)
+  if (dims.length > MAX_AXES)
+    throw unclaimed(node, `it makes a value of ${dims.length} axes, and the maximum is ${MAX_AXES}`)
 }
 
 /** An input that the schema requires. */
@@ -175,6 +176,6 @@ export function given<T>(
   index: number,
 ): T {
   const input = inputs[index]
-  if (input === undefined) throw unfit(node, `its input ${index} is left out`)
+  if (input === undefined) throw unfit(node, `its input ${index} is omitted`)
   return input
 }

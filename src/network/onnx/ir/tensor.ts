@@ -1,8 +1,8 @@
-// Tensors in memory, as evaluators read and make them, and the dtypes of their elements.
+// Tensors in memory, as evaluators read and create them, and their dtypes.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
 
-/** Element types. The names are ours; `DTYPES` has their numbers in TensorProto. */
+/** Element types. The names are our own; `DTYPES` maps TensorProto's numbers to them. */
 export type DType = keyof typeof ARRAYS
 
 export type Elements =
@@ -18,8 +18,8 @@ export type Elements =
   | BigUint64Array
 
 /**
- * Elements in row order. f16 and bf16 are held as f32 values that the dtype has; i4 and u4 have one element
- * per byte; bool is 0 or 1.
+ * Elements in row-major order. f16 and bf16 are held as f32, rounded to the dtype; i4 and u4 have one
+ * element per byte; bool is 0 or 1.
  */
 export interface Tensor {
   readonly dtype: DType
@@ -45,7 +45,7 @@ const ARRAYS = {
   bool: Uint8Array,
 } as const
 
-/** Bits of an element as files store it. */
+/** Bits per element in files. */
 export const BITS: Readonly<Record<DType, number>> = {
   f32: 32,
   f64: 64,
@@ -97,28 +97,28 @@ export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u6
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
 
-/** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
-export const MOST_ELEMENTS = 2 ** 24
+/** Maximum elements of a tensor created in memory: masks and tables, not weights. */
+export const MAX_ELEMENTS = 2 ** 24
 
 /** Maximum number of axes of a value. */
-export const MOST_AXES = 64
+export const MAX_AXES = 64
 
 /**
- * The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above
- * `MOST_ELEMENTS`.
+ * The number of elements to allocate. Throws `format` for invalid sizes, `out-of-memory` above
+ * `MAX_ELEMENTS`.
  */
 export function countToMake(dims: readonly number[]): number {
   const count = countOf(dims)
-  const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MOST_ELEMENTS))
-  if (isShape && count <= MOST_ELEMENTS) return count
+  const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MAX_ELEMENTS))
+  if (isShape && count <= MAX_ELEMENTS) return count
   throw new HalfbyteError(
     isShape ? 'out-of-memory' : 'format',
-    `a graph computes a value of shape [${dims}] where ${MOST_ELEMENTS} elements are the most; use another export`,
-    { count, most: MOST_ELEMENTS },
+    `a graph computes a value of shape [${dims}] , and the maximum is ${MAX_ELEMENTS} elements; use another export`,
+    { count, most: MAX_ELEMENTS },
   )
 }
 
-/** Zeros. Throws what `countToMake` throws. */
+/** A tensor of zeros. Throws what `countToMake` throws. */
 export function zeros(dtype: DType, dims: readonly number[]): Tensor {
   return { dtype, dims, data: arrayOf(dtype, countToMake(dims)) }
 }
@@ -146,7 +146,7 @@ export function reader({ data }: Tensor): (index: number) => number {
   return (index) => data[index]!
 }
 
-/** Stores a number, converted to the tensor's dtype. 64-bit integers end at their limits. */
+/** Stores a number, converted to the tensor's dtype. 64-bit integers are clamped. */
 export function writer({ dtype, data }: Tensor): (index: number, value: number) => void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     const [least, most] = dtype === 'i64' ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n]
@@ -188,14 +188,16 @@ export const bfloat16Of = (pattern: number): number => {
   return FLOAT[0]!
 }
 
-/** The nearest value of the dtype. Of dtypes whose arrays round by themselves: the value. */
+/**
+ * Rounds to the nearest value of the dtype; returns the value unchanged if the dtype's array class rounds.
+ */
 export function rounder(dtype: DType): (value: number) => number {
   if (dtype === 'f16') return (value) => halfToFloat(floatToHalf(value))
   if (dtype === 'bf16') return toBfloat16
   return (value) => value
 }
 
-/** Where each step along a dimension leads: [.., d1 * d2, d2, 1]. */
+/** Row-major strides: [.., d1 * d2, d2, 1]. */
 export function stridesOf(dims: readonly number[]): number[] {
   const strides: number[] = []
   let step = 1

@@ -38,7 +38,7 @@ function comparison(name: string, since: number, dtypes: readonly DType[], compa
   }
 }
 
-/** If the elements of both sides are known, the result is known too, as 0 and 1. */
+/** If the elements of both sides are known, so is the result, as 0 and 1. */
 function inferComparison({ node, inputs: [left, right] }: Inference, compare: Compare): Type | undefined {
   const dims = broadcastDims(node, [left?.dims, right?.dims])
   const a = left?.elements
@@ -49,7 +49,7 @@ function inferComparison({ node, inputs: [left, right] }: Inference, compare: Co
     const x = a[a.length === 1 ? 0 : at]!
     const y = b[b.length === 1 ? 0 : at]!
     if (typeof x === 'number' && typeof y === 'number') return Number(compare(x, y))
-    // A symbol is a size, which is not negative.
+    // A symbol is a size, which is never negative.
     const [number] = [x, y].filter((each) => typeof each === 'number')
     return number !== undefined &&
       number < 0 &&
@@ -91,10 +91,10 @@ type Binary<T> = (left: T, right: T) => T
 
 interface Arithmetic {
   readonly number: Binary<number>
-  /** Of whole numbers up to 32 bits, where f64 loses digits of the result. Default: `number`. */
+  /** For integers up to 32 bits if f64 would lose digits of the result. Default: `number`. */
   readonly whole?: Binary<number>
   readonly big: Binary<bigint>
-  /** Undefined if the result is not certain. */
+  /** Undefined if the result is uncertain. */
   readonly dim?: (left: Dim, right: Dim) => Dim | undefined
 }
 
@@ -110,7 +110,7 @@ function binary(name: string, since: number, dtypes: readonly DType[], arithmeti
   })
 }
 
-/** The same over any number of inputs, from left to right; `last` makes the result of the whole. */
+/** The same over any number of inputs, from left to right; `last` computes the final result. */
 function variadic(
   name: string,
   since: number,
@@ -216,7 +216,7 @@ const mod: Operator = {
 
 const modOf = (node: Node): Arithmetic => (intOf(node, 'fmod', 0) === 0 ? FLOOR_MOD : C_MOD)
 
-/** The exponent may have another dtype. */
+/** The exponent may have a different dtype. */
 const pow: Operator = define({
   name: 'Pow',
   since: 7,
@@ -246,11 +246,13 @@ function evaluatePow(context: Evaluation): Tensor {
   return made
 }
 
-/** As in C, where powers of 1, and infinite ones of -1, are 1. */
+/** As in C: any power of 1, and an infinite power of -1, is 1. */
 export const power = (x: number, y: number): number =>
   x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y
 
-/** Below 2^64, by squares that wrap. Negative exponents leave nothing but powers of 1 and -1. */
+/**
+ * By repeated squaring that wraps at 2^64. With negative exponents, everything but powers of 1 and -1 is 0.
+ */
 function bigPower(x: bigint, y: bigint): bigint {
   if (y < 0n) return x === 1n || x === -1n ? bigPower(x, -y) : 0n
   let made = 1n
@@ -268,7 +270,7 @@ function divided(total: Tensor, count: number): Tensor {
   return total
 }
 
-/** Shifts by the width or more give 0. */
+/** Shifting by the width or more gives 0. */
 const shift: Operator = {
   ...binary('BitShift', 11, ['u8', 'u16', 'u32', 'u64'], ADD),
   schema: {

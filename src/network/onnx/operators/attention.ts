@@ -1,5 +1,5 @@
-// Attention: the types of its outputs. They are the rows that attended, keys and values with those of earlier
-// steps before them, and scores.
+// Attention: the types of its outputs, which are the attention result, keys and values including those of
+// earlier steps, and scores.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
@@ -39,7 +39,7 @@ export const attention: Operator = define({
 
 type Axes = readonly [Dim, Dim, Dim, Dim]
 
-/** [batch][head][row][dim] of an input, where it is known. */
+/** [batch][head][row][dim] of an input, if it is known. */
 function axesOf(node: Node, type: Type | undefined, count: number | undefined): Axes | undefined {
   const { dims } = type ?? {}
   if (dims?.length === 4) return dims as unknown as Axes

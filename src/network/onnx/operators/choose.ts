@@ -78,14 +78,14 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
   return { dtype, dims: input?.dims, elements: keeps && isWhole ? input.elements : undefined }
 }
 
-/** Fractions are truncated; numbers that do not fit wrap. */
+/** Fractions are truncated; numbers out of range wrap. */
 function evaluateCast(input: Tensor, dtype: DType): Tensor {
   const made = zeros(dtype, input.dims)
   if (isBig(dtype) && isBig(input.dtype)) {
     ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
     return made
   }
-  // The low bits of 64, which are not all digits of a number.
+  // The low bits of a 64-bit integer, not all of which fit in a number.
   const isCut = isBig(input.dtype) && !isFloat(dtype) && dtype !== 'bool'
   const read = isCut
     ? (at: number) => Number(BigInt.asIntN(32, (input.data as BigInt64Array)[at]!))
@@ -116,14 +116,14 @@ const castLike: Operator = define({
   evaluate: (context) => [evaluateCast(given(context, 0), given(context, 1).dtype)],
 })
 
-/** Four-bit integers are bytes in memory, which do not wrap by themselves. */
+/** Four-bit integers are stored as bytes, which do not wrap at four bits. */
 function wrapped(dtype: DType, value: number): number {
   if (dtype === 'u4') return Math.trunc(value) & 15
   if (dtype === 'i4') return (Math.trunc(value) << 28) >> 28
   return value
 }
 
-/** Limits are inputs from opset 11. The upper one wins if they cross. */
+/** Limits are inputs from opset 11. The upper limit wins if they cross. */
 const clip: Operator = define({
   name: 'Clip',
   since: 11,

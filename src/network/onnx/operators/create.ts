@@ -13,7 +13,7 @@ import {
 } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 
-/** The one attribute that a Constant node has. */
+/** The single attribute of a Constant node. */
 function constantOf(node: Node): Tensor {
   for (const attribute of node.attributes.values()) {
     if (attribute.kind === 'tensor') return attribute.value
@@ -22,7 +22,7 @@ function constantOf(node: Node): Tensor {
     if (attribute.kind === 'ints') return tensorOf('i64', [attribute.value.length], attribute.value)
     if (attribute.kind === 'floats') return tensorOf('f32', [attribute.value.length], attribute.value)
   }
-  throw unclaimed(node, 'it has no value that is a tensor')
+  throw unclaimed(node, 'its value is not a tensor')
 }
 
 const constant: Operator = {
@@ -45,7 +45,7 @@ const constant: Operator = {
   evaluate: ({ node }) => [constantOf(node)],
 }
 
-/** The tensor of one element with which the output is filled; by default 0 in f32. */
+/** The one-element tensor that fills the output; by default an f32 0. */
 function fillOf(node: Node): Tensor {
   const attribute = node.attributes.get('value')
   if (attribute === undefined) return zeros('f32', [1])
@@ -96,7 +96,7 @@ const range: Operator = {
       by > 0 ? divideDims(subtractDims(to, from), by) : divideDims(subtractDims(from, to), -by),
       0,
     )
-    // Rounded up, which is the same only for steps of one.
+    // The count is rounded up, so it is certain only for steps of one.
     if (by !== 1 && by !== -1) return [{ dtype: start.dtype }]
     const isKnown = typeof size === 'number' && typeof from === 'number' && size <= 1024
     const elements = isKnown ? Array.from({ length: size }, (_, at) => from + at * by) : undefined

@@ -8,8 +8,8 @@ import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '
 
 interface Equation {
   /**
-   * The letters of each input. An ellipsis is represented by upper-case Greek letters, counted from the last
-   * axis.
+   * The letters of each input. An ellipsis is represented by upper-case Greek letters, assigned from the
+   * last axis backwards.
    */
   readonly inputs: readonly string[]
   readonly output: string
@@ -18,7 +18,7 @@ interface Equation {
 const DOTS = 'ΑΒΓΔΕΖΗΘ'
 const DOTS_USED = new RegExp(`[${DOTS}]`)
 
-/** The equation with a letter for every axis of inputs of these ranks. */
+/** The equation with a letter for every axis, given the inputs' ranks. */
 export function equationOf(node: Node, ranks: readonly number[]): Equation {
   const [left = '', right] = stringOf(node, 'equation', '').replaceAll(' ', '').split('->')
   const terms = left.split(',')
@@ -39,11 +39,11 @@ export function equationOf(node: Node, ranks: readonly number[]): Equation {
   const isKnown = [...output].every(
     (letter, at) => output.indexOf(letter) === at && inputs.some((term) => term.includes(letter)),
   )
-  if (!isKnown) throw unfit(node, `its equation makes ${right}, which names unknown axes or one axis twice`)
+  if (!isKnown) throw unfit(node, `its equation's result ${right} names unknown axes or one axis twice`)
   return { inputs, output }
 }
 
-/** Without an arrow the result has the letters that come once, in order. */
+/** Without an arrow, the result has the letters that occur once, in order. */
 const lone = (inputs: readonly string[]): string =>
   [...inputs.join('')]
     .filter((letter, _, all) => !DOTS.includes(letter) && all.filter((each) => each === letter).length === 1)
@@ -84,7 +84,7 @@ const einsum: Operator = define({
       node,
       shapes.map(({ length }) => length),
     )
-    // Which of two symbols an ellipsis takes depends on which is 1.
+    // Which of two symbols an ellipsis axis takes depends on which is 1.
     const isSure = shapes.flat().every((size) => typeof size === 'number')
     if (!isSure && DOTS_USED.test(equation.inputs.join(''))) return [{ dtype }]
     const sizes = sizesOf(node, equation.inputs, shapes)

@@ -17,12 +17,12 @@ import {
 } from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
-/** Steps of the longest loop: a file with a count of 2^60 must not hang. */
-const MOST_STEPS = 2 ** 16
+/** Maximum steps of a loop: a file with a count of 2^60 must not hang. */
+const MAX_STEPS = 2 ** 16
 
 function bodyOf(node: Node, name: string): Graph {
   const graph = graphOf(node, name)
-  if (graph === undefined) throw unfit(node, `its graph ${name} is left out`)
+  if (graph === undefined) throw unfit(node, `its graph ${name} is missing`)
   return graph
 }
 
@@ -89,7 +89,7 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
   let state: readonly Tensor[] = carries
   const steps: (readonly Tensor[])[] = []
   for (let at = 0; goes && at < most; at++) {
-    if (at >= MOST_STEPS) throw unclaimed(node, `it makes more than ${MOST_STEPS} steps`)
+    if (at >= MAX_STEPS) throw unclaimed(node, `it runs more than ${MAX_STEPS} steps`)
     const [next, ...made] = context.run(body, [
       tensorOf('i64', single(body, 0), [at]),
       tensorOf('bool', single(body, 1), [1]),
@@ -107,8 +107,7 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
 /** The results of all steps, one tensor for each of `count` outputs. */
 function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count: number): Tensor[] {
   return Array.from({ length: count }, (_, at) => {
-    if (steps.length === 0)
-      throw unclaimed(node, 'it makes no step, so nothing tells the shape of its output')
+    if (steps.length === 0) throw unclaimed(node, 'it runs no step, so the shape of its output is unknown')
     return stack(
       node,
       steps.map((made) => made[at]!),
@@ -120,7 +119,7 @@ function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count
 export const single = (graph: Graph, input: number): number[] =>
   graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
 
-/** The tensors of all steps along a new first axis. */
+/** Stacks the tensors of all steps along a new first axis. */
 function stack(node: Node, steps: readonly Tensor[]): Tensor {
   const [first] = steps
   const made = zeros(first!.dtype, [steps.length, ...first!.dims])
@@ -132,7 +131,7 @@ function stack(node: Node, steps: readonly Tensor[]): Tensor {
   return made
 }
 
-/** Goes over the first axis of its last inputs, forwards. */
+/** Iterates over the first axis of its last inputs, forwards. */
 const scan: Operator = define({
   ...FLOW,
   name: 'Scan',
@@ -166,10 +165,10 @@ const scan: Operator = define({
 export function statesOf(node: Node, inputs: number): number {
   const lists = ['input_axes', 'input_directions', 'output_axes', 'output_directions']
   if (lists.some((name) => intsOf(node, `scan_${name}`, []).some((each) => each !== 0)))
-    throw unclaimed(node, 'it goes over another axis than the first, or backwards')
+    throw unclaimed(node, 'it scans along an axis other than the first, or backwards')
   const count = intOf(node, 'num_scan_inputs', 0)
   if (count >= 1 && count <= inputs) return inputs - count
-  throw unfit(node, `it goes over ${count} of ${inputs} inputs`)
+  throw unfit(node, `it scans ${count} of ${inputs} inputs`)
 }
 
 function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
@@ -179,8 +178,8 @@ function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
   const states = statesOf(node, inputs.length)
   const sources = inputs.slice(states)
   const count = sources[0]!.dims[0] ?? 0
-  if (sources.some(({ dims }) => dims[0] !== count) || count > MOST_STEPS)
-    throw unfit(node, `it goes over axes of ${sources.map(({ dims }) => dims[0])} elements`)
+  if (sources.some(({ dims }) => dims[0] !== count) || count > MAX_STEPS)
+    throw unfit(node, `it scans axes of ${sources.map(({ dims }) => dims[0])} elements`)
   if (body.inputs.length !== inputs.length || body.outputs.length < states)
     throw unfit(node, `its body has ${body.inputs.length} inputs instead of ${inputs.length}`)
   let state: readonly Tensor[] = inputs.slice(0, states)

@@ -1,5 +1,5 @@
-// Forged nodes. In: random nodes of every operator: wrong counts, ranks, axes, dtypes and sizes. Out: whether
-// each gives tensors or a typed error, in both the shape rule and the evaluator.
+// Forged nodes. In: random nodes of every operator, with wrong counts, ranks, axes, dtypes and sizes. Out:
+// whether each gives tensors or a typed error, in both the shape rule and the evaluator.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
@@ -43,7 +43,7 @@ const nodeOf = ({ name, domain, versions, schema }: Operator) => {
   const attributes = Object.entries(schema.attributes).map(([key, kind]) =>
     fc.option(VALUES[kind].map((value): [string, Attribute] => [key, { kind, value } as Attribute])),
   )
-  // Mostly dtypes that the schema has, so that the code after its check is reached.
+  // Mostly dtypes that the schema allows, to reach the code after its check.
   const most = Math.min(schema.inputs[1], schema.inputs[0] + 5)
   const inputs = Array.from({ length: most }, (_, at) => {
     const due = schema.dtypes[Math.min(at, schema.dtypes.length - 1)] ?? ALL_DTYPES
@@ -62,7 +62,7 @@ const nodeOf = ({ name, domain, versions, schema }: Operator) => {
   })
 }
 
-/** undefined, or a description of the error. */
+/** Undefined, or a description of the error. */
 function failure(run: () => unknown): unknown {
   try {
     run()

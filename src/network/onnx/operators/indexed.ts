@@ -1,4 +1,4 @@
-// Operators that choose elements by indices, or put others in their place.
+// Operators that choose elements by indices, or replace them.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -26,16 +26,16 @@ import {
   zeros,
 } from '../ir/tensor.ts'
 
-/** An index counted from the front. Throws `format` outside of the axis. */
+/** An index counted from the front. Throws `format` if it is outside the axis. */
 export function within(node: Node, index: number, size: number): number {
   const at = index < 0 ? index + size : index
   if (at >= 0 && at < size) return at
-  throw unfit(node, `index ${index} is outside of an axis of ${size}`)
+  throw unfit(node, `index ${index} is outside an axis of ${size}`)
 }
 
 /**
- * For each element of `indices` in row order, the place in `data` that has its coordinates, but its value
- * along `axis`.
+ * For each element of `indices` in row-major order, the position in `data` with its coordinates, except that
+ * the coordinate along `axis` is its value.
  */
 function placesAlong(node: Node, data: Tensor, indices: Tensor, axis: number): number[] {
   const fits =
@@ -83,7 +83,7 @@ const COMBINE: ReadonlyMap<string, Combine> = new Map(
   }),
 )
 
-/** The definition of ScatterND keeps NaN from either side; that of ScatterElements compares. */
+/** ScatterND is defined to propagate NaN from either side; ScatterElements is defined by comparison. */
 const WITH_NAN: ReadonlyMap<string, Combine> = new Map(
   Object.entries({
     min: (old, update) => (Number.isNaN(update) || update < old ? update : old),
@@ -126,7 +126,7 @@ const scatterElements: Operator = define({
   },
 })
 
-/** The last axis of indices has coordinates of the first axes of data, after the batch axes. */
+/** The last axis of indices holds coordinates along the first axes of data after the batch axes. */
 function blocks(node: Node, dims: readonly number[], indices: Tensor, batch: number) {
   const depth = indices.dims.at(-1)
   if (depth === undefined || depth + batch > dims.length || batch >= indices.dims.length)
@@ -199,7 +199,7 @@ const scatterND: Operator = define({
   },
 })
 
-/** An index outside the depth gives a row without the on value. */
+/** An index outside the depth gives a row of off values. */
 const oneHot: Operator = define({
   name: 'OneHot',
   since: 9,
@@ -240,7 +240,7 @@ function evaluateOneHot(context: Evaluation): Tensor {
   return made
 }
 
-/** Coordinates of the elements that are not 0, an axis per row. */
+/** Coordinates of the nonzero elements, one row per axis. */
 const nonZero: Operator = define({
   name: 'NonZero',
   since: 9,
@@ -259,14 +259,14 @@ const nonZero: Operator = define({
   },
 })
 
-/** Where elements are not 0. */
+/** Positions of the nonzero elements. */
 function placesOf({ data }: Tensor): number[] {
   const found: number[] = []
   for (let at = 0; at < data.length; at++) if (Number(data[at]) !== 0) found.push(at)
   return found
 }
 
-/** Writes the tokens of a step into a cache, from a place of each sequence on. */
+/** Writes a step's tokens into a cache, from a given position of each sequence. */
 const tensorScatter: Operator = define({
   name: 'TensorScatter',
   since: 24,

@@ -1,4 +1,4 @@
-// Operators that change axes: the same elements, or some of them, in another layout.
+// Operators that rearrange axes: all or some of the elements in another layout.
 
 import { axisOf, broadcast, broadcastDims, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
@@ -23,7 +23,7 @@ export function pick(input: Tensor, dims: readonly number[], places: ArrayLike<n
 const permOf = (node: Node, rank: number): readonly number[] => {
   const perm = intsOf(node, 'perm', undefined) ?? Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
   if (perm.length !== rank || new Set(perm).size !== rank || perm.some((axis) => axis < 0 || axis >= rank))
-    throw unfit(node, `perm [${perm}] does not order the axes of its input of ${rank} dimensions`)
+    throw unfit(node, `perm [${perm}] is not a permutation of its input's ${rank} axes`)
   return perm
 }
 
@@ -89,7 +89,7 @@ const unsqueeze: Operator = {
   },
 }
 
-/** Without axes: all of size one. A symbol that is squeezed is one. */
+/** Without axes: all axes of size one. A squeezed symbol must be one. */
 function squeezed(node: Node, dims: readonly Dim[], axes: readonly number[] | undefined): Dim[] {
   const at = new Set(axes?.map((axis) => axisOf(node, axis, dims.length)))
   for (const axis of at) {
@@ -195,7 +195,7 @@ function sliceLength(size: Dim, start: Dim, end: Dim, step: number): Dim | undef
     return range(size, start, end, step).count
   if (step !== 1) return undefined
   const place = (at: Dim): Dim | undefined => {
-    // Exporters write the largest integer for the end.
+    // Exporters write the largest integer to mean the end.
     if (typeof at === 'number') return at >= 2 ** 31 - 1 ? size : at < 0 ? addEnd(size, at) : minOf(at, size)
     return at.startsWith('-') ? undefined : minOf(at, size)
   }
@@ -217,7 +217,7 @@ function range(size: number, start: number, end: number, step: number): { first:
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
-/** Starts, ends, axes and steps: equally many of each, no axis twice, no step of 0. */
+/** Starts, ends, axes and steps: as many of each, no axis twice, no step of 0. */
 function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
   const [starts, , axes, steps] = lists
   const isFit = lists.every((list) => list.length === starts!.length) && new Set(axes).size === axes!.length

@@ -1,4 +1,4 @@
-// Norms: rows with mean 0 and variance 1, or with root mean square 1, times weights.
+// Norms: scale rows to mean 0 and variance 1, or to root mean square 1, times weights.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -19,7 +19,7 @@ export function stashOf(node: Node): DType {
   throw unclaimed(node, `it computes in the ONNX data type ${number}`)
 }
 
-/** Sizes of the means: those of the input before the axis, 1 from there on. */
+/** Sizes of the means: those of the input before the axis, 1 from it on. */
 export const meanDims = <D extends Dim>(dims: readonly D[], axis: number): (D | number)[] =>
   dims.map((size, at) => (at < axis ? size : 1))
 
@@ -55,7 +55,7 @@ const rmsNormalization: Operator = define({
   dtypes: [FLOATS],
 })
 
-/** ONNX Runtime has it in ONNX's own domain, although the standard does not. */
+/** ONNX Runtime has it in ONNX's own domain although it is not in the standard. */
 const simplifiedLayerNormalization: Operator = define({
   ...ROWS,
   name: 'SimplifiedLayerNormalization',
@@ -67,7 +67,7 @@ const simplifiedLayerNormalization: Operator = define({
   infer: (context) => inferRows(context).slice(0, 2),
 })
 
-/** A row is a group of channels of a sample. Weights are of channels; before opset 21, of groups. */
+/** A row is a group of a sample's channels. Weights are per channel; before opset 21, per group. */
 const groupNormalization: Operator = define({
   name: 'GroupNormalization',
   since: 21,
@@ -77,7 +77,7 @@ const groupNormalization: Operator = define({
   infer: sameType,
 })
 
-/** A row is a channel of a sample. */
+/** A row is one channel of a sample. */
 const instanceNormalization: Operator = define({
   name: 'InstanceNormalization',
   since: 6,
@@ -87,7 +87,7 @@ const instanceNormalization: Operator = define({
   infer: sameType,
 })
 
-/** (x - mean) / sqrt(variance + epsilon) * scale + bias, with a number of each for a channel. */
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias, with one value of each per channel. */
 const batchNormalization: Operator = define({
   name: 'BatchNormalization',
   since: 9,

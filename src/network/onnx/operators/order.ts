@@ -1,4 +1,4 @@
-// Order along an axis: the largest elements, the places of extremes, running sums and products.
+// Order along an axis: the largest elements, the positions of extremes, cumulative sums and products.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Type } from '../ir/graph.ts'
@@ -18,7 +18,7 @@ import { countOf, NUMBERS, type Tensor, zeros } from '../ir/tensor.ts'
 
 type Scalar = number | bigint
 
-/** Calls `visit` with the place of the first element of each line along an axis, and its number. */
+/** Calls `visit` for each line along an axis, with the index of its first element and the line's number. */
 function lines(dims: readonly number[], axis: number, visit: (start: number, line: number) => void): void {
   const size = dims[axis]!
   const inner = countOf(dims.slice(axis + 1))
@@ -27,7 +27,7 @@ function lines(dims: readonly number[], axis: number, visit: (start: number, lin
     for (let at = 0; at < inner; at++) visit(outer * size * inner + at, line++)
 }
 
-/** Before or after in order; NaN is larger than every number. */
+/** Comparison for sorting; NaN is larger than every number. */
 const compare = (a: Scalar, b: Scalar): number => {
   if (a === b) return 0
   if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1
@@ -54,7 +54,7 @@ function inferTopK({ node, inputs: [input, k] }: Inference): (Type | undefined)[
   return [input && { dtype: input.dtype, dims }, { dtype: 'i64', dims }]
 }
 
-/** Work of one element in a sort. */
+/** Work units per element in a sort. */
 const SORT_UNITS = 16
 
 /** Equal elements keep their order. */
@@ -64,7 +64,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   const k = scalarOf(given(context, 1)) ?? -1
   const axis = axisOf(node, intOf(node, 'axis', -1), input.dims.length)
   const size = input.dims[axis]!
-  if (k < 0 || k > size) throw unfit(node, `it asks for ${k} of ${size} elements`)
+  if (k < 0 || k > size) throw unfit(node, `it selects ${k} of ${size} elements`)
   const sign = flagOf(node, 'largest', true) ? -1 : 1
   const dims = input.dims.with(axis, k)
   const values = zeros(input.dtype, dims)
@@ -85,7 +85,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   return [values, indices]
 }
 
-/** Among equal extremes the first one, or the last one if the node asks for it. NaN is the extreme. */
+/** The first of equal extremes, or the last if the node asks for it. NaN counts as the extreme. */
 function extreme(name: string, sign: number): Operator {
   const reduced = <D>(node: Inference['node'], dims: readonly D[], axis: number): (D | number)[] =>
     flagOf(node, 'keepdims', true) ? dims.with(axis, 1 as D) : dims.toSpliced(axis, 1)

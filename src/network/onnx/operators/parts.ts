@@ -1,4 +1,4 @@
-// Operators that split a tensor, repeat it, put a border around it, or rearrange its elements.
+// Operators that split a tensor, repeat it, pad it, or rearrange its elements.
 
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, multiplyDims, productOf } from '../ir/dims.ts'
@@ -42,7 +42,7 @@ const split: Operator = define({
   evaluate: evaluateSplit,
 })
 
-/** The last part is smaller where the size does not divide. */
+/** The last part is smaller if the size is not divisible. */
 function equalParts(node: Node, size: number): number[] {
   const count = intOf(node, 'num_outputs', node.outputs.length)
   if (count !== node.outputs.length)
@@ -81,7 +81,10 @@ function evaluateSplit(context: Evaluation): Tensor[] {
   const sizes = asked ?? equalParts(node, size)
   const total = sizes.reduce((sum, each) => sum + each, 0)
   if (total !== size || sizes.length !== node.outputs.length || sizes.some((each) => each < 0))
-    throw unfit(node, `parts of [${sizes}] for ${node.outputs.length} outputs are not the size ${size}`)
+    throw unfit(
+      node,
+      `parts of [${sizes}] for ${node.outputs.length} outputs do not add up to the size ${size}`,
+    )
   const strides = stridesOf(input.dims)
   let from = 0
   return sizes.map((each) => {
@@ -123,11 +126,11 @@ const tile: Operator = define({
 
 function checkRepeats(node: Node, dims: readonly Dim[], times: readonly Dim[]): void {
   const isFit = times.length === dims.length && times.every((each) => typeof each === 'string' || each >= 0)
-  if (!isFit) throw unfit(node, `[${times}] are not repeats of ${dims.length} dimensions`)
+  if (!isFit) throw unfit(node, `[${times}] are not valid repeats for ${dims.length} dimensions`)
 }
 
 /**
- * For each element of `dims` in row order, the sum over the axes of the result of `step` for its coordinate.
+ * For each element of `dims` in row-major order, the sum over the axes of `step` applied to its coordinate.
  */
 function gathered(dims: readonly number[], step: (axis: number, at: number) => number): number[] {
   countToMake(dims)
@@ -139,7 +142,7 @@ function gathered(dims: readonly number[], step: (axis: number, at: number) => n
   return places
 }
 
-/** Sizes of the border before and after each axis; negative ones crop. Inputs from opset 11. */
+/** Padding before and after each axis; negative padding crops. An input since opset 11. */
 const pad: Operator = define({
   name: 'Pad',
   since: 11,
@@ -151,8 +154,7 @@ const pad: Operator = define({
 })
 
 function borders<D extends Dim>(node: Node, rank: number, pads: readonly D[], axes: readonly number[]) {
-  if (pads.length !== 2 * axes.length)
-    throw unfit(node, `it has ${pads.length} borders for ${axes.length} axes`)
+  if (pads.length !== 2 * axes.length) throw unfit(node, `it has ${pads.length} pads for ${axes.length} axes`)
   const made = Array.from({ length: rank }, (): [D, D] => [0 as D, 0 as D])
   for (const [index, axis] of axes.entries())
     made[axisOf(node, axis, rank)] = [pads[index]!, pads[index + axes.length]!]
@@ -175,24 +177,24 @@ function evaluatePad(context: Evaluation): Tensor {
   const axes = inputs[3] === undefined ? input.dims.map((_, axis) => axis) : numbersOf(inputs[3])
   const around = borders(node, input.dims.length, pads, axes)
   const dims = input.dims.map((size, axis) => size + around[axis]![0] + around[axis]![1])
-  if (dims.some((size) => size < 0)) throw unfit(node, `borders of [${pads}] leave the shape [${dims}]`)
+  if (dims.some((size) => size < 0)) throw unfit(node, `padding of [${pads}] leaves the shape [${dims}]`)
   const place = sourceOf(node, stringOf(node, 'mode', 'constant'))
   const strides = stridesOf(input.dims)
-  // NaN marks a place outside.
+  // NaN marks a position outside the input.
   const places = gathered(dims, (axis, at) => {
     const from = place(at - around[axis]![0], input.dims[axis]!)
     return from === undefined ? Number.NaN : from * strides[axis]!
   })
   const fill = inputs[2] ?? zeros(input.dtype, [1])
   if (fill.dtype !== input.dtype || fill.data.length !== 1)
-    throw unfit(node, `its border is ${fill.dtype} of shape [${fill.dims}] around ${input.dtype}`)
+    throw unfit(node, `its padding value is ${fill.dtype} of shape [${fill.dims}] around ${input.dtype}`)
   const made = zeros(input.dtype, dims)
   for (let at = 0; at < places.length; at++)
     made.data[at] = Number.isNaN(places[at]) ? fill.data[0]! : input.data[places[at]!]!
   return made
 }
 
-/** The place from which an element of the border comes; undefined: none. */
+/** The position that an element of the padding is copied from; undefined if none. */
 function sourceOf(node: Node, mode: string): (at: number, size: number) => number | undefined {
   const modulo = (at: number, size: number) => ((at % size) + size) % size
   switch (mode) {
@@ -231,7 +233,7 @@ const flatten: Operator = define({
   },
 })
 
-/** The split may be after the last axis. */
+/** The split may come after the last axis. */
 function cutOf(node: Node, rank: number): number {
   const axis = intOf(node, 'axis', 1)
   return axis === rank ? rank : axisOf(node, axis, rank)
@@ -248,7 +250,7 @@ const size: Operator = define({
   evaluate: (context) => [tensorOf('i64', [], [given(context, 0).data.length])],
 })
 
-/** As outside of training: nothing is dropped. */
+/** As in inference: nothing is dropped. */
 const dropout: Operator = define({
   name: 'Dropout',
   since: 7,

@@ -24,7 +24,7 @@ export const matMul: Operator = define({
   evaluate: (context) => [product(context, given(context, 0), given(context, 1))],
 })
 
-/** Both sides with at least two axes; a vector is a row on the left, a column on the right. */
+/** Both operands with at least two axes; a vector is a row on the left and a column on the right. */
 function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly D[]) {
   if (left.length === 0 || right.length === 0) throw unfit(node, 'one of its inputs is a single number')
   const one = 1 as D
@@ -33,7 +33,7 @@ function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly
   const k = a.at(-1)!
   const other = b.at(-2)!
   if (k !== other && typeof k === 'number' && typeof other === 'number')
-    throw unfit(node, `its inputs have ${k} and ${other} numbers along the axis of the sum`)
+    throw unfit(node, `its inputs have ${k} and ${other} numbers along the summed axis`)
   const drop = (dims: readonly D[]): D[] => [
     ...dims.slice(0, -2),
     ...(left.length === 1 ? [] : [dims.at(-2)!]),
@@ -42,7 +42,7 @@ function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly
   return { a, b, drop }
 }
 
-/** The type of a product, in the dtype of the left side unless another is given. */
+/** The type of a product, with the left operand's dtype unless another is given. */
 export function inferProduct(
   node: Node,
   left: Type | undefined,
@@ -56,7 +56,7 @@ export function inferProduct(
   return { dtype, dims: batch && drop([...batch, a.at(-2)!, b.at(-1)!]) }
 }
 
-/** The product, in the dtype of the left side unless another is given. */
+/** The product, in the left operand's dtype unless another is given. */
 export function product(
   { node, spend }: Pick<Evaluation, 'node' | 'spend'>,
   left: Tensor,
@@ -72,7 +72,7 @@ export function product(
   spend(made.data.length * k)
   const from = broadcastIndices(a.slice(0, -2), batch)
   const to = broadcastIndices(b.slice(0, -2), batch)
-  // None of its dtypes has elements of 64 bits.
+  // None of its dtypes is 64 bits wide.
   const x = left.data as Float32Array
   const y = right.data as Float32Array
   const write = writer(made)
@@ -128,7 +128,7 @@ function evaluateGemm(context: Evaluation): Tensor {
   const made = zeros(a.dtype, [rows, columns])
   context.spend(rows * k * columns)
   if (c !== undefined && `${broadcast(node, [c.dims, made.dims])}` !== `${made.dims}`)
-    throw unfit(node, `it adds shape [${c.dims}] to [${made.dims}]`)
+    throw unfit(node, `it adds a tensor of shape [${c.dims}] to one of [${made.dims}]`)
   const bias = c && broadcastIndices(c.dims, made.dims)
   const x = reader(a)
   const y = reader(b)

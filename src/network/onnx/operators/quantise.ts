@@ -28,8 +28,8 @@ export function limitsOf(dtype: DType): [number, number] {
 }
 
 /**
- * Where each element of a tensor of shape `dims` finds its scale: one for all, one per index of the axis, or
- * one per block of `block_size` elements along it.
+ * The index of the scale for each element of a tensor of shape `dims`: one for all, one per index of the
+ * axis, or one per block of `block_size` elements along it.
  */
 function places(node: Node, dims: readonly number[], scale: Tensor, zero: Tensor | undefined) {
   if (zero !== undefined && zero.data.length !== scale.data.length)
@@ -96,7 +96,7 @@ const quantizeLinear: Operator = define({
   },
 })
 
-/** The quotient, rounded and limited to the dtype. */
+/** The quotient, rounded and clamped to the dtype. */
 function quotientIn(dtype: DType): (a: number, b: number) => number {
   if (dtype === 'f32') return (a, b) => Math.fround(a / b)
   const round = rounder(dtype)
@@ -151,7 +151,7 @@ const matMulInteger: Operator = define({
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'i32')],
 })
 
-/** Scales and zero points are one for all. */
+/** Scales and zero points are scalars. */
 const qLinearMatMul: Operator = define({
   name: 'QLinearMatMul',
   since: 10,

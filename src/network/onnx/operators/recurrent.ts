@@ -1,4 +1,4 @@
-// Recurrent layers: a state that goes from step to step of a sequence, forwards, backwards or both.
+// Recurrent layers: a state passed from step to step of a sequence, forwards, backwards or both.
 
 import type { Dim } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
@@ -14,7 +14,7 @@ import {
 } from '../ir/operator.ts'
 import { FLOATS } from '../ir/tensor.ts'
 
-/** Sizes of a layer: steps, rows of a batch, numbers of an input and of a state, and its directions. */
+/** Sizes of a layer: steps, batch rows, input width, hidden size, and its directions. */
 export interface Recurrence {
   readonly steps: number
   readonly batch: number
@@ -38,7 +38,7 @@ export const isBackward = (node: Node, direction: number): boolean =>
 
 /**
  * `x` [steps, batch, width], weights [directions, gates x hidden, width] and [directions, gates x hidden,
- * hidden]. Throws `format` where they do not fit, `unsupported` for sequences of different lengths and
+ * hidden]. Throws `format` for mismatched sizes, `unsupported` for sequences of different lengths and for
  * peepholes.
  */
 export function recurrenceOf(
@@ -48,10 +48,10 @@ export function recurrenceOf(
   weights: readonly number[],
   states: readonly number[],
 ): Recurrence {
-  if (hasInput(node, 4)) throw unclaimed(node, 'its sequences have lengths of their own')
+  if (hasInput(node, 4)) throw unclaimed(node, 'its sequences have individual lengths')
   if (hasInput(node, 7)) throw unclaimed(node, 'it has peepholes')
   if (flagOf(node, 'layout') || flagOf(node, 'input_forget'))
-    throw unclaimed(node, 'it has batches before steps, or input and forget gates that are one')
+    throw unclaimed(node, 'it has the batch axis before steps, or coupled input and forget gates')
   const [steps = 0, batch = 0, width = 0] = x
   const hidden = states[2] ?? 0
   const directions = directionsOf(node)

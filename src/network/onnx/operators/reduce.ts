@@ -29,10 +29,12 @@ import {
 import { wholeNumbers } from './layout.ts'
 
 type Fold = (values: Float64Array) => number
-/** Of whole numbers, whose digits f64 may not hold. */
+/** For integers with more digits than f64 holds. */
 type BigFold = (values: BigInt64Array) => bigint
 
-/** Axes are an attribute first, an input later: of ReduceSum from 13, of the others from 18. */
+/**
+ * Axes are an attribute in early opsets and an input later: from 13 for ReduceSum, from 18 for the others.
+ */
 function reduction(name: string, fold: Fold, big?: BigFold): Operator {
   const dtypes = NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype))
   return {
@@ -50,7 +52,9 @@ function reduction(name: string, fold: Fold, big?: BigFold): Operator {
   }
 }
 
-/** Each once. If no axes are named: all of them, unless the node says that nothing is reduced then. */
+/**
+ * Each axis once. If none is named: all of them, unless the node says that nothing is reduced in that case.
+ */
 function axesOf(node: Node, rank: number, named: readonly number[] | undefined): number[] {
   if (named !== undefined && named.length > 0)
     return [...new Set(named.map((axis) => axisOf(node, axis, rank)))]
@@ -105,7 +109,7 @@ const sum: Fold = (values) => values.reduce((total, value) => total + value, 0)
 
 const bigSum: BigFold = (values) => values.reduce((total, value) => total + value, 0n)
 
-/** The stable logarithm of the sum of exponentials. */
+/** Numerically stable log-sum-exp. */
 const logSumExp: Fold = (values) => {
   const most = largest(values)
   if (!Number.isFinite(most)) return most
@@ -114,7 +118,7 @@ const logSumExp: Fold = (values) => {
 export const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
 const squares: Fold = (values) => values.reduce((total, value) => total + value * value, 0)
 
-/** Along an axis; before opset 13 along all axes from it on. Loops compute it. */
+/** Along an axis; before opset 13, along all axes from it on. Evaluated by loops only. */
 const alongAxis = (name: string): Operator =>
   define({ name, since: 1, attributes: { axis: 'int' }, dtypes: [FLOATS], infer: sameType })
 

@@ -80,7 +80,7 @@ function evaluateGather(context: Evaluation): Tensor {
       const asked = Number(indices.data[at])
       const index = asked < 0 ? asked + size : asked
       if (index < 0 || index >= size)
-        throw unfit(context.node, `index ${asked} is outside of axis ${axis} of ${size}`)
+        throw unfit(context.node, `index ${asked} is outside axis ${axis}, which has ${size} elements`)
       const from = (block * size + index) * inner
       made.data.set(data.data.subarray(from, from + inner) as never, to)
       to += inner
@@ -166,7 +166,7 @@ function inferReshape({ node, inputs: [data, target] }: Inference): Type | undef
   }
 }
 
-/** The product of `over` divided by that of `under`. Sizes that occur in both cancel first. */
+/** The product of `over` divided by that of `under`. Common sizes cancel first. */
 function quotientOf(over: readonly Dim[], under: readonly Dim[]): Dim | undefined {
   const rest = [...over]
   const left = under.filter((size) => {

@@ -1,4 +1,4 @@
-// Operators of one input, element by element.
+// Elementwise operators of one input.
 
 import { erf } from '../../../core/base/erf.ts'
 import { subtractDims } from '../ir/dims.ts'
@@ -18,7 +18,7 @@ import {
 
 type Compute = (x: number) => number
 
-/** The output has the input's dtype. `big` computes 64-bit integers, which lose digits as numbers. */
+/** The output has the input's dtype. `big` computes 64-bit integers, which would lose digits as numbers. */
 function unary(
   name: string,
   since: number,
@@ -35,14 +35,14 @@ function unary(
   })
 }
 
-/** An activation: loops compute it. */
+/** An activation, evaluated by loops only. */
 const activation = (
   name: string,
   since: number,
   attributes: Readonly<Record<string, AttributeKind>> = {},
 ): Operator => define({ name, since, attributes, dtypes: [FLOATS], infer: sameType })
 
-/** A yes-or-no question about each number. */
+/** A boolean test of each number. */
 function test(
   name: string,
   since: number,
@@ -71,7 +71,7 @@ function map(input: Tensor, compute: Compute, big?: (x: bigint) => bigint, dtype
   return made
 }
 
-/** To the nearest whole number, halves to the even one. */
+/** Rounds to the nearest integer, ties to even. */
 export function roundEven(x: number): number {
   const floor = Math.floor(x)
   const rest = x - floor

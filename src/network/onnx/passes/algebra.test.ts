@@ -1,5 +1,5 @@
-// Algebraic rewrites. In: nodes that change nothing before an output. Out: whether they go, the output keeps
-// its name, and its value stays.
+// Algebraic rewrites. In: no-op nodes before an output. Out: whether they are removed, the output keeps its
+// name, and its value is unchanged.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -9,7 +9,7 @@ import { simplify } from './algebra.ts'
 
 const X = { dtype: 'f32', dims: [2], data: Float32Array.of(3, 4) } as const
 
-/** The operators that are left; the outputs are compared before. */
+/** The remaining operators, after comparing the outputs. */
 async function simplified(graph: WrittenGraph): Promise<readonly string[]> {
   const { graph: read } = await readModel(bufferSource('model.onnx', modelBytes(graph)))
   const after = simplify.run(read)
@@ -21,7 +21,7 @@ async function simplified(graph: WrittenGraph): Promise<readonly string[]> {
 
 const node = (op: string, input: string, output: string) => ({ op, inputs: [input], outputs: [output] })
 
-test('the node before a copy makes the output itself, and others read that', async () => {
+test('the node before a copy makes the output itself, and other readers use that', async () => {
   const nodes = [
     node('Neg', 'x', 'a'),
     node('Abs', 'a', 'b'),
@@ -31,7 +31,7 @@ test('the node before a copy makes the output itself, and others read that', asy
   expect(await simplified({ nodes, inputs: ['x'], outputs: ['y', 'z'] })).toEqual(['Neg', 'Abs', 'Neg'])
 })
 
-test('a value that is two outputs has a copy, and so has an input', async () => {
+test('a value or input that is also an output is copied', async () => {
   const nodes = [node('Neg', 'x', 'a'), node('Identity', 'a', 'y'), node('Identity', 'a', 'z')]
   expect(await simplified({ nodes, inputs: ['x'], outputs: ['y', 'z'] })).toEqual(['Neg', 'Identity'])
   expect(await simplified({ nodes: [node('Identity', 'x', 'y')], inputs: ['x'], outputs: ['y'] })).toEqual([

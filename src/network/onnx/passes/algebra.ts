@@ -1,5 +1,5 @@
-// The pass of algebraic rewrites: removes nodes that change nothing, and joins pairs of nodes that are equal
-// to one.
+// The algebraic simplification pass: removes no-op nodes, and merges pairs of nodes that are equivalent to
+// one.
 import { inferTypes, type Types } from '../infer.ts'
 import {
   type Constant,
@@ -15,7 +15,7 @@ import { intOf, intsOf } from '../ir/operator.ts'
 import { DTYPES, type DType, numbersOf, tensorOf } from '../ir/tensor.ts'
 import { final, type Pass, renamed } from './pass.ts'
 
-/** Files write the largest i64 for "to the end", which is not an exact number here. */
+/** Files write the largest i64 to mean "to the end"; it is not exact as a number. */
 const within = (place: number): number =>
   Math.max(-Number.MAX_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER))
 
@@ -60,7 +60,7 @@ function joinedSlice(
     const first = all.get(axis)
     if (first === undefined) all.set(axis, { start, end })
     else {
-      // Both count from the front, so that the second is within the first.
+      // Both count from the front, so the second lies within the first.
       if (start < 0 || end < 0 || first.start < 0 || first.end < 0) return undefined
       all.set(axis, {
         start: Math.min(first.start + start, first.end),
@@ -92,7 +92,7 @@ function joinedSlice(
   return { ...node, inputs }
 }
 
-/** Cuts by axis; undefined unless everything is constant, axes count from the front and steps are 1. */
+/** The slices by axis; undefined unless everything is constant, axes count from the front and steps are 1. */
 function cutsOf(
   node: Node,
   graph: Graph,
@@ -122,7 +122,7 @@ export const simplify: Pass = {
     const makers = new Map<string, Node>()
     const outputs = outputsOf(graph)
     const nodes: Node[] = []
-    /** The position of each node among them. */
+    /** The index of each node in the list. */
     const places = new Map<Node, number>()
     for (const original of graph.nodes) {
       const node = merged(original, makers, names, types)
@@ -155,7 +155,7 @@ export const simplify: Pass = {
   },
 }
 
-/** The input that the node's output equals; undefined where it may differ. */
+/** The input that the node's output equals; undefined if it may differ. */
 function sameAs(node: Node, graph: Graph, types: Types): string | undefined {
   const [input = '', other = ''] = node.inputs
   switch (node.op) {
@@ -185,7 +185,7 @@ function sameAs(node: Node, graph: Graph, types: Types): string | undefined {
   }
 }
 
-/** A constant third input may ask for training. */
+/** A constant third input may turn training mode on. */
 function isTraining(node: Node, graph: Graph): boolean {
   const name = node.inputs[2] ?? ''
   if (name === '') return false
@@ -203,7 +203,8 @@ function neutral(graph: Graph, types: Types, value: number, left: string, right:
 }
 
 /**
- * Whether `name` is one number that changes nothing of `other`, its shape included. -0 + 0 is 0, so 0 is -0.
+ * Whether `name` is a single number that leaves `other` and its shape unchanged. -0 + 0 is 0, so the neutral
+ * element of a sum is -0.
  */
 function isNeutral(graph: Graph, types: Types, name: string, other: string, value: number): boolean {
   const constant = graph.constants.get(name)
@@ -215,7 +216,7 @@ function isNeutral(graph: Graph, types: Types, name: string, other: string, valu
   return value === 0 && isFloating ? Object.is(number, -0) : number === value
 }
 
-/** Joins a transpose of a transpose, or a cast of a cast that lost nothing. */
+/** Merges a transpose of a transpose, or a cast of a lossless cast. */
 function merged(
   node: Node,
   makers: ReadonlyMap<string, Node>,

@@ -20,7 +20,7 @@ const number = (name: string, value: number) => ({
   raw: new Uint8Array(Float32Array.of(value).buffer),
 })
 
-/** Both branches have values and constants of one name. */
+/** Both branches have values and constants with the same name. */
 const branch = (op: string, value: number): WrittenGraph => ({
   nodes: [node(op, ['x', 'c'], 'made'), node('Add', ['made', 'd'], 'end')],
   constants: [number('c', value)],
@@ -68,7 +68,7 @@ test('the branch of a constant condition replaces the node, whatever its names',
   expect(results(after)).toEqual(results(graph))
 })
 
-test('a condition that an input decides stays', async () => {
+test('a condition that depends on an input stays', async () => {
   const graph = await read({
     nodes: [chosenBy('is', 'a')],
     constants: [number('d', 10)],
@@ -79,7 +79,7 @@ test('a condition that an input decides stays', async () => {
   expect(runPasses(graph, PASSES).graph.nodes.map(({ op }) => op)).toEqual(['If'])
 })
 
-test('a merged decoder is its branch with a cache', async () => {
+test('a merged decoder becomes its branch with a cache', async () => {
   const graph = await read({
     nodes: [chosenBy('use_cache_branch', 'a')],
     constants: [number('d', 10)],
@@ -91,7 +91,7 @@ test('a merged decoder is its branch with a cache', async () => {
   expect(results(after)).toEqual(results(graph))
 })
 
-test('a branch does not take the names of another node, whose branch is chosen in the run', async () => {
+test('a branch does not reuse names from another node whose branch is chosen at run time', async () => {
   const graph = await read({
     nodes: [
       { ...chosenBy('yes', 'first') },

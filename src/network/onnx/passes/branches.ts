@@ -1,4 +1,4 @@
-// Replaces an If whose condition is constant by its branch, and makes a merged decoder its branch with a
+// Replaces an If with a constant condition by the branch taken, and a merged decoder by its branch with a
 // cache.
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
@@ -11,8 +11,8 @@ import { type Pass, renamed, withNodes } from './pass.ts'
 const CACHE_INPUT = 'use_cache_branch'
 
 /**
- * The graph for runs with a cache. An empty cache is one too: the other branch, for a first prompt, computes
- * the same without it.
+ * The graph for runs with a cache. An empty cache counts too: the other branch, for a first prompt, computes
+ * the same result without one.
  */
 export function withCache(graph: Graph): Graph {
   const input = graph.inputs.find(({ name, type }) => name === CACHE_INPUT && type?.dtype === 'bool')
@@ -38,8 +38,8 @@ export const takeBranches: Pass = {
 }
 
 /**
- * Names of a graph's values, and of those in the graphs of its nodes: a value that gets a name of theirs
- * would be mistaken for theirs.
+ * Names of a graph's values, and of those in the graphs of its nodes: a value given one of these names would
+ * be mistaken for theirs.
  */
 export function namesIn({ inputs, constants, nodes }: Graph): string[] {
   const inner = nodes.flatMap(({ attributes }) =>
@@ -53,7 +53,7 @@ export function namesIn({ inputs, constants, nodes }: Graph): string[] {
   return [...own, ...inner]
 }
 
-/** Undefined where it is not known which branch is taken. */
+/** The branch that is taken; undefined if that is unknown. */
 function takenBranch(node: Node, constants: Graph['constants']): Graph | undefined {
   if (node.op !== 'If' || node.domain !== '') return undefined
   const condition = constants.get(node.inputs[0] ?? '')
@@ -61,10 +61,7 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
   return graphOf(node, Number(condition.data[0]) === 0 ? 'else_branch' : 'then_branch')
 }
 
-/**
- * The names and values of the graph into which another one is inlined: `namesIn` it, and constants. Both
- * grow.
- */
+/** The graph that another one is inlined into: its names (`namesIn`) and constants. Both grow. */
 export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>
@@ -90,8 +87,8 @@ const copyOf = (node: Node, from: string, to: string): Node => ({
 })
 
 /**
- * The nodes of a graph in an attribute, whose own values get names that nothing around it has, and the names
- * of its outputs. `given`: values around it that are its inputs.
+ * The nodes of a graph in an attribute, renamed to avoid the enclosing graph's names, and the names of its
+ * outputs. `given`: the enclosing values that are its inputs.
  */
 export function inlined(
   node: Node,

@@ -16,7 +16,7 @@ const list = (name: string, values: readonly bigint[]) => ({
   raw: new Uint8Array(new BigInt64Array(values).buffer),
 })
 
-test('an index outside its table stays in the graph, and computable values become constants', async () => {
+test('an index outside its table stays in the graph, and values that can be computed become constants', async () => {
   const bytes = modelBytes({
     nodes: [
       { op: 'Gather', inputs: ['left', 'right'], outputs: ['wrong'] },
@@ -33,11 +33,11 @@ test('an index outside its table stays in the graph, and computable values becom
   expect(folded.constants.get('known')).toMatchObject({ dims: [1] })
 })
 
-test('sizes that depend on sizes, layer after layer, are known after one pass', async () => {
+test('sizes that depend on other sizes, layer after layer, are known after one pass', async () => {
   const LAYERS = 12
   const layers = Array.from({ length: LAYERS }, (_, at) => [
     { op: 'Shape', inputs: [`x${at}`], outputs: [`shape${at}`] },
-    // Inference does not follow the elements of this one: it is computed from its constants.
+    // Inference does not track this value's elements, so it is computed from constants.
     { op: 'Mod', inputs: [`shape${at}`, 'large'], outputs: [`size${at}`] },
     { op: 'Reshape', inputs: [`x${at}`, `size${at}`], outputs: [`flat${at}`] },
     { op: 'Sqrt', inputs: [`flat${at}`], outputs: [`x${at + 1}`] },

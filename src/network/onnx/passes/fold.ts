@@ -1,5 +1,5 @@
-// The pass of constant folding: whatever can be known becomes a constant (Constant nodes, nodes of constants,
-// shapes that inference knows).
+// The constant folding pass: whatever can be computed becomes a constant (Constant nodes, nodes with constant
+// inputs, shapes that inference knows).
 import type { Budget } from '../../../core/base/budget.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { evaluateNode } from '../evaluate.ts'
@@ -19,9 +19,9 @@ import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Pass, withNodes } from './pass.ts'
 
-/** Elements of the largest constant that folding makes: masks and tables of positions, not weights. */
-const MOST_ELEMENTS = 2 ** 22
-/** Two runs of these give different results. */
+/** Maximum elements of a constant that folding makes: masks and position tables, not weights. */
+const MAX_ELEMENTS = 2 ** 22
+/** Operators whose result differs between runs. */
 export const RANDOM: ReadonlySet<string> = new Set([
   'RandomNormal',
   'RandomNormalLike',
@@ -48,13 +48,13 @@ export const foldConstants: Pass = {
 }
 
 /**
- * Constants of a graph while it is folded. A constant that only folded nodes read is dropped after its last
- * reader.
+ * A graph's constants while it is being folded. A constant that only folded nodes read is dropped after its
+ * last reader.
  */
 class Folding {
   readonly constants: Map<string, Constant>
   readonly #budget: Budget
-  /** How many nodes still have to read each value; outputs of the graph count one more. */
+  /** How many nodes still have to read each value; an output of the graph counts as one more. */
   readonly #readers = new Map<string, number>()
   #heldBytes = 0
 
@@ -66,7 +66,7 @@ class Folding {
       this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
   }
 
-  /** Adds the node's outputs to the constants; false when they cannot be known. */
+  /** Adds the node's outputs to the constants; false if they cannot be computed. */
   fold(node: Node): boolean {
     const { constants } = this
     const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
@@ -87,7 +87,7 @@ class Folding {
   }
 
   /**
-   * Adds what inference knows of the node's outputs, which may be computed from sizes; false when it does not
+   * Adds the node's outputs as far as inference knows them, for instance from sizes; false if it does not
    * know all elements.
    */
   take(node: Node, types: Map<string, Type>): boolean {
@@ -107,7 +107,7 @@ class Folding {
     return true
   }
 
-  /** The graph that is made holds its constants from now on. */
+  /** From now on the resulting graph holds its constants. */
   end(): void {
     this.#budget.release(this.#heldBytes)
   }
@@ -138,7 +138,7 @@ class Folding {
 const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
   op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
 
-/** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
+/** Undefined for incompatible inputs: a branch that is never taken may contain such a node. */
 function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: Budget) {
   try {
     return evaluateNode(node, inputs, { budget })
@@ -159,6 +159,6 @@ function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolea
   })
   return !(types ?? []).every((type) => {
     const dims = type?.dims
-    return dims?.every((size) => typeof size === 'number') && countOf(dims as number[]) <= MOST_ELEMENTS
+    return dims?.every((size) => typeof size === 'number') && countOf(dims as number[]) <= MAX_ELEMENTS
   })
 }

@@ -1,12 +1,12 @@
-// The pass of fusion: a product and its sum become one Gemm, and GELU in primitive operators becomes one
-// node.
+// The fusion pass: a product and its sum become one Gemm, and a GELU written in primitive operators becomes
+// one node.
 import { inferTypes, type Types } from '../infer.ts'
 import { type Attribute, type Graph, isStored, type Node, producersOf, readOnce } from '../ir/graph.ts'
 import { EITHER_ORDER, flagOf, intsOf } from '../ir/operator.ts'
 import { type DType, isFloat, numbersOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 
-/** The opset that brought the operator. */
+/** The opset that introduced the operator. */
 const VERSION = 20
 
 export const joinGelus: Pass = {
@@ -28,25 +28,25 @@ export const joinGelus: Pass = {
 interface Room {
   readonly graph: Graph
   readonly makers: ReadonlyMap<string, Node>
-  /** Values that one node reads once. */
+  /** Values that are read exactly once. */
   readonly once: ReadonlySet<string>
   readonly types: Types
-  /** Maximum number of axes of the numbers that formulas were found to have. */
+  /** Maximum number of axes seen in a formula's constants. */
   axes: number
 }
 
 const CLOSE = 1e-6
-/** A number of a formula is this close, as a part of it, where a type of few bits rounds it. */
+/** Relative tolerance for a formula's constants, exact and when rounded to a short float type. */
 const ROUNDED: Partial<Record<DType, number>> = { f16: 2 ** -11, bf16: 2 ** -8 }
 const isNear = (room: Room, x: string, found: number, wanted: number): boolean =>
   Math.abs(found - wanted) <= wanted * (ROUNDED[room.types.get(x)?.dtype ?? 'f32'] ?? CLOSE)
 
-/** Nested products or sums that are looked through; a chain of x * x would have 2^n factors. */
+/** Maximum nesting of products or sums that is searched; a chain of x * x would have 2^n factors. */
 const DEEPEST = 4
 
 /**
- * The names whose product, or sum, a value is, and the numbers combined to one. A value that is read more
- * than once is one of the names: x of a GELU may be a product itself, as those of codes and their scales are.
+ * The names whose product, or sum, makes up a value, and its constants combined into one. A value that is
+ * read more than once counts as a name: a GELU's x may itself be a product, such as codes times scales.
  */
 function parts(
   room: Room,
@@ -182,7 +182,7 @@ function withSum(node: Node, own: Maker, types: Types): Node | undefined {
 
 const flag = (is: boolean): Attribute => ({ kind: 'int', value: Number(is) })
 
-/** Sides that a node before transposes. */
+/** Operands that a preceding node transposes. */
 function turnedSides(node: Node, before: Maker, types: Types): Node | undefined {
   if (node.op !== 'Gemm') return undefined
   const sides = [0, 1].map((index) => {

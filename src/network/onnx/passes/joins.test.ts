@@ -1,5 +1,5 @@
-// Joined nodes. In: products with sums and transposes, GELU in primitive operators, casts of casts. Out:
-// whether they become one node with the same outputs, and whether what only looks like them stays.
+// Merged nodes. In: products with sums and transposes, GELU in primitive operators, casts of casts. Out:
+// whether they become one node with the same outputs, and whether lookalikes stay.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -65,7 +65,7 @@ test('a product and its addend become one Gemm', async () => {
   expect(await left({ nodes: sum, inputs: ['a', 'b', 'c'], outputs: ['y', 'p'] }, MATRICES)).toHaveLength(2)
 })
 
-test('a Gemm transposes its sides and its whole', async () => {
+test('a Gemm absorbs transposes of its operands and of its result', async () => {
   const nodes = [
     node('Transpose', ['u'], 'a'),
     node('Transpose', ['v'], 'b'),
@@ -122,7 +122,7 @@ test('GELU in f16, with rounded constants, becomes one node, unless a constant d
   expect(await left(other, { x }, 3)).toHaveLength(TANH.length)
 })
 
-test('GELU is one node where its input is a product too, as products of codes are', async () => {
+test('GELU becomes one node even if its input is a product, such as a product of codes', async () => {
   const scaled = { nodes: [node('Mul', ['codes', 'scale'], 'x')], inputs: ['codes', 'scale'], outputs: ['y'] }
   const feeds = { codes: matrix([2, 5], 4), scale: matrix([1], 1) }
   const tanh = [...CONSTANTS, number('small', 0.044715), number('outer', Math.sqrt(2 / Math.PI))]
@@ -135,7 +135,7 @@ test('GELU is one node where its input is a product too, as products of codes ar
   }
 })
 
-test('a chain that doubles its factors with every node ends', async () => {
+test('a chain whose factors double with every node terminates', async () => {
   const nodes = Array.from({ length: 60 }, (_, at) =>
     node('Mul', [at === 0 ? 'x' : `m${at}`, at === 0 ? 'x' : `m${at}`], `m${at + 1}`),
   )

@@ -1,11 +1,11 @@
-// Runs passes on a graph, and reports the effect of each. A run can stop after a pass, print every graph, and
+// Runs passes on a graph and reports the effect of each. A run can stop after a pass, print every graph, and
 // verify each pass on random inputs.
 import type { Budget } from '../../../core/base/budget.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { type Attribute, type Graph, hasGraph, type Node, sizeOf } from '../ir/graph.ts'
 
-/** Names of outputs stay: the caller keeps the node that makes one. */
+/** Output names must stay: the caller keeps the node that makes one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
   if (names.size === 0) return graph
   return { ...graph, nodes: graph.nodes.map((node) => renamedNode(node, names)) }
@@ -18,7 +18,7 @@ function renamedNode(node: Node, names: ReadonlyMap<string, string>): Node {
   return { ...node, attributes, inputs: node.inputs.map((name) => final(name, names)) }
 }
 
-/** Graphs in attributes read values of the enclosing graphs. */
+/** Graphs in attributes may read values of enclosing graphs. */
 function renamedAttributes(
   attributes: Node['attributes'],
   names: ReadonlyMap<string, string>,
@@ -39,10 +39,10 @@ export function final(name: string, names: ReadonlyMap<string, string>): string 
   return found
 }
 
-/** Same outputs before and after; pure. */
+/** A pure function that leaves the outputs unchanged. */
 export interface Pass {
   readonly name: string
-  /** `budget`: limits the work that the graph's file may cause. Default: that of one file. */
+  /** `budget`: limits the work that the graph may cause. Default: the budget of one file. */
   readonly run: (graph: Graph, budget?: Budget) => Graph
 }
 
@@ -53,22 +53,22 @@ export interface PassReport {
 }
 
 interface PassOptions {
-  /** Limits the work that the graph's file may cause. Default: that of one file. */
+  /** Limits the work that the graph may cause. Default: the budget of one file. */
   readonly budget?: Budget | undefined
-  /** Name of the last pass that runs. Default: all run. */
+  /** Name of the last pass to run. Default: all passes run. */
   readonly until?: string | undefined
-  /** Called with the graph before the first pass, and after each that changed it. */
+  /** Called with the graph before the first pass, and after each pass that changed it. */
   readonly onGraph?: ((title: string, graph: Graph) => void) | undefined
-  /** Throws when two graphs differ; called around each pass that changed one. */
+  /** Called with the graphs before and after each pass that changed one; throws if they differ. */
   readonly verify?: ((before: Graph, after: Graph, pass: string) => void) | undefined
 }
 
-/** Rounds in which passes may make work for each other. */
-const MOST_ROUNDS = 8
-/** Work of a pass for each name that a node has. */
+/** Maximum rounds: a pass may create work for others. */
+const MAX_ROUNDS = 8
+/** Work units of a pass per name of a node. */
 const NAME_UNITS = 8
 
-/** Runs the passes in rounds until none changes the graph. Throws `internal` for a name that no pass has. */
+/** Runs the passes in rounds until none changes the graph. Throws `internal` for an unknown pass name. */
 export function runPasses(
   graph: Graph,
   passes: readonly Pass[],
@@ -81,7 +81,7 @@ export function runPasses(
   const settled = new Map<Pass, Graph>()
   let current = graph
   onGraph?.('as read', graph)
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const before = current
     for (const pass of passes.slice(0, last + 1)) {
       if (settled.get(pass) === current) continue
@@ -101,7 +101,7 @@ export function runPasses(
   return { graph: current, reports }
 }
 
-/** The graph with other nodes; itself when they are the same. */
+/** The graph with other nodes; the same object if they are unchanged. */
 export function withNodes(graph: Graph, nodes: Graph['nodes']): Graph {
   const isSame = nodes.length === graph.nodes.length && nodes.every((node, at) => node === graph.nodes[at])
   return isSame ? graph : { ...graph, nodes }

@@ -1,5 +1,5 @@
-// The passes against redundancy: joins equal nodes with equal inputs, and drops nodes and constants that no
-// output needs.
+// The passes that remove redundancy: merges equal nodes with equal inputs, and drops nodes and constants that
+// no output needs.
 import { memo } from '../../../core/base/values.ts'
 import { type Attribute, type Graph, isStored, type Node, outputsOf, readsOf } from '../ir/graph.ts'
 import type { Tensor } from '../ir/tensor.ts'
@@ -22,8 +22,8 @@ export const removeDead: Pass = {
 }
 
 const RANDOM = /^Random|^Bernoulli$|^Multinomial$|^Dropout$/
-/** Elements of a constant that are compared with those of others. */
-const MOST_ELEMENTS = 256
+/** Maximum elements of a constant that is compared with others. */
+const MAX_ELEMENTS = 256
 
 export const shareCommon: Pass = {
   name: 'common subexpressions',
@@ -45,13 +45,13 @@ export const shareCommon: Pass = {
   },
 }
 
-/** Nodes of one operator with one first input, keyed by their computation. A single one needs no key. */
+/** Nodes of one operator with one first input, keyed by their computation. A single node needs no key. */
 interface Alike {
   readonly single: Node
   keys: Map<string, Node> | undefined
 }
 
-/** The first node that computes the same; undefined where there is none before. */
+/** The first node that computes the same; undefined if there is none. */
 function firstOf(
   node: Node,
   names: ReadonlyMap<string, string>,
@@ -88,7 +88,7 @@ function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefin
 const ATTRIBUTES = new WeakMap<Node['attributes'], string | undefined>()
 const TENSORS = new WeakMap<Tensor, string | undefined>()
 
-/** In the order of names. Undefined where an attribute is a graph or a long tensor. */
+/** The attributes as text, sorted by name. Undefined if an attribute is a graph or a long tensor. */
 function attributesText(attributes: Node['attributes']): string | undefined {
   const texts: string[] = []
   for (const [name, attribute] of [...attributes].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -105,13 +105,13 @@ function attributeText(attribute: Attribute): string | undefined {
   return `${attribute.kind} ${JSON.stringify(attribute.value)}`
 }
 
-/** By bytes: 0 and -0 are two constants. */
+/** Compares bytes, so that 0 and -0 stay different. */
 function tensorText({ dtype, dims, data }: Tensor): string | undefined {
-  if (data.length > MOST_ELEMENTS) return undefined
+  if (data.length > MAX_ELEMENTS) return undefined
   return `${dtype} ${dims} ${new Uint8Array(data.buffer, data.byteOffset, data.byteLength)}`
 }
 
-/** Short constants with the same elements, each by the first of them. */
+/** Maps each short constant to the first one with the same elements. */
 function equalConstants(graph: Graph): [string, string][] {
   const outputs = outputsOf(graph)
   const known = new Map<string, string>()

@@ -1,5 +1,6 @@
-// Heads that share keys and values. In: attention in primitive operators as exporters write it. Out: whether
-// values stay, whether products read keys without repeating them, and which graphs are unchanged.
+// Heads that share keys and values. In: attention in primitive operators, as written by exporters. Out:
+// whether values are unchanged, whether products read keys without repeating them, and which graphs are left
+// alone.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
@@ -49,8 +50,8 @@ const CONSTANTS: Graph['constants'] = new Map([
   ['rows', list([BATCH, ROWS, HEADS * WIDTH])],
   ['scale', floats([], 2)],
   ['mask', floats([ROWS, KEYS], 3)],
-  ['mask of texts', floats([BATCH, 1, 1, KEYS], 4)],
-  ['mask of heads', floats([1, HEADS, ROWS, KEYS], 5)],
+  ['mask per text', floats([BATCH, 1, 1, KEYS], 4)],
+  ['mask per head', floats([1, HEADS, ROWS, KEYS], 5)],
 ])
 
 const attention = (masks: readonly string[], outputs = ['y']): Graph => ({
@@ -85,7 +86,7 @@ const feeds = new Map([
 ])
 const shared = (graph: Graph): Graph => runPasses(graph, [shareHeads, removeDead]).graph
 
-for (const masks of [[], ['mask'], ['mask of texts', 'mask'], ['mask of heads']]) {
+for (const masks of [[], ['mask'], ['mask per text', 'mask'], ['mask per head']]) {
   test(`keys of shared heads are not repeated, with ${masks.length === 0 ? 'no mask' : masks.join(' and ')}`, () => {
     const graph = attention(masks)
     const after = shared(graph)
@@ -99,26 +100,26 @@ for (const masks of [[], ['mask'], ['mask of texts', 'mask'], ['mask of heads']]
   })
 }
 
-test('a value with other readers keeps its name and its value', () => {
+test('a value with other readers keeps its name and value', () => {
   const graph = attention(['mask'], ['y', 'k 3', 'scores'])
   const after = shared(graph)
   const [wanted, found] = [graph, after].map((each) => evaluate(each, feeds))
   for (const [name, tensor] of wanted!) expect(found!.get(name)).toEqual(tensor)
 })
 
-test('a graph stays where no product reads repeated rows over its batch', () => {
+test('a graph is unchanged if no product reads repeated rows along its batch', () => {
   const { nodes, ...rest } = attention([])
   const ends = { ...rest, outputs: ['k 3'] }
   const cases: readonly Graph[] = [
     { ...ends, nodes: repeated('k') },
-    // Rows of a product, not its batch.
+    // Repeats a product's rows, not its batch.
     {
       ...rest,
       constants: new Map([...CONSTANTS, ['heads', list([BATCH, SHARED, EACH * KEYS, WIDTH])]]),
       nodes: [...repeated('k'), node('MatMul', ['k 3', 'w'], 'y')],
       inputs: [...rest.inputs, { name: 'w', type: { dtype: 'f32', dims: [WIDTH, 2] } }],
     },
-    // Each key once.
+    // Repeats each key once.
     {
       ...rest,
       constants: new Map([...CONSTANTS, ['heads', list([BATCH, SHARED, KEYS, WIDTH])]]),

@@ -1,6 +1,6 @@
-// The pass for heads that share keys and values. In: keys that are repeated for several heads and merged
-// with them into one axis, which no strides can say. Out: products over both axes, so that nothing is
-// repeated. Their results are merged, which is a view.
+// The pass for heads that share keys and values. In: keys that are repeated for several heads and merged with
+// the heads into one axis, which strides cannot express. Out: products over both axes, so that nothing is
+// repeated; merging their results is a view.
 import { inferTypes } from '../infer.ts'
 import { type Graph, type Node, producersOf, type Type } from '../ir/graph.ts'
 import { intOf, intsOf } from '../ir/operator.ts'
@@ -19,7 +19,7 @@ export const shareHeads: Pass = {
 }
 
 const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div']
-/** From this opset on, Softmax is along one axis. */
+/** From this opset on, Softmax works along one axis. */
 const SOFTMAX_ALONG = 13
 
 /** A value whose axis is two axes of another value. */
@@ -28,7 +28,7 @@ interface Split {
   readonly apart: string
   readonly axis: number
   readonly sizes: readonly [number, number]
-  /** Whether a product made it. */
+  /** Whether it comes from a product. */
   readonly isMade: boolean
 }
 
@@ -60,7 +60,7 @@ class Sharing {
     return withNodes({ ...this.#graph, constants }, this.#nodes)
   }
 
-  /** The output as a split value, if the node makes one; its nodes are then in place of the node. */
+  /** The output as a split value, if the node makes one; its nodes then replace the node. */
   #splitOf(node: Node): Split | undefined {
     if (node.op === 'Reshape') this.#begin(node)
     const at = node.inputs.findIndex((name) => this.#splits.has(name))
@@ -102,7 +102,7 @@ class Sharing {
     return this.#made({ ...node, attributes }, [split.apart], { ...split, axis })
   }
 
-  /** The node over both axes. Undefined where another input does not have them. */
+  /** The node over both axes. Undefined if another input does not have them. */
   #carried(node: Node, split: Split, rank: number, isProduct: boolean): Split | undefined {
     if (isProduct && split.axis >= rank - 2) return undefined
     const dims = this.#dims(node.outputs[0]!)
@@ -115,7 +115,7 @@ class Sharing {
     return this.#made(node, inputs as string[], { ...split, isMade: true })
   }
 
-  /** An input with the axis in two. */
+  /** An input with its axis split in two. */
   #apart(node: Node, name: string, split: Split, rank: number, views: Node[]): string | undefined {
     const known = this.#splits.get(name)
     if (known !== undefined)
@@ -132,7 +132,7 @@ class Sharing {
     return output
   }
 
-  /** Adds a node, and a view of its output under the name and the shape of the node that it replaces. */
+  /** Adds a node, and a view of its output with the name and shape of the node that it replaces. */
   #made(node: Node, inputs: readonly string[], split: Omit<Split, 'apart'>): Split {
     const [name = ''] = node.outputs
     const apart = `${name} apart`
@@ -155,7 +155,7 @@ class Sharing {
   }
 }
 
-/** The same along the last axis, however many there are. */
+/** The same node along the last axis, whatever the rank. */
 const withAxis = (node: Node): Node => ({
   ...node,
   attributes: new Map([...node.attributes, ['axis', { kind: 'int', value: -1 } as const]]),

@@ -1,5 +1,6 @@
-// Joins below arithmetic. In: rotations and other joins with arithmetic after them. Out: whether values stay,
-// and whether the arithmetic is on the parts exactly where a part would be a copy.
+// Sinking concatenations below arithmetic. In: rotations and other concatenations followed by arithmetic.
+// Out: whether values are unchanged, and whether arithmetic moves to the parts exactly if a part would
+// otherwise be copied.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../ir/graph.ts'
@@ -62,34 +63,34 @@ function same(graph: Graph, sunk: Graph): void {
   for (const [name, { data }] of wanted!) expect(found!.get(name)?.data).toEqual(data)
 }
 
-test('a rotation is computed half by half and joined last', () => {
+test('a rotation is computed half by half and concatenated last', () => {
   const graph = rotation([node('Add', ['turned', 'sines'], 'sum'), node('Mul', ['sum', 'row'], 'y')])
   const sunk = sinkJoins.run(graph)
   same(graph, sunk)
   expect(opsOf(sunk).filter((op) => op === 'Concat')).toHaveLength(1)
   expect(opsOf(sunk).at(-1)).toBe('Concat')
-  // A value that is constant along the axis is not split; the other side of the sum is computed in halves
+  // A value that is constant along the axis is not split; the other operand of the sum is computed in halves
   // too.
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Slice' && inputs[0] === 'row')).toEqual([])
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Mul' && inputs[1] === 'cos')).toHaveLength(1)
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Slice' && inputs[0] === 'cos')).toHaveLength(2)
 })
 
-test('a join that others read too, or that is an output, stays before them', () => {
+test('a concatenation with other readers, or that is an output, stays in place', () => {
   const sum = node('Add', ['turned', 'sines'], 'y')
   for (const graph of [
     rotation([sum, node('Tanh', ['swapped'], 'z')], ['y', 'z']),
     rotation([sum], ['y', 'swapped']),
   ])
     expect(sinkJoins.run(graph)).toBe(graph)
-  // The sum is an output, so that the last product is not part of it.
+  // The sum is an output, so the last product is not part of it.
   const graph = rotation([sum, node('Mul', ['y', 'row'], 'z')], ['y', 'z'])
   const sunk = sinkJoins.run(graph)
   same(graph, sunk)
   expect(opsOf(sunk).slice(-2)).toEqual(['Concat', 'Mul'])
 })
 
-test('a join of computed parts stays: their producers write them in place', () => {
+test('a concatenation of computed parts stays, because their producers write them in place', () => {
   const { nodes, ...rest } = rotation([])
   const computed = nodes.map((each) =>
     each.op === 'Concat' ? { ...each, inputs: ['minus', 'minus'] } : each,

@@ -1,6 +1,6 @@
-// The pass that sinks joins. In: parts that are joined, and arithmetic on the result. Out: arithmetic on
-// the parts, joined afterwards. A part that only moves elements then needs no copy, such as the halves of a
-// head that a rotation exchanges.
+// The pass that sinks concatenations. In: arithmetic on concatenated parts. Out: arithmetic on the parts,
+// concatenated afterwards. A part that only moves elements then needs no copy, such as the halves of a head
+// that a rotation swaps.
 
 import { inferTypes } from '../infer.ts'
 import { axisOf } from '../ir/broadcast.ts'
@@ -11,17 +11,17 @@ import { rowOf } from '../operator-table.ts'
 import { type Pass, withNodes } from './pass.ts'
 
 const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div', 'Neg']
-/** More would be too many small loops. */
-const MOST_PARTS = 4
+/** More parts would make too many small loops. */
+const MAX_PARTS = 4
 /** Maximum depth of arithmetic that is split into parts; deeper arithmetic is computed whole. */
 const DEPTH = 3
 /** From this opset on, the arguments of a Slice are inputs. */
 const SLICE_INPUTS = 13
 
 export const sinkJoins: Pass = {
-  name: 'joins below arithmetic',
+  name: 'concatenations below arithmetic',
   run(graph) {
-    // Types are inferred only where a join may sink.
+    // Types are inferred only if a concatenation may sink.
     const readers = readersOf(graph)
     const maySink = (node: Node) => isJoin(node) && readers.get(node.outputs[0]!)?.some(isArithmetic)
     return graph.nodes.some(maySink) ? new Sinking(graph, readers).run() : graph
@@ -32,7 +32,7 @@ const isJoin = ({ op, domain }: Node): boolean => op === 'Concat' && domain === 
 const isArithmetic = ({ op, domain, version }: Node): boolean =>
   domain === '' && ARITHMETIC.includes(op) && version >= SLICE_INPUTS
 
-/** An axis counted from the end, and the places along it. */
+/** An axis counted from the end, and the range along it. */
 interface Part {
   readonly fromEnd: number
   readonly from: number
@@ -45,7 +45,7 @@ class Sinking {
   readonly #producers: ReadonlyMap<string, Node>
   readonly #readers: ReadonlyMap<string, readonly Node[]>
   readonly #constants: Map<string, Graph['constants'] extends ReadonlyMap<string, infer C> ? C : never>
-  /** Nodes in place of one. */
+  /** Nodes that replace one. */
   readonly #made = new Map<Node, readonly Node[]>()
 
   constructor(graph: Graph, readers: ReadonlyMap<string, readonly Node[]>) {
@@ -63,7 +63,7 @@ class Sinking {
     return withNodes({ ...this.#graph, constants: this.#constants }, nodes)
   }
 
-  /** As far as arithmetic follows whose outputs have one reader. */
+  /** Continues as long as arithmetic with a single reader follows. */
   #sink(join: Node): void {
     const sizes = this.#sizesOf(join)
     const dims = this.#types.get(join.outputs[0]!)?.dims
@@ -86,7 +86,7 @@ class Sinking {
     this.#made.set(last, nodes)
   }
 
-  /** The arithmetic that alone reads a node's output and makes a value of the same shape. */
+  /** The arithmetic node that is the only reader of a node's output and has the same output shape. */
   #nextOf({ outputs: [name = ''] }: Node): Node | undefined {
     const reader = this.#onlyReader(name)
     if (reader === undefined || !isArithmetic(reader) || this.#made.has(reader)) return undefined
@@ -110,7 +110,7 @@ class Sinking {
     })
   }
 
-  /** The part of a value that corresponds to a part of the join. */
+  /** The part of a value that corresponds to a part of the concatenation. */
   #cut(input: string, part: Part, reader: Node, nodes: Node[], depth: number): string {
     const dims = this.#types.get(input)?.dims ?? []
     const axis = dims.length - part.fromEnd
@@ -138,15 +138,15 @@ class Sinking {
     return name
   }
 
-  /** Undefined where the value has other readers, or is an output. */
+  /** Undefined if the value has other readers or is an output. */
   #onlyReader(name: string): Node | undefined {
     const readers = this.#readers.get(name) ?? []
     return readers.length === 1 && !outputsOf(this.#graph).has(name) ? readers[0] : undefined
   }
 
-  /** Sizes of the parts along the axis of a join; undefined where they are not known, or do not fit. */
+  /** Sizes of the parts along the concatenation's axis; undefined if they are unknown or do not match. */
   #sizesOf(join: Node): readonly number[] | undefined {
-    if (join.inputs.length < 2 || join.inputs.length > MOST_PARTS) return undefined
+    if (join.inputs.length < 2 || join.inputs.length > MAX_PARTS) return undefined
     const shapes = join.inputs.map((name) => this.#types.get(name)?.dims ?? [])
     const rank = shapes[0]!.length
     const axis = intOf(join, 'axis', 0)

@@ -1,4 +1,4 @@
-// Cascaded slices. In: two slices that read each other. Out: whether one slice is left, with the same output.
+// Cascaded slices. In: a slice of a slice. Out: whether one slice is left, with the same output.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'

@@ -1,4 +1,4 @@
-// Replaces a Loop or a Scan whose number of steps is known by the nodes of its steps.
+// Unrolls each Loop or Scan whose number of steps is known.
 import type { Budget } from '../../../core/base/budget.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { inferTypes } from '../infer.ts'
@@ -10,24 +10,24 @@ import { whyUnclaimed } from '../operators.ts'
 import { type Around, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
 
-/** Nodes of all steps of one loop: a plan with more steps would take longer to make than to run. */
-const MOST_NODES = 2048
-/** Nodes of a graph in which loops are still unrolled. */
-const MOST_IN_GRAPH = 16_384
-/** Work for each name of a body in a step: it is renamed, and its types are inferred. */
+/** Maximum nodes in all steps of one loop: a longer plan would take longer to make than to run. */
+const MAX_NODES = 2048
+/** Maximum nodes of a graph in which loops are still unrolled. */
+const MAX_IN_GRAPH = 16_384
+/** Work units per name of a body per step, for renaming and type inference. */
 const STEP_UNITS = 64
-/** The opset of the nodes that are made. */
+/** The opset of the new nodes. */
 const VERSION = 13
 
-/** The computation of a Loop or a Scan in each step. */
+/** What a Loop or Scan computes in each step. */
 interface Steps {
   readonly count: number
   readonly body: Graph
   /** Values that are carried into the first step. */
   readonly carried: readonly string[]
-  /** Outputs of the body before those that are carried. */
+  /** How many of the body's outputs precede the carried ones. */
   readonly skipped: number
-  /** The body's inputs in a step, from the values that it gets from the step before. */
+  /** The body's inputs in a step, from the values carried over from the step before. */
   inputsOf(step: number, carried: readonly string[]): readonly string[]
 }
 
@@ -60,7 +60,7 @@ class Unrolling {
     this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
   }
 
-  /** The nodes of all steps. Undefined where their number is not known, or too large. */
+  /** The nodes of all steps. Undefined if the number of steps is unknown or too large. */
   unrolled(node: Node): readonly Node[] | undefined {
     const steps = whyUnclaimed(node) === undefined ? this.#stepsOf(node) : undefined
     if (steps === undefined) return undefined
@@ -71,9 +71,9 @@ class Unrolling {
       !carried.includes('')
     const size = count * (body.nodes.length + body.inputs.length)
     const isStacked = node.outputs.slice(carried.length).some((name) => name !== '')
-    // Nothing tells the shape of an output to which no step adds.
+    // Without steps, the shape of a stacked output is unknown.
     if (!isFit || (count === 0 && isStacked)) return undefined
-    if (size > MOST_NODES || this.#size + size > MOST_IN_GRAPH) return undefined
+    if (size > MAX_NODES || this.#size + size > MAX_IN_GRAPH) return undefined
     this.#budget.spend(STEP_UNITS * count * sizeOf(body))
     this.#made = []
     let state = carried
@@ -147,7 +147,7 @@ class Unrolling {
     }
   }
 
-  /** The outputs of the steps, along a new first axis. */
+  /** Stacks the steps' outputs along a new first axis. */
   #join(node: Node, output: string, parts: readonly string[]): void {
     const axes = this.#constant(node, tensorOf('i64', [1], [0]))
     const rows = parts.map((name) => this.#node(node, 'Unsqueeze', [name, axes], this.#free(`${name} row`)))
@@ -171,7 +171,7 @@ class Unrolling {
     return free
   }
 
-  /** A name that nothing has. */
+  /** An unused name. */
   #free(name: string): string {
     const { names } = this.around
     let free = name
@@ -190,7 +190,8 @@ const isTrue = (tensor: Tensor | undefined): boolean =>
   tensor?.data.length === 1 && Number(tensor.data[0]) !== 0
 
 /**
- * Whether a body that continues once continues until the last step: its condition is true, or the one it got.
+ * Whether a body that continues once continues until the last step: its condition is constantly true or
+ * passed through unchanged.
  */
 function staysTrue({ inputs, outputs, nodes, constants }: Graph): boolean {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))

@@ -13,13 +13,13 @@ import {
 } from '../ir/graph.ts'
 import { dtypeOf, readTensorFields, tensorFrom } from './tensor-proto.ts'
 
-/** Opset of each domain that the model imports. */
+/** The opset of each imported domain. */
 export type Opsets = ReadonlyMap<string, number>
 
-/** Nodes and values that one file may have, all its graphs together. */
-const MOST_NODES = 200_000
-const MOST_NAMES = 1_000_000
-const MOST_DOCUMENTATION = 2 ** 26
+/** Maximum nodes and names in one file, across all its graphs. */
+const MAX_NODES = 200_000
+const MAX_NAMES = 1_000_000
+const MAX_DOCUMENTATION = 2 ** 26
 
 /** Counts over all graphs of a file. */
 export class Counts {
@@ -29,8 +29,8 @@ export class Counts {
   node(message: Message, names: number): void {
     this.#nodes++
     this.#names += names
-    if (this.#nodes > MOST_NODES) throw message.wrong(`it has more than ${MOST_NODES} nodes`)
-    if (this.#names > MOST_NAMES) throw message.wrong(`it has more than ${MOST_NAMES} names`)
+    if (this.#nodes > MAX_NODES) throw message.wrong(`it has more than ${MAX_NODES} nodes`)
+    if (this.#names > MAX_NAMES) throw message.wrong(`it has more than ${MAX_NAMES} names`)
   }
 }
 
@@ -38,7 +38,7 @@ export const domainOf = (name: string): string => (name === 'ai.onnx' ? '' : nam
 
 const opsetOf = (opsets: Opsets, domain: string): number => opsets.get(domain) ?? (domain === '' ? 0 : 1)
 
-/** A graph that lies in an attribute. */
+/** A graph in an attribute. */
 function readGraph(message: Message, opsets: Opsets, counts: Counts): Graph {
   let name = ''
   const nodes: Node[] = []
@@ -103,7 +103,7 @@ function readAttribute(message: Message, opsets: Opsets, counts: Counts): [strin
     if (field === 1) name = message.text()
     else if (field === 2) values.float = message.float()
     else if (field === 3) values.int = message.int()
-    else if (field === 4) values.string = message.text(MOST_DOCUMENTATION)
+    else if (field === 4) values.string = message.text(MAX_DOCUMENTATION)
     else if (field === 5) values.tensor = tensorFrom(message.file, readTensorFields(message.message()))
     else if (field === 6) values.graph = readGraph(message.message(), opsets, counts)
     else if (field === 7) message.floats(floats)
@@ -116,7 +116,7 @@ function readAttribute(message: Message, opsets: Opsets, counts: Counts): [strin
   })
   const kind = TYPES.get(type)
   if (kind === undefined) throw message.wrong(`attribute ${name} has type ${type}, which does not exist`)
-  // Protobuf leaves out zeros and empty lists.
+  // Protobuf omits zeros and empty lists.
   const all = { int: 0, float: 0, string: '', ...values, ints, floats, strings }
   const value = all[kind]
   if (value === undefined) throw message.wrong(`attribute ${name} has no value of its type ${kind}`)
@@ -162,7 +162,7 @@ function readShape(message: Message, name: string): Dim[] {
   message.fields((field) => {
     if (field !== 1) return
     const dim = message.message()
-    // A dim without a size and without a name has its own symbol.
+    // A dim with neither size nor name gets its own symbol.
     let size: Dim = dimFrom(`[${name} ${dims.length}]`)
     dim.fields((part) => {
       if (part === 1) {

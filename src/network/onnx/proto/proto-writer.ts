@@ -1,4 +1,4 @@
-// Writes protobuf messages. Bytes that a field is given are copied once, when the message is finished.
+// Writes protobuf messages. A field's bytes are copied once, when the message is finished.
 
 const WIRE = { varint: 0, bytes: 2, fixed32: 5 } as const
 const encoder = new TextEncoder()
@@ -7,7 +7,7 @@ export class ProtoWriter {
   readonly #pieces: Uint8Array[] = []
   #size = 0
 
-  /** A whole number; negative ones take the ten bytes of 64 bits. */
+  /** An integer; negative ones take ten bytes, as 64-bit varints. */
   whole(field: number, value: number): void {
     this.#tag(field, WIRE.varint)
     this.#varint(value)

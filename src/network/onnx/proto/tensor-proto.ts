@@ -5,7 +5,7 @@ import { malformed } from '../../../core/formats/malformed.ts'
 import type { Message } from '../../../core/formats/protobuf.ts'
 import { BITS, bfloat16Of, DTYPES, type DType, type Tensor, zeros } from '../ir/tensor.ts'
 
-const MOST_RANK = 16
+const MAX_RANK = 16
 const EXTERNAL = 1
 
 /** The fields of a TensorProto, with its bytes as stored. */
@@ -13,7 +13,7 @@ export interface TensorFields {
   readonly name: string
   readonly dtype: DType
   readonly dims: readonly number[]
-  /** Bytes that dims and dtype imply. */
+  /** The byte size implied by dims and dtype. */
   readonly byteLength: number
   readonly data: TensorData
 }
@@ -23,7 +23,7 @@ export type TensorData =
   | { readonly in: 'external'; readonly entries: ReadonlyMap<string, string> }
   | { readonly in: 'none' }
 
-/** `raw` in place of field 9, when the caller left these bytes where they are. */
+/** `raw` replaces field 9 if the caller did not copy those bytes. */
 export function readTensorFields(message: Message): TensorFields {
   let name = ''
   let type = 0
@@ -71,8 +71,8 @@ export function dtypeOf(file: string, name: string, type: number): DType {
 
 /** Stored bytes. Throws `format` for dims that are not sizes. */
 function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[]): number {
-  if (dims.length > MOST_RANK)
-    throw malformed(file, `tensor ${name} has ${dims.length} dimensions where ${MOST_RANK} are the most`)
+  if (dims.length > MAX_RANK)
+    throw malformed(file, `tensor ${name} has ${dims.length} dimensions, and the maximum is ${MAX_RANK}`)
   let count = 1
   for (const size of dims) count *= size
   const bytes = Math.ceil((count * BITS[dtype]) / 8)
@@ -81,7 +81,7 @@ function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[
   return bytes
 }
 
-/** The tensor in memory. Throws `format` when it has more or fewer elements than its shape. */
+/** The tensor in memory. Throws `format` if its number of elements does not match its shape. */
 export function tensorFrom(file: string, fields: TensorFields): Tensor {
   const { name, dtype, dims, data, byteLength } = fields
   if (data.in === 'external')
@@ -91,7 +91,7 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   const due =
     dtype === 'i4' || dtype === 'u4' ? byteLength : dims.reduce((product, size) => product * size, 1)
   if (found !== due)
-    throw malformed(file, `tensor ${name} has ${found} elements where its shape [${dims}] needs ${due}`)
+    throw malformed(file, `tensor ${name} has ${found} elements, but its shape [${dims}] needs ${due}`)
   const made = zeros(dtype, dims)
   const isLong = made.data instanceof BigInt64Array || made.data instanceof BigUint64Array
   if (
@@ -104,7 +104,7 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   return made
 }
 
-/** Half floats are stored in lists of integers as bit patterns; 4-bit integers as pairs. */
+/** In lists of integers, half floats are stored as bit patterns and 4-bit integers as pairs. */
 function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     for (const [index, value] of values.entries()) data[index] = BigInt(value)
@@ -122,7 +122,7 @@ function patternReader(dtype: DType): (pattern: number) => number {
   return (value) => value
 }
 
-/** Little-endian bytes, as raw and external data have them. */
+/** Little-endian bytes, as in raw and external data. */
 export function tensorFromBytes(
   file: string,
   name: string,
@@ -134,7 +134,7 @@ export function tensorFromBytes(
   if (bytes.byteLength !== due)
     throw malformed(
       file,
-      `tensor ${name} has ${bytes.byteLength} bytes where its shape [${dims}] needs ${due}`,
+      `tensor ${name} has ${bytes.byteLength} bytes, but its shape [${dims}] needs ${due}`,
     )
   const made = zeros(dtype, dims)
   if (dtype === 'i4' || dtype === 'u4') unpackNibbles(made.data as Int8Array | Uint8Array, dtype, bytes)

@@ -1,5 +1,5 @@
 // Written models. In: nodes with every kind of attribute, constants of every dtype, types. Out: whether
-// reading the bytes gives them back.
+// reading the bytes restores them.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../core/base/bytes.ts'
 import type { Attribute, Constant, Graph, Node, Type } from '../ir/graph.ts'
@@ -71,7 +71,7 @@ test('reading restores the written model', async () => {
   expect(graph.outputs).toEqual(['z', 'y'])
 })
 
-test('negative codes of 4 bits, and bf16 of both signs, keep their values', () => {
+test('negative 4-bit codes, and bf16 of both signs, keep their values', () => {
   expect(tensorBytes(tensorOf('i4', [3], [-8, 7, -1]))).toEqual(Uint8Array.of(0x78, 0x0f))
   expect(tensorBytes(tensorOf('u4', [2], [15, 1]))).toEqual(Uint8Array.of(0x1f))
   expect(tensorBytes(tensorOf('bf16', [2], [1, -2]))).toEqual(Uint8Array.of(0x80, 0x3f, 0, 0xc0))

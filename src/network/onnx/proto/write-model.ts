@@ -5,7 +5,7 @@ import { DTYPES, type DType, type Tensor } from '../ir/tensor.ts'
 import { ProtoWriter } from './proto-writer.ts'
 
 export interface WrittenModel {
-  /** Nodes of one domain have one version. */
+  /** All nodes of one domain must have the same version. */
   readonly nodes: readonly Node[]
   readonly constants: ReadonlyMap<string, Constant>
   /** The type of each input. */
@@ -13,7 +13,7 @@ export interface WrittenModel {
   readonly outputs: readonly string[]
 }
 
-/** The first version whose readers know 4-bit types. */
+/** The first version that supports 4-bit types. */
 const IR_VERSION = 10
 
 /** `bytesOf`: the little-endian elements of a constant. */
@@ -60,7 +60,7 @@ function writeNode({ name, op, domain, inputs, outputs, attributes }: Node, to: 
   to.text(7, domain)
 }
 
-/** Writes the field of its value. Returns the number of AttributeProto.AttributeType. */
+/** Writes the field with its value. Returns the AttributeProto.AttributeType number. */
 function writeAttribute({ kind, value }: Attribute, to: ProtoWriter): number {
   switch (kind) {
     case 'float':
@@ -92,7 +92,7 @@ function writeAttribute({ kind, value }: Attribute, to: ProtoWriter): number {
   }
 }
 
-/** Constants of graphs in attributes are in memory. */
+/** Constants of nested graphs are in memory. */
 function writeInnerGraph({ name, nodes, constants, inputs, outputs }: Graph, to: ProtoWriter): void {
   for (const node of nodes) to.message(1, (each) => writeNode(node, each))
   to.text(2, name || 'inner')
@@ -130,7 +130,7 @@ const NUMBERS: ReadonlyMap<DType, number> = new Map([...DTYPES].map(([number, dt
 
 const numberOf = (dtype: DType): number => NUMBERS.get(dtype)!
 
-/** The elements as files have them, little-endian. */
+/** The elements as stored in files, little-endian. */
 export function tensorBytes({ dtype, data }: Tensor): Uint8Array {
   if (dtype === 'f16') return new Uint8Array(Uint16Array.from(data as Float32Array, floatToHalf).buffer)
   if (dtype === 'bf16') {

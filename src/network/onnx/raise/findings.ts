@@ -1,15 +1,15 @@
 // Findings: facts about the whole model that handlers note while they translate its nodes. In: the properties
-// of one layer. Out: the common properties of all, or an error that names the node that differs.
+// of one layer. Out: the properties common to all layers, or an error that names the node that differs.
 import type { RopeScaling } from '../../../core/arch/config/config.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 
-/** Frequencies, and the cosines and sines that they were found in. */
+/** Frequencies, and the cosine and sine tables that they were derived from. */
 interface FoundRotation {
   readonly table: string
   readonly theta: number
   readonly scaling?: RopeScaling | undefined
-  /** Dimensions of a head that are rotated. */
+  /** Number of rotated dimensions per head. */
   readonly dims: number
 }
 
@@ -21,16 +21,16 @@ export interface Findings {
   intermediateSize: number
   normEpsilon: number
   layers: number
-  /** How layers rotate that attend to everything, and those with a window. */
+  /** The rotation of layers with full attention, and of those with a window. */
   readonly ropes: { all?: FoundRotation; local?: FoundRotation }
   /**
-   * Number of positions in the RoPE table or the learned table. The maximum that the model was trained for.
+   * Number of positions in the RoPE table or the learned table: the maximum that the model was trained for.
    */
   tablePositions: number | undefined
   readonly norms: Set<'rms' | 'layer'>
-  /** Embeddings of positions that are added to those of tokens. */
+  /** Position embeddings that are added to token embeddings. */
   hasPositions: boolean
-  /** The number of positions for which control values are proven, if it limits the context, and why. */
+  /** The number of positions for which control values are proven, if that limits the context, and why. */
   proven?: { readonly positions: number; readonly why: string } | undefined
 }
 
@@ -47,7 +47,7 @@ export const noFindings = (): Findings => ({
   hasPositions: false,
 })
 
-/** All layers have one kind of heads. Throws `unsupported` for another. */
+/** All layers must have the same head counts and sizes; otherwise throws `unsupported`. */
 export function noteHeads(
   findings: Findings,
   node: Node,
@@ -59,7 +59,7 @@ export function noteHeads(
   Object.assign(findings, { heads, kvHeads, headDim })
 }
 
-/** Tables of a step, until it is known whether there are two. */
+/** A step's RoPE tables, until it is known whether there are two. */
 export const ROPE_TABLE = { all: 0, local: 1 } as const
 
 /** The rotation of layers with a window, if it differs from that of the others. */
@@ -68,13 +68,13 @@ export function localRope({ ropes: { all, local } }: Findings): FoundRotation | 
   return isOther ? local : undefined
 }
 
-/** Whether two rotations are by the same frequencies. */
+/** Whether two rotations use the same frequencies. */
 const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =>
   one.theta === other.theta &&
   one.dims === other.dims &&
   JSON.stringify(one.scaling) === JSON.stringify(other.scaling)
 
-/** The rotation by these cosines and sines, where layers before have used them. */
+/** The rotation by these cosines and sines, if earlier layers have used them. */
 export function knownRope(
   findings: Findings,
   node: Node,
@@ -87,7 +87,7 @@ export function knownRope(
   return known
 }
 
-/** Layers of a kind rotate alike. Throws `unsupported` for another base. */
+/** Layers of one kind must rotate alike; throws `unsupported` for another base. */
 export function noteRope(
   findings: Findings,
   node: Node,

@@ -1,5 +1,5 @@
-// Applies facts that only the whole step shows: the factor of embeddings, one table of rotations if all
-// layers rotate alike, and norms that attention took over.
+// Applies facts that are known only for the whole step: the embedding factor, a single rotation table if all
+// layers rotate alike, and norms merged into attention.
 import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../../core/graph/nodes.ts'
 import { type Findings, localRope } from './findings.ts'
 
@@ -12,7 +12,7 @@ export function finishStep(graph: Graph, findings: Findings): Graph {
     if (node.op === 'rescale' && isEmbedding(graph.nodes[makers.get(node.input.id) ?? -1])) return []
     const [reader, ...others] = readers.get(node.output?.id ?? -1) ?? []
     const isEnd = node.output === graph.hidden || node.output === graph.output
-    // Norms that became part of attention, and products that became part of others.
+    // Norms that were merged into attention, and products merged into others.
     if (/^(rmsnorm|linear)$/.test(node.op) && reader === undefined && !isEnd) return []
     const scaled = others.length === 0 ? graph.nodes[reader ?? -1] : undefined
     if (!isEmbedding(node) || scaled?.op !== 'rescale') return [node]

@@ -91,7 +91,7 @@ const any =
     return false
   }
 
-/** Every operator whose row of the table says that it is raised has one. */
+/** Every operator whose row says that it is raised has a handler. */
 const RAISED: Readonly<Record<RaisedOperator, Handler>> = {
   Add: any(add, addTurned, addMask, addToStatistic, recurrent.add),
   Sub: centred,

@@ -1,5 +1,5 @@
-// Finds the rotation of heads: by angles that the graph computes, by tables, or by two pairs of tables
-// between which an If chooses by the length of the text, as LongRoPE's.
+// Finds the rotation of heads: from angles that the graph computes, from tables, or from two pairs of tables
+// between which an If chooses by text length, as in LongRoPE.
 
 import { magnitudeOf } from '../../../core/arch/rope.ts'
 import { type Constant, type Node, producersOf } from '../ir/graph.ts'
@@ -22,7 +22,7 @@ interface TableRope {
   readonly positions: number
 }
 
-/** Throws `unsupported` where the angle is not position times a fixed frequency. */
+/** Throws `unsupported` if the angle is not the position times a fixed frequency. */
 export async function proveRope(
   t: Translator,
   node: Node,
@@ -65,7 +65,7 @@ function tablesIn(constants: ReadonlyMap<string, Constant>, [cos, sin]: Names): 
   return one && other && [one, other]
 }
 
-/** Short texts rotate by one pair of tables, and those past some length by the other. */
+/** Short texts are rotated by one pair of tables, longer ones by the other. */
 async function chosenRope(t: Translator, node: Node, choice: Node, names: Names): Promise<TableRope> {
   const { first, last } = await lengthOf(t, choice)
   const ropeIn = async (branch: boolean) => {
@@ -88,13 +88,13 @@ async function chosenRope(t: Translator, node: Node, choice: Node, names: Names)
     throw unclaimed(
       choice,
       `it chooses after ${last} positions between tables of ${short.positions} and ${long.positions} rows for ` +
-        `${short.dims} and ${long.dims} numbers, where those of one rotation are known`,
+        `${short.dims} and ${long.dims} numbers; only tables of one rotation are supported`,
     )
   const [magnitude, other] = [short, long].map(({ rope }) => magnitudeOf(rope))
-  if (Math.abs(magnitude! - other!) > MOST_APART)
+  if (Math.abs(magnitude! - other!) > MAX_APART)
     throw unclaimed(
       choice,
-      `its tables are multiplied by ${magnitude} and ${other}, where one number is known`,
+      `its tables are multiplied by ${magnitude} and ${other}; only one factor is supported`,
     )
   const { theta } = short.rope
   const half = short.dims / 2
@@ -111,10 +111,10 @@ async function chosenRope(t: Translator, node: Node, choice: Node, names: Names)
   return { ...long, rope: { theta, scaling } }
 }
 
-/** Of magnitudes that are one number in f16. */
-const MOST_APART = 2 ** -10
+/** Maximum difference of magnitudes that are equal in f16. */
+const MAX_APART = 2 ** -10
 
-/** The branch of the shortest text, and the length of the longest that takes it; undefined: all do. */
+/** The branch taken by the shortest text, and the longest text that takes it; undefined if all do. */
 async function lengthOf(t: Translator, choice: Node): Promise<{ first: boolean; last: number | undefined }> {
   const [condition = ''] = choice.inputs
   let first: boolean | undefined
@@ -131,7 +131,7 @@ async function lengthOf(t: Translator, choice: Node): Promise<{ first: boolean; 
         throw unclaimed(
           choice,
           `it takes another branch for ${tokens} tokens after ${past} than for a text of ` +
-            `${longest === total ? 'the same' : `${longest}`} length, where one length for all is known`,
+            `${longest === total ? 'the same' : `${longest}`} length; only one length for all is supported`,
         )
       longest = total
     },

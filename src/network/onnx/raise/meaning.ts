@@ -1,4 +1,4 @@
-// Meanings: what a value of the ONNX graph represents during translation.
+// Meanings: what a value of the ONNX graph represents in the model.
 import type { RopePairing } from '../../../core/arch/config/config.ts'
 import type { Activation, Limits, Value, WeightRef } from '../../../core/graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
@@ -7,13 +7,12 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past keys or values,
- * an input. `present`: those with the step's own after them. `control`: what says where tokens stand: masks,
- * positions, lengths, and all that is computed of them and of shapes. `constant`: a weight that is not read
- * yet. `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are
- * multiplied by it. `scaled`: rows times a number that the one node that reads them takes with it. `matrix`:
- * a constant in codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id,
- * or by position, of which the first has the row `from`.
- * `terms`: what a recurrent layer computes between its matrices.
+ * an input. `present`: the same, followed by the step's own. `control`: masks, positions, lengths, and
+ * anything computed from them and from shapes. `constant`: a weight that is not read yet. `gate`: an
+ * activation of rows that a product may still join. `sigmoid`: the sigmoid of rows, until they are
+ * multiplied by it. `scaled`: rows times a number that their only reader passes on. `matrix`: a constant in
+ * codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id or by
+ * position; the first position is row `from`. `terms`: a recurrent layer's computation between its matrices.
  */
 export type Meaning =
   | { readonly is: 'ids' }
@@ -43,7 +42,7 @@ export type Meaning =
   | { readonly is: 'gaps'; readonly of: Scores }
   | Terms
 
-/** scale * x; with a cap above 0 it is cap * tanh(scale * x / cap), as plans have it. */
+/** scale * x; with a cap above 0, cap * tanh(scale * x / cap), as in plans. */
 export interface Scaled {
   readonly is: 'scaled'
   readonly value: Value
@@ -55,16 +54,16 @@ export interface Scaled {
 export interface StoredMatrix {
   readonly is: 'matrix'
   readonly parts: Omit<CodeMatrix, 'isTurned'>
-  /** It is the transpose of the codes. */
+  /** Whether it is the transpose of the codes. */
   readonly isTransposed: boolean
   /**
-   * The axis of the codes along which scales differ, or which they do not divide into blocks. Undefined: one
-   * scale for all.
+   * The axis of the codes along which scales differ, or are not divided into blocks. Undefined for a single
+   * scale.
    */
   readonly outputs: 0 | 1 | undefined
 }
 
-/** Values that were rounded to codes of one constant scale, until they are read as floats again. */
+/** Values quantised with one constant scale, until they are read as floats again. */
 export interface Rounded {
   readonly is: 'rounded'
   readonly of: Meaning
@@ -77,30 +76,30 @@ export interface Quantised {
   readonly is: 'quantised'
   readonly part: 'codes' | 'scale' | 'zero'
   readonly of: Value
-  /** The constant that the scale was multiplied by: node and input. */
+  /** The constant that the scale was multiplied by, as node and input. */
   readonly by?: { readonly node: Node; readonly index: number } | undefined
 }
 
-/** A product of codes, in whole numbers until it is multiplied by the scales. */
+/** A product of codes, in integers until it is multiplied by the scales. */
 export interface WholeProduct {
   readonly is: 'product'
   readonly of: Value
   readonly node: Node
-  /** It was multiplied by the scale of the rows, but not yet by that of the matrix. */
+  /** Already multiplied by the rows' scale, but not yet by the matrix's. */
   readonly isScaled: boolean
   /** The constant scale of the rows, by which the scale of the matrix is multiplied beforehand. */
   readonly rowScale?: number
 }
 
 /**
- * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean,
- * `variance` the mean of squares, `root` its square root with epsilon, `inverse` one over that.
+ * Intermediate values of a norm over the last axis: `square` is x^2, `mean` that of x, `centred` x minus its
+ * mean, `variance` the mean of squares, `root` its square root with epsilon, `inverse` 1 / root.
  */
 export interface Statistic {
   readonly is: 'statistic'
   readonly step: 'square' | 'mean' | 'centred' | 'variance' | 'root' | 'inverse'
   readonly of: RowsMeaning
-  /** Whether x is minus its mean: a layer norm, not an RMS norm. */
+  /** Whether the mean was subtracted: a layer norm, not an RMS norm. */
   readonly isCentred: boolean
   readonly epsilon: number
 }
@@ -112,7 +111,7 @@ export interface Normed {
   readonly of: RowsMeaning
   readonly isCentred: boolean
   readonly epsilon: number
-  /** Node and input of the weight that it was multiplied by. */
+  /** The weight that it was multiplied by, as node and input. */
   readonly weight?: { readonly node: Node; readonly index: number } | undefined
 }
 
@@ -123,37 +122,39 @@ export interface Heads {
   readonly count: number
   readonly dim: number
   /**
-   * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one;
-   * j tokens and heads in one, f heads and their numbers in one, g texts and heads in one.
+   * Axes in order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one; j
+   * tokens and heads merged, f heads and their numbers merged, g batch and heads merged.
    */
   readonly axes: string
-  /** How often each head is repeated after `r` was joined to `h`. */
+  /** How often each head is repeated, after `r` was merged into `h`. */
   readonly copies: number
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
   readonly rope?: Rotation | undefined
-  /** Their limit after norm and rotation, before `scale`. */
+  /** Their range after norm and rotation, before `scale`. */
   readonly limits?: Limits | undefined
-  /** The state before the tokens; `''`: none, as before a concatenation. */
+  /** The state before the tokens; `''` if there is none, as before a concatenation. */
   readonly past: string
 }
 
 /** How heads were rotated. */
 export interface Rotation {
-  /** Names of cosines and sines: rows of the step, or tables that `positions` choose rows of. */
+  /** Names of cosines and sines: rows of the step, or tables from which `positions` choose rows. */
   readonly cos: string
   readonly sin: string
   /** Leading numbers of a head that are rotated. */
   readonly dims: number
-  /** Rows have dims / 2 numbers, not each of them twice. */
+  /** Whether rows have dims / 2 numbers instead of each number twice. */
   readonly isHalf: boolean
-  /** They have an axis of heads between tokens and numbers. Default: it is before the tokens. */
+  /** Whether they have an axis of heads between tokens and numbers. Default: it comes before the tokens. */
   readonly isBetween?: boolean
   readonly pairing: RopePairing
   readonly positions?: string | undefined
 }
 
-/** Numbers [from, to) of each head: those that rotate, or the queries of heads that have all three. */
+/**
+ * Numbers [from, to) of each head: those that are rotated, or the queries of heads that combine all three.
+ */
 export interface HeadPart {
   readonly is: 'part'
   readonly of: Heads
@@ -162,7 +163,7 @@ export interface HeadPart {
   readonly sign: 1 | -1
 }
 
-/** The numbers [from, to) of each head as pairs of neighbours, [.., (to - from) / 2, 2]. */
+/** The numbers [from, to) of each head as pairs of adjacent numbers, [.., (to - from) / 2, 2]. */
 export interface HeadPairs {
   readonly is: 'pairs'
   readonly of: Heads
@@ -170,35 +171,32 @@ export interface HeadPairs {
   readonly to: number
 }
 
-/** The first numbers of such pairs, or the second ones. */
+/** The first, or the second, numbers of such pairs. */
 export interface EveryOther extends Omit<HeadPairs, 'is'> {
   readonly is: 'every other'
   readonly isSecond: boolean
   readonly sign: 1 | -1
-  /** They have an axis of size one at the end. */
+  /** Whether they have a last axis of size one. */
   readonly isApart: boolean
 }
 
-/**
- * Heads whose halves, or neighbours, have changed places, the new first one negated; or heads on the way to
- * their rotation.
- */
+/** Heads with swapped halves or neighbours, the new first one negated; or partially rotated heads. */
 export interface Turned {
   readonly is: 'turned'
   readonly of: Heads
   /**
-   * `plain`: x times `by`. `half`: the turned x, times `by` where it is there. `pairs`: the same as pairs,
-   * which have their own axis.
+   * `plain`: x times `by`. `half`: the rotated x, times `by` if present. `pairs`: the same as pairs with an
+   * axis of their own.
    */
   readonly form: 'plain' | 'half' | 'pairs'
   readonly pairing: RopePairing
-  /** The numbers [from, from + dims) of a head turn. */
+  /** The numbers [from, from + dims) of a head are rotated. */
   readonly from: number
   readonly dims: number
   readonly by?: string | undefined
 }
 
-/** Numbers of heads from `from` on, rotated, before the others are put after them. */
+/** Rotated numbers of heads, starting at `from`, before the rest is appended. */
 export interface RotatedPart {
   readonly is: 'rotated'
   /** The heads as they were. */
@@ -214,17 +212,17 @@ export interface Scores {
   readonly k: Heads
   readonly scale: number
   readonly cap: number
-  /** Their limit after `scale`. */
+  /** Their range after `scale`. */
   readonly limits?: Limits | undefined
-  /** `causal`: the operator itself hides later positions. Several hide what any of them hides. */
+  /** `causal`: the operator itself hides later positions. Several masks hide whatever any of them hides. */
   readonly mask?: readonly Mask[] | 'causal' | undefined
   readonly isSoft: boolean
 }
 export interface Mask {
   readonly name: string
   /**
-   * `added` to the scores; `besides`, where the operator itself hides later positions; `kept` where it is
-   * true; `dropped` where it is true.
+   * `added` to the scores; `besides`: added while the operator itself hides later positions; `kept` or
+   * `dropped` where it is true.
    */
   readonly form: 'added' | 'besides' | 'kept' | 'dropped'
 }

@@ -1,4 +1,4 @@
-// Merges products: queries, keys and values, and both halves of a gate, come from one product each, as in the
+// Merges products: queries, keys and values, and both halves of a gate, each come from one product, as in the
 // graphs of families.
 
 import type { Value, WeightPart, WeightRef } from '../../../core/graph/ir.ts'
@@ -19,7 +19,7 @@ export function nameSteps(graph: Graph, weights: WeightTable): Graph {
   for (const [layer, { dt, b }] of scans.entries()) {
     const step = linearOf(dt)
     const select = linearOf(b)
-    // Parts begin at whole groups of inputs, so that step sizes share no scale with the following rows.
+    // Parts begin at whole groups of inputs, so that step sizes do not share a scale with the following rows.
     const rank = step?.weight.k ?? 0
     const isApart =
       step !== undefined &&
@@ -51,9 +51,9 @@ export function nameSteps(graph: Graph, weights: WeightTable): Graph {
 type Linear = NodeOf<'linear'>
 
 /**
- * One product reads its rows once and is divided among threads once, and a gate is fused only into a product
- * of both halves. Products stay apart where their inputs differ, where only some have a bias, and where
- * another node reads one of the matrices too.
+ * A single product reads its rows once and is split among threads once, and a gate can only be fused into a
+ * product of both halves. Products stay separate if their inputs differ, if only some have a bias, or if
+ * another node also reads one of the matrices.
  */
 export function mergeProducts(graph: Graph): Graph {
   const producers = producersOf(graph)
@@ -82,9 +82,9 @@ export function mergeProducts(graph: Graph): Graph {
   return { ...graph, nodes }
 }
 
-/** The values that a node reads side by side, in the order in which a family stacks their matrices. */
+/** The values that a node reads together, in the order in which a family stacks their matrices. */
 function readTogether(node: Node): readonly Value[] {
-  if (node.op === 'ropeKv') return [node.q, node.k, node.v]
+  if (node.op === 'ropeKv') return [node.q, node.k, node.v].filter((value) => value !== undefined)
   return node.op === 'swiglu' && node.up !== undefined ? [node.gate, node.up] : []
 }
 
@@ -98,7 +98,7 @@ function areAlike(linears: readonly Linear[]): boolean {
   )
 }
 
-/** The product of all, and the values that were products as its columns. */
+/** The merged product, with the original products as its columns. */
 function joined(linears: readonly Linear[], id: number): Node[] {
   const [one] = linears as [Linear]
   const weight = stacked(linears.map((each) => each.weight))

@@ -8,7 +8,7 @@ import { intOf, unclaimed } from '../ir/operator.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 import { removeDead } from '../passes/redundant.ts'
 
-/** Tokens of a step, and positions before them. */
+/** A step's tokens, and the positions before them. */
 export interface StepSizes {
   readonly tokens: number
   readonly past: number
@@ -17,10 +17,10 @@ export interface StepSizes {
 /** The value of one of the graph's integer inputs in a run. */
 type Given = 'zeros' | 'ones' | 'positions' | 'last' | 'total'
 
-/** The nodes that one value is made of. */
+/** The nodes that a value is computed from. */
 interface Part {
   readonly graph: Graph
-  /** Shapes that inference knows. The values with these shapes may depend on weights, which are not read. */
+  /** Shapes that inference knows. Values with these shapes may depend on weights, which are not read. */
   readonly shapes: ReadonlyMap<string, readonly Dim[]>
 }
 
@@ -39,7 +39,7 @@ export class Prober {
     this.#budget = budget
   }
 
-  /** More is known of the shapes of values. */
+  /** Updates the known shapes of values. */
   readTypes(): void {
     this.#shapeless = undefined
   }
@@ -69,7 +69,7 @@ export class Prober {
     }
   }
 
-  /** Throws `unsupported` if it depends on an input whose contents in a run are unknown. */
+  /** Throws `unsupported` if the value depends on an input whose contents in a run are unknown. */
   part(name: string): Part {
     const known = this.#parts.get(name)
     if (known !== undefined) return known
@@ -95,7 +95,7 @@ export class Prober {
   }
 }
 
-/** The graph in which shapes that inference knows are read like constants. */
+/** The graph with the shapes that inference knows turned into constants. */
 function withoutShapes({ inputs, nodes }: Graph, types: Types) {
   const symbols = symbolsOf(inputs, { tokens: 1, past: 1 })
   const shapes = new Map<string, readonly Dim[]>()
@@ -136,7 +136,7 @@ function givenByName(name: string): Given | undefined {
 /** Axis of the positions in keys and values [.., heads, past, dim]. */
 const PAST_AXIS = -2
 
-/** Batch is 1; the symbol of the positions of a state is `past`; another one is all positions. */
+/** Batch is 1; the symbol of a state's positions is `past`; any other symbol is the total. */
 function symbolsOf(inputs: readonly Input[], { tokens, past }: StepSizes): ReadonlyMap<string, number> {
   const symbols = new Map<string, number>()
   const set = (dim: Dim | undefined, value: number) => {

@@ -1,5 +1,4 @@
-// Products of rows and matrices, each remembered so that some of its columns can become a product of their
-// own.
+// Products of rows and matrices, recorded so that some columns can be split off into a product of their own.
 import type { GraphBuilder } from '../../../core/graph/builder.ts'
 import type { Value, WeightRef } from '../../../core/graph/ir.ts'
 import type { StoredRuns, WeightTable } from './weights/weight-table.ts'
@@ -27,8 +26,8 @@ export class Products {
   }
 
   /**
-   * Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the plan.
-   * `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
+   * Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the
+   * plan. `runs`: starts and counts of columns. Undefined for rows that do not come from a product.
    */
   columns(label: string, value: Value, runs: StoredRuns): Value | undefined {
     const product = this.#made.get(value)

@@ -1,5 +1,6 @@
-// Proves the required form of a control value. It is computed for steps on both sides of every number that it
-// may be compared with. The result is the number of positions for which the proof is valid, or an error.
+// Proves the required form of a control value. The value is computed for steps on both sides of every number
+// that it may be compared with. The result is the number of positions for which the proof is valid, or an
+// error.
 
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { Node } from '../ir/graph.ts'
@@ -15,8 +16,8 @@ import type { Translator } from './translator.ts'
 const HIDDEN = -1e4
 
 /**
- * Positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows what comes later, hides
- * what is near, differs from head to head, or cannot be computed without tokens.
+ * The window of positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows later
+ * positions, hides near ones, differs between heads, or cannot be computed without tokens.
  */
 export async function proveMask(
   t: Translator,
@@ -45,7 +46,7 @@ export async function proveMask(
         throw unclaimed(
           node,
           `its mask ${label} shows ${seen || total} positions after ${total} and ` +
-            `${window || longest} before, where one window is known`,
+            `${window || longest} before; only one window is supported`,
         )
       if (window === 0) window = seen
       longest = total
@@ -59,7 +60,7 @@ export async function proveMask(
 export const narrowest = (windows: readonly number[]): number =>
   windows.reduce((least, each) => (least === 0 || (each > 0 && each < least) ? each : least), 0)
 
-/** The window of each mask; undefined where one is not a mask of a decoder without the others. */
+/** The window of each mask; undefined if one is not a decoder's mask by itself. */
 async function windowsAlone(
   t: Translator,
   node: Node,
@@ -79,12 +80,12 @@ async function windowsAlone(
 
 /** A mask in one step. */
 interface View {
-  /** 1, or as many as there are heads. */
+  /** 1, or the number of heads. */
   readonly planes: number
   isSeen(head: number, row: number, column: number): boolean
 }
 
-/** Throws `unsupported` for a mask of another shape, or with other numbers than masks have. */
+/** Throws `unsupported` for a mask of another shape, or with numbers that masks do not have. */
 function viewOf(
   node: Node,
   { name, form }: Mask,
@@ -116,7 +117,7 @@ function viewOf(
     throw unclaimed(
       node,
       `its mask ${name} adds ${found} to a score of head ${head} instead of 0 or a large negative number; ` +
-        'slopes (ALiBi) are not read, and positions are rotations or learned rows',
+        'slopes (ALiBi) are not supported; positions must be rotations or learned rows',
     )
   }
   return { planes, isSeen }
@@ -126,7 +127,7 @@ function viewOf(
 function windowOf(node: Node, name: string, views: readonly View[], sizes: StepSizes): number {
   const planes = Math.max(...views.map((view) => view.planes))
   const total = sizes.tokens + sizes.past
-  // Each mask is checked, so that all are known to have no other numbers.
+  // Checks every mask, so that none has other numbers.
   const windows = Array.from({ length: planes }, (_, head) =>
     seenOf(node, name, sizes, (row, column) =>
       views.map((view) => view.isSeen(head, row, column)).every((each) => each),
@@ -138,7 +139,7 @@ function windowOf(node: Node, name: string, views: readonly View[], sizes: StepS
   throw unclaimed(
     node,
     `its mask ${name} shows head 0 ${first || total} positions and head ${other} ${windows[other] || total}, ` +
-      'where one mask for all heads is known',
+      'but only one mask for all heads is supported',
   )
 }
 
@@ -158,14 +159,14 @@ function seenOf(
       if (isHere && column > past + row)
         throw unclaimed(
           node,
-          `its mask ${name} lets token ${row} see token ${column - past}, where masks are causal`,
+          `its mask ${name} lets token ${row} see token ${column - past}, but masks must be causal`,
         )
       if (isHere) seen++
       else if (seen > 0 && column <= past + row)
         throw unclaimed(
           node,
           `its mask ${name} hides position ${column} from token ${row} and shows earlier ones, ` +
-            'where all positions or the last ones are seen',
+            'but rows must see all positions or the last ones',
         )
     }
     if (seen === 0) throw unclaimed(node, `its mask ${name} hides every position from token ${row}`)
@@ -179,23 +180,27 @@ function seenOf(
   return window
 }
 
-/** The numbers that a step must have, by position in the list. */
+/** The numbers that a step must have, by index in the list. */
 const DUE = {
   'the positions of its tokens': ({ tokens, past }: StepSizes) => ({ count: tokens, first: past, step: 1 }),
-  'the positions after it, less one': ({ tokens, past }: StepSizes) => ({
+  'the total number of positions minus one': ({ tokens, past }: StepSizes) => ({
     count: 1,
     first: past + tokens - 1,
     step: 0,
   }),
-  'the positions after it': ({ tokens, past }: StepSizes) => ({ count: 1, first: past + tokens, step: 0 }),
+  'the total number of positions': ({ tokens, past }: StepSizes) => ({
+    count: 1,
+    first: past + tokens,
+    step: 0,
+  }),
   'minus the number of its tokens': ({ tokens }: StepSizes) => ({ count: 1, first: -tokens, step: 0 }),
-  'ones, which hide nothing': ({ tokens, past }: StepSizes) => ({ count: past + tokens, first: 1, step: 0 }),
+  'ones, which mask nothing': ({ tokens, past }: StepSizes) => ({ count: past + tokens, first: 1, step: 0 }),
 } as const
 
 /**
- * Throws `unsupported` for other numbers, and where they do not lie along the last axis: rows that
- * [tokens, 1] chooses are a batch. `end`: positions that the table they choose from has. `from`: what is
- * added to each number. Default 0.
+ * Throws `unsupported` for other numbers, and if they are not along the last axis: rows chosen by [tokens,
+ * 1] would be a batch. `end`: the number of positions in the table that they index. `from`: an offset added
+ * to each number. Default 0.
  */
 export function proveNumbers(
   t: Translator,
@@ -213,7 +218,7 @@ export function proveNumbers(
       const first = each.first + from
       const { dims } = value!
       if (found.length === count && count !== (dims.at(-1) ?? 1))
-        throw unclaimed(node, `${name} has the shape [${dims}], where ${due} are its last axis`)
+        throw unclaimed(node, `${name} has the shape [${dims}], but ${due} must be its last axis`)
       if (found.length === count && found.every((each, at) => each === first + at * step)) return
       const wrong = Math.max(
         0,
@@ -224,8 +229,8 @@ export function proveNumbers(
       )
       throw unclaimed(
         node,
-        `${name} is [${found.slice(wrong, wrong + 8)}] from place ${wrong} on for ${sizes.tokens} tokens ` +
-          `after ${sizes.past}, where ${due}${from === 0 ? '' : `, plus ${from},`} are known`,
+        `${name} is [${found.slice(wrong, wrong + 8)}] from index ${wrong} for ${sizes.tokens} tokens ` +
+          `after ${sizes.past}, but ${due}${from === 0 ? '' : `, plus ${from},`} are required`,
       )
     },
   })
@@ -235,7 +240,7 @@ export function proveNumbers(
 export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
   proveNumbers(t, node, name, 'the positions of its tokens', { end })
 
-/** The row of a table for position 0, as far as the one after it is that of position 1, and so on. */
+/** The table row of position 0; the following rows must be those of position 1 and so on. */
 export async function firstRow(t: Translator, node: Node, name: string, rows: number): Promise<number> {
   const [from = 0] = numbersOf(await t.control.prober.value(name, { tokens: 1, past: 0 }))
   if (!(from >= 0 && from < rows)) throw unclaimed(node, `its first position has the row ${from} of ${rows}`)
@@ -244,23 +249,23 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 }
 
 /**
- * From this length on, a value that becomes wrong only limits the context. A value that is wrong at an
- * earlier position is rejected.
+ * A value that becomes wrong at or beyond this length only limits the context; one that is wrong earlier is
+ * rejected.
  */
-const LEAST_CONTEXT = 1024
+const MIN_CONTEXT = 1024
 
-/** What is proven of a control value. */
+/** What is proven about a control value. */
 interface Claim {
   readonly shape: ValueShape
-  /** Positions that a step may have at most; default: those of the context and of tables that were read. */
+  /** Maximum positions of a step. Default: those of the context and of the tables read so far. */
   readonly end?: number | undefined
-  /** Throws if the values differ from those of a plan in that step. */
+  /** Throws if the values differ from the plan's in that step. */
   check(values: readonly Tensor[], sizes: StepSizes): void
 }
 
 /**
- * Of values that belong together. Throws `unsupported` where one is wrong in a short context, and where the
- * evaluator cannot compute it. A value that is wrong in a longer one limits the context of the model.
+ * Proves a claim about values that belong together. Throws `unsupported` if one is wrong in a short context
+ * or cannot be evaluated. A value that is wrong in a longer context limits the model's context.
  */
 export async function prove(
   t: Translator,
@@ -271,7 +276,7 @@ export async function prove(
   const last = Math.min(end, t.control.end, t.findings.tablePositions ?? Infinity)
   const thresholds = thresholdsOf(names.map((name) => t.control.prober.part(name).graph))
   const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.states.exist, shape })
-  // Totals for which every step was right: the current one, and the one before it.
+  // Totals up to which every step was right: the current one and the one before it.
   let proven = 0
   let trying = 0
   let prompt = 0
@@ -285,22 +290,22 @@ export async function prove(
       if (sizes.past === 0) prompt = total
     } catch (error) {
       t.budget.check()
-      // Between two prompts, only single tokens and chunks were tried.
+      // Between two prompts, only single tokens and chunks are tried.
       const right = sizes.past === 0 ? Math.min(proven, prompt) : proven
-      if (!isHalfbyteError(error) || right < LEAST_CONTEXT) throw error
+      if (!isHalfbyteError(error) || right < MIN_CONTEXT) throw error
       limitProof(t.findings, right, error.message)
       return
     }
   }
-  if (reach < Math.min(last, LEAST_CONTEXT))
+  if (reach < Math.min(last, MIN_CONTEXT))
     throw unclaimed(
       node,
-      `${names.join(' and ')} may change at position ${reach + 1}, which takes too long a prompt to try`,
+      `${names.join(' and ')} may change at position ${reach + 1}, which would need too long a prompt to test`,
     )
   if (reach < Number.POSITIVE_INFINITY)
     limitProof(
       t.findings,
       reach,
-      `node ${node.name} (${node.op}): ${names.join(' and ')} may be another one from position ${reach + 1}`,
+      `node ${node.name} (${node.op}): ${names.join(' and ')} may change from position ${reach + 1}`,
     )
 }

@@ -25,13 +25,13 @@ const isCall =
   (factor: Factor): factor is Of<'call'> =>
     factor.source.of === 'call' && factor.source.name === name
 
-/** The rows that a value is, whatever its layout. */
+/** The rows that a value represents, in any layout. */
 function rowsIn(value: Terms): Value | undefined {
   const source = onlyFactor(value)?.source
   return source?.of === 'rows' ? source.value : undefined
 }
 
-/** exp(A step) * state + step * b * x, where step is softplus(dt), with the same channels and states. */
+/** exp(A step) * state + step * b * x, where step is softplus(dt), over the same channels and states. */
 export function asMemory({ rank, terms }: Terms): Terms | undefined {
   if (terms.length !== 2 || terms.some(({ sign }) => sign < 0)) return undefined
   for (const [kept, added] of [terms, terms.toReversed()] as [Term, Term][]) {
@@ -80,7 +80,7 @@ function decayOf(
     return undefined
   if (isOf('constant')(decay)) return term.sign > 0 ? { name: decay.source.name, isLog: false } : undefined
   const logarithm = isCall('exp')(decay) ? onlyFactor(decay.source.inner) : undefined
-  // A call has its axes in order.
+  // A call's axes are in order.
   const isPlain =
     logarithm !== undefined &&
     isSameAxes(
@@ -120,7 +120,7 @@ function summed(factors: readonly Factor[], axis: number): Factor | undefined {
   return undefined
 }
 
-/** x * sigmoid(x): that x. */
+/** If the product is x * sigmoid(x): that x. */
 export function asSilu(left: Terms, right: Terms): Terms | undefined {
   for (const [x, by] of [
     [left, right],
@@ -135,11 +135,11 @@ export function asSilu(left: Terms, right: Terms): Terms | undefined {
 }
 
 export interface Convolution extends Pick<Of<'convolved'>, 'source' | 'axes'> {
-  /** Name of the constant that is added. */
+  /** The constant that is added, by name. */
   readonly bias: string | undefined
 }
 
-/** A convolution, with a bias or without. */
+/** A convolution, with or without a bias. */
 export function asConvolution({ terms }: Terms): Convolution | undefined {
   const factors = terms.flatMap((term) => (term.sign > 0 && term.factors.length === 1 ? term.factors : []))
   const sum = factors.find(isOf('convolved'))

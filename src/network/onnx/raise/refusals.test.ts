@@ -1,5 +1,5 @@
-// Sentences of refusals. In: a node and the value that no step has there, or a graph without a layer. Out:
-// whether the sentence has the shape that was seen and the nearest form that is read.
+// Rejection messages. In: a node and an unsupported value, or a graph without a layer. Out: whether the
+// message gives the value's shape and the nearest supported form.
 import { expect, test } from 'vitest'
 import type { Graph, Node } from '../ir/graph.ts'
 import { whyNoDecoder, whyUnread } from './refusals.ts'
@@ -20,39 +20,39 @@ test.each([
   [
     'Relu',
     false,
-    'it reads x of shape [batch, tokens, 64] (control), and no step has such an operator: activations',
+    'it reads x of shape [batch, tokens, 64] (control), and this operator is not supported: activations',
   ],
   [
     'QMoE',
     false,
-    'it reads x of shape [batch, tokens, 64] (control), and no step has such an operator: experts',
+    'it reads x of shape [batch, tokens, 64] (control), and this operator is not supported: experts',
   ],
   [
     'If',
     false,
-    'it reads x of shape [batch, tokens, 64] (control), and no step has such an operator: an If is read',
+    'it reads x of shape [batch, tokens, 64] (control), and this operator is not supported: an If is supported',
   ],
   [
     'Slice',
     true,
-    'it reads x of shape [batch, tokens, 64] (control), and no step has it in this form: rows are cut',
+    'it reads x of shape [batch, tokens, 64] (control), and this form is not supported: rows are sliced',
   ],
 ])('%s names the shape and the nearest form', (op, isKnown, begin) => {
   expect(whyUnread(nodeOf(op), rows, isKnown).slice(0, begin.length)).toBe(begin)
 })
 
-test('an operator without a near form, and a value of unknown shape', () => {
+test('operators without a similar form and values of unknown shape are described', () => {
   const seen = { name: 'x', meaning: undefined, dims: undefined }
   expect(whyUnread(nodeOf('Det'), seen, false)).toBe(
-    'it reads x (no part of a step), and no step has such an operator',
+    'it reads x (no part of a step), and this operator is not supported',
   )
 })
 
-test('a graph that attends to nothing is described by its inputs and outputs', () => {
+test('a graph without attention is described by its inputs and outputs', () => {
   const inputs = ['pixels', 'mask', 'a', 'b', 'c'].map((name) => ({ name }))
   const graph = { inputs, outputs: ['features'], constants: new Map(), nodes: [] } as unknown as Graph
   expect(whyNoDecoder(graph, ['batch', 768])).toBe(
     'nothing between the inputs pixels, mask, a, b and others and the output features of shape [batch, 768] ' +
-      'attends or keeps a state, as decoders of text do, which make logits [batch, tokens, vocabulary] of input_ids',
+      'attends or keeps a state; text decoders do, and make logits [batch, tokens, vocabulary] from input_ids',
   )
 })

@@ -1,4 +1,5 @@
-// Checks which base is read from cosines and sines of known frequencies that are rounded as files round them.
+// RoPE tables. In: cosines and sines of known frequencies, rounded as in files. Out: the base that is
+// recognised.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
@@ -18,9 +19,9 @@ const bf16: Round = (value) => {
 interface Form {
   readonly theta: (position: number) => number
   readonly half: number
-  /** Factor of the table; default 1. */
+  /** The table's factor; default 1. */
   readonly magnitude?: number
-  /** How the tables, and how positions, frequencies and angles are rounded. */
+  /** How the tables are rounded, and how positions, frequencies and angles are. */
   readonly table: Round
   readonly angle: Round
 }
@@ -48,7 +49,7 @@ test.each<[string, Round, Round]>([
   ['f32 tables', Math.fround, Math.fround],
   ['f16 tables of f32 angles', f16, Math.fround],
   ['bf16 tables of f32 angles', bf16, Math.fround],
-])('the base of %s is read', async (_, table, angle) => {
+])('the base of %s is recognised', async (_, table, angle) => {
   await fc.assert(
     fc.asyncProperty(shape, async ({ base, half }) => {
       const found = await recognised({ theta: () => base, half, table, angle })
@@ -61,7 +62,7 @@ test.each<[string, Round, Round]>([
 test.each([
   ['f32', Math.fround],
   ['f16', f16],
-])('the magnitude of YaRN is read from %s tables', async (_, table) => {
+])("YaRN's magnitude is recognised in %s tables", async (_, table) => {
   const form = { theta: () => 10_000, half: 16, table, angle: Math.fround, magnitude: 1.25 }
   expect(await recognised(form)).toMatchObject({
     theta: 10_000,
@@ -69,7 +70,7 @@ test.each([
   })
 })
 
-test('f16 frequencies are read unchanged, even if they are powers of no base', async () => {
+test('f16 frequencies are kept exactly, even if they are not powers of a base', async () => {
   await fc.assert(
     fc.asyncProperty(shape, async ({ base, half }) => {
       const found = await recognised({ theta: () => base, half, table: f16, angle: f16 })

@@ -1,5 +1,5 @@
-// Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as a graph
-// computes them, or says why there are none.
+// Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as computed
+// by a graph, or gives the reason why there are none.
 
 import type { RopeScaling } from '../../../core/arch/config/config.ts'
 import { magnitudeOf } from '../../../core/arch/rope.ts'
@@ -14,12 +14,13 @@ import { prove } from './prove.ts'
 import type { Translator } from './translator.ts'
 import { floatsOf } from './weights/block-weights.ts'
 
-/** The prompt whose rows tell the frequencies. */
+/** Length of the prompt whose rows determine the frequencies. */
 const PROMPT_TOKENS = 1024
 /**
- * Rows of a table in a file that are read: a table may have more than anybody reads, and has to be loaded.
+ * Maximum table rows to read from a file: a table must be loaded to be checked, and may have more rows than
+ * needed.
  */
-const MOST_ROWS = 32_768
+const MAX_ROWS = 32_768
 
 /** The frequencies of constant tables [position][dims / 2], checked in all rows of the context. */
 export async function tableRope(
@@ -31,7 +32,7 @@ export async function tableRope(
   const [positions = 0, half = 0] = cos.dims
   if (cos.dims.length !== 2 || `${sin.dims}` !== `${cos.dims}`)
     throw unclaimed(node, `its tables have the shapes [${cos.dims}] and [${sin.dims}]`)
-  const most = isStored(cos) ? MOST_ROWS : positions
+  const most = isStored(cos) ? MAX_ROWS : positions
   const read = Math.min(positions, most)
   const part = (table: Constant, from: number, to: number) =>
     floatsOf(table, from * half, to * half, t.signal)
@@ -46,7 +47,7 @@ export async function tableRope(
     limitProof(
       t.findings,
       read,
-      `node ${node.name} (${node.op}): ${read} of ${positions} rows of ${names[0]} were compared`,
+      `node ${node.name} (${node.op}): ${read} of ${positions} rows of ${names[0]} were checked`,
     )
   return found
 }
@@ -90,7 +91,7 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
   return found
 }
 
-/** The angles of each token: all of a row, or one of each two that are the same. */
+/** The angles of each token: the whole row, or one of each equal pair. */
 function rowsOf(
   node: Node,
   name: string,
@@ -116,12 +117,12 @@ function rowsOf(
     if (isHalf || first === value(index + apart)) return first
     throw unclaimed(
       node,
-      `${name} has ${first} and ${value(index + apart)} for numbers ${apart} apart, where one angle turns both`,
+      `${name} has ${first} and ${value(index + apart)} for numbers ${apart} apart, but one angle must rotate both`,
     )
   })
 }
 
-/** Cosines and sines of positions. [position][dims / 2] */
+/** Cosines and sines by position, [position][dims / 2]. */
 export interface Angles {
   readonly cos: Float32Array
   readonly sin: Float32Array
@@ -129,9 +130,9 @@ export interface Angles {
 
 interface RopeRows {
   readonly half: number
-  /** Positions from 0 on that are compared with the frequencies. */
+  /** How many positions, from 0, are checked against the frequencies. */
   readonly positions: number
-  /** Of positions [from, to). */
+  /** The rows of positions [from, to). */
   rows(from: number, to: number): Promise<Angles>
 }
 
@@ -141,22 +142,22 @@ export interface FoundRope {
   readonly precision: Precision
 }
 
-/** How far cosines and sines may be from those of exact angles. */
+/** How far cosines and sines may deviate from those of exact angles. */
 export interface Precision {
   readonly value: number
-  /** By position: the rounding of an f32 angle is position * 2^-24. */
+  /** Error per position: an f32 angle is rounded by position * 2^-24. */
   readonly position: number
-  /** By radian. */
+  /** Error per radian. */
   readonly radian: number
-  /** By which a frequency may differ from the power of a round base, as a share of it. */
+  /** Relative tolerance between a frequency and the power of a round base. */
   readonly frequency: number
 }
 
 const F32: Precision = { value: 3e-5, position: 2 ** -23, radian: 0, frequency: 1e-5 }
 
 /**
- * What tables of these values may be off by, the strictest first. Of types with few bits (f16 has 11, bf16
- * has 8), the table alone may be rounded, or the frequencies and angles that it was computed from, too.
+ * Candidate tolerances for tables of these values, strictest first. With short types (f16 has 11 bits, bf16
+ * has 8), either only the table is rounded, or also the frequencies and angles behind it.
  */
 function precisionsOf({ cos, sin }: Angles): readonly Precision[] {
   const bits = Math.max(bitsOf(cos), bitsOf(sin))
@@ -166,7 +167,7 @@ function precisionsOf({ cos, sin }: Angles): readonly Precision[] {
   return [F32, rounded, { ...rounded, radian: 2 * unit, frequency: 4 * unit }]
 }
 
-/** Significant bits of the narrowest float type that has all of these values. */
+/** Significant bits of the narrowest float type that holds all these values. */
 function bitsOf(values: Float32Array): number {
   const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
   if (words.every((word) => (word & 0xffff) === 0)) return 8
@@ -174,12 +175,12 @@ function bitsOf(values: Float32Array): number {
 }
 
 const USUAL_BASE = 10_000
-/** Positions whose rows are read at once. */
+/** Positions whose rows are read in one block. */
 const BLOCK = 1024
 
 /**
- * undefined: the rows are not a rotation by frequencies that do not change with the position. The base is a
- * round number where one fits; else frequencies are those of base 10,000 with a divisor each.
+ * Undefined if the rows are not a rotation by fixed frequencies. The base is a round number if one fits;
+ * otherwise the frequencies are those of base 10,000 with a divisor each.
  */
 export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefined> {
   const { half, positions } = rows
@@ -194,7 +195,7 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
   return undefined
 }
 
-/** The factor of the table, as in YaRN: the cosine at position 0. */
+/** The table's factor, as in YaRN: the cosine at position 0. */
 function magnitudeIn({ cos }: Angles, { value }: Precision): number {
   const [magnitude = 1] = cos
   return Math.abs(magnitude - 1) <= value || !(magnitude > 0) ? 1 : magnitude
@@ -226,7 +227,7 @@ export const frequenciesOf = (half: number, { theta, scaling }: Omit<FoundRope, 
     return theta ** (-pair / half) / factor
   })
 
-/** What rows are compared with. */
+/** The rotation that rows are checked against. */
 interface Turning {
   readonly frequencies: readonly number[]
   readonly magnitude: number
@@ -239,7 +240,7 @@ const turningOf = (half: number, found: FoundRope): Turning => ({
   precision: found.precision,
 })
 
-/** The first position whose cosines and sines are not those of the rotation; `from` is that of row 0. */
+/** The first position whose cosines and sines differ from the rotation's; `from` is the position of row 0. */
 function wrongPosition(
   { cos, sin }: Angles,
   from: number,
@@ -257,7 +258,7 @@ function wrongPosition(
   return undefined
 }
 
-/** Radians per position: from row 1, then sharpened by rows further on. */
+/** Radians per position, from row 1, then refined with later rows. */
 async function measured(rows: RopeRows): Promise<number[] | undefined> {
   const first = await rows.rows(1, 2)
   let found = Array.from(first.cos, (cos, pair) => Math.atan2(first.sin[pair]!, cos))
@@ -269,15 +270,15 @@ async function measured(rows: RopeRows): Promise<number[] | undefined> {
         2 * Math.PI * Math.round((each * position - Math.atan2(sin[pair]!, cos[pair]!)) / (2 * Math.PI))
       return (Math.atan2(sin[pair]!, cos[pair]!) + turns) / position
     })
-    // Beyond this, the rounding of angles in an f32 table outweighs the information of a further row.
+    // Beyond this, f32 rounding of the angles outweighs what another row adds.
     if (position >= 1024) break
   }
   return found
 }
 
 /**
- * The base as a number of few digits; undefined when the frequencies are not powers of one base, up to the
- * share `tolerance` of each.
+ * The base as a number with few digits; undefined if the frequencies are not powers of one base within the
+ * relative `tolerance`.
  */
 function roundBase(frequencies: readonly number[], tolerance: number): number | undefined {
   const half = frequencies.length

@@ -2,10 +2,7 @@
 // does between its matrices is such a sum.
 import type { Activation, Value } from '../../../core/graph/ir.ts'
 
-/**
- * A sum of products over the axes of a value of this rank. An axis that no factor has could as well be
- * absent.
- */
+/** A sum of products over the axes of a value of this rank. An axis that no factor has is redundant. */
 export interface Terms {
   readonly is: 'terms'
   readonly rank: number
@@ -19,31 +16,31 @@ export interface Term {
 
 export interface Factor {
   readonly source: Source
-  /** The axes of the value that the source's own axes are, in their order. */
+  /** The value's axes that correspond to the source's own axes, in order. */
   readonly axes: readonly number[]
 }
 
 /**
  * The kind of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
  * taps] of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
- * longer than 1 of `constant`; those that `inner` has, in order, of `call`.
+ * longer than 1 of `constant`; the axes of `inner`, in order, of `call`.
  */
 export type Source =
   | { readonly of: 'rows'; readonly value: Value }
   | { readonly of: 'gate'; readonly value: Value; readonly activation: Activation }
   | { readonly of: 'constant'; readonly name: string }
-  /** `from`: how many of the first taps are left out. */
+  /** `from`: how many leading taps are omitted. */
   | { readonly of: 'state'; readonly name: string; readonly from: number }
   | Recent
   | Memory
   | { readonly of: 'convolved'; readonly recent: Recent; readonly weight: string }
   | { readonly of: 'recalled'; readonly memory: Memory; readonly c: Value }
   | Joined
-  /** A convolution of joined inputs. `more`: how many columns come before those of the step. */
+  /** A convolution of concatenated inputs. `more`: how many columns precede those of the step. */
   | { readonly of: 'late'; readonly value: Value; readonly more: number }
   | Call
 
-/** The newest inputs, the step's own last. `from`: how many of the oldest are skipped. */
+/** The newest inputs, the step's own input last. `from`: how many of the oldest are skipped. */
 export interface Recent {
   readonly of: 'recent'
   readonly state: string
@@ -51,7 +48,7 @@ export interface Recent {
   readonly from: number
 }
 
-/** The newest inputs of earlier steps, and all of the step after them; or only as many as the state has. */
+/** The newest inputs of earlier steps followed by all of this step's, or only as many as the state holds. */
 export interface Joined {
   readonly of: 'joined' | 'kept'
   readonly state: string
@@ -75,19 +72,19 @@ export interface Call {
   readonly of: 'call'
   readonly name: 'exp' | 'softplus' | 'sigmoid'
   readonly inner: Terms
-  /** Nested calls, this one included. */
+  /** Depth of nested calls, including this one. */
   readonly depth: number
 }
 
-/** More than a recurrent layer has: a graph could double its terms with every node. */
-const MOST_TERMS = 4
-const MOST_FACTORS = 8
+/** Limits above what a recurrent layer needs: a graph could double its terms with every node. */
+const MAX_TERMS = 4
+const MAX_FACTORS = 8
 const DEEPEST = 3
 
-/** Whether the value is small enough to be looked at. */
+/** Whether the value is within these limits. */
 export const isSmall = ({ terms }: Terms): boolean =>
-  terms.length <= MOST_TERMS &&
-  terms.every(({ factors }) => factors.length <= MOST_FACTORS) &&
+  terms.length <= MAX_TERMS &&
+  terms.every(({ factors }) => factors.length <= MAX_FACTORS) &&
   depthOf(terms) <= DEEPEST
 
 const depthOf = (terms: readonly Term[]): number =>
@@ -105,7 +102,7 @@ export const factorTerms = (source: Source, axes: readonly number[], rank: numbe
   terms: [{ sign: 1, factors: [{ source, axes }] }],
 })
 
-/** The one factor that a value is; undefined where it is more than that. */
+/** The single factor that makes up a value; undefined if there is more. */
 export function onlyFactor({ terms: [first, ...others] }: Terms): Factor | undefined {
   return others.length === 0 && first?.sign === 1 && first.factors.length === 1 ? first.factors[0] : undefined
 }
@@ -117,7 +114,7 @@ export const usedAxes = ({ terms }: Terms): number[] =>
 export const isSameAxes = (left: readonly number[], right: readonly number[]): boolean =>
   `${left}` === `${right}`
 
-/** Each axis under another number. */
+/** Renumbers axes. */
 export const moved = (value: Terms, rank: number, to: (axis: number) => number): Terms => ({
   is: 'terms',
   rank,
@@ -147,7 +144,7 @@ export function sum(left: Terms, right: Terms): Terms {
   return { is: 'terms', rank, terms: [...widened(left, rank).terms, ...widened(right, rank).terms] }
 }
 
-/** The same text for the same value. */
+/** A text that is equal for equal values. */
 export function textOf({ rank, terms }: Terms): string {
   const texts = terms.map(
     ({ sign, factors }) =>

@@ -1,5 +1,4 @@
-// Tests of thresholds. In: nodes with constants. Out: the numbers that are found in them, and steps on both
-// sides of each.
+// Thresholds. In: nodes with constants. Out: the numbers found in them, and steps on both sides of each.
 import { describe, expect, test } from 'vitest'
 import type { Graph, Node } from '../ir/graph.ts'
 import { tensorOf } from '../ir/tensor.ts'
@@ -32,17 +31,17 @@ const GRAPH: Graph = {
 }
 
 describe('numbers that control may be compared with', () => {
-  test('are those of constants, rounded to both sides, but not shapes and axes', () => {
+  test('come from constants, rounded both ways, but not from shapes and axes', () => {
     const { numbers, tableRows } = thresholdsOf([GRAPH])
     expect(numbers.toSorted((a, b) => a - b)).toEqual([3, 300, 301])
     expect(tableRows).toBe(0)
   })
 
-  test('are made of two of them too', () => {
+  test('include combinations of two constants', () => {
     expect(thresholdsOf([GRAPH]).pairs).toEqual(expect.arrayContaining([100, 297, 303, 900, 903]))
   })
 
-  test('are the sizes of a table, and what a short list of whole numbers has', () => {
+  test("include a table's sizes and the entries of a short integer list", () => {
     const list = Array.from({ length: 70 }, (_, at) => 1000 + 9 * at)
     const constants = new Map([['limit', tensorOf('i64', [70], list)]])
     const { numbers, tableRows } = thresholdsOf([{ ...GRAPH, constants }])
@@ -54,7 +53,7 @@ describe('numbers that control may be compared with', () => {
 describe('steps', () => {
   const thresholds = { numbers: [300], pairs: [], tableRows: 0 }
 
-  test('lie on both sides of a number: prompts, single tokens and chunks', () => {
+  test('are on both sides of a number: prompts, single tokens and chunks', () => {
     const { steps, reach } = stepsAround(thresholds, { end: 4096, hasState: true, shape: 'square' })
     const has = (tokens: number, past: number) =>
       steps.some((each) => each.tokens === tokens && each.past === past)
@@ -66,24 +65,24 @@ describe('steps', () => {
     expect(reach).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('try prompts on both sides of a number rather than of what is made of it', () => {
+  test('try prompts around the numbers themselves rather than their combinations', () => {
     const long = { numbers: [1200, 7], pairs: [1193, 1207], tableRows: 0 }
     const { steps } = stepsAround(long, { end: 4096, hasState: true, shape: 'square' })
     const prompts = steps.filter(({ past }) => past === 0).map(({ tokens }) => tokens)
     expect(prompts).toEqual(expect.arrayContaining([7, 9, 1200, 1202]))
   })
 
-  test('end within the context', () => {
+  test('stay within the context', () => {
     const { steps } = stepsAround(thresholds, { end: 302, hasState: true, shape: { width: 8 } })
     expect(Math.max(...steps.map(({ tokens, past }) => tokens + past))).toBe(302)
   })
 
-  test('speak for positions before a number that is beyond the context', () => {
+  test('cover the positions before a number beyond the context', () => {
     const far = { ...thresholds, numbers: [5000] }
     expect(stepsAround(far, { end: 4096, hasState: true, shape: 'square' }).reach).toBe(4999)
   })
 
-  test('without a state speak for the longest prompt that was tried', () => {
+  test('cover, without a state, the longest prompt tried', () => {
     const far = { ...thresholds, numbers: [3000] }
     expect(stepsAround(far, { end: 4096, hasState: false, shape: 'square' }).reach).toBe(2999)
     expect(stepsAround(far, { end: 4096, hasState: false, shape: { width: 64 } }).reach).toBe(5999)

@@ -8,23 +8,26 @@ import type { StepSizes } from './probe.ts'
 interface Thresholds {
   /** Lengths and positions among the constants of the nodes. */
   readonly numbers: readonly number[]
-  /** Sums, differences, products and quotients of two of them. */
+  /** Their pairwise sums, differences, products and quotients. */
   readonly pairs: readonly number[]
-  /** Rows of the longest table, which may have another value at each position; 0 where there is none. */
+  /** Rows of the longest table, which may have a different value at each position; 0 if there is none. */
   readonly tableRows: number
 }
 
-/** Longer constants are tables. */
-const MOST_NUMBERS = 64
-/** The most integers in a table whose values count as thresholds, not as entries that lengths choose from. */
-const MOST_LISTED = 256
-/** With more numbers than these, no two are combined. */
-const MOST_PAIRED = 8
-/** Multiples of a number at which chunks of it end. */
+/** Longer constants count as tables. */
+const MAX_NUMBERS = 64
+/**
+ * Tables with at most this many integers contribute their values as thresholds; longer ones are lookup
+ * tables.
+ */
+const MAX_LISTED = 256
+/** Above this many numbers, none are combined. */
+const MAX_PAIRED = 8
+/** Multiples of a chunk size at which its chunks end. */
 const MULTIPLES = [2, 3]
-/** For longer chunks, the last one that ends within the context is tried. */
-const LEAST_CHUNK = 64
-/** Inputs that are shapes, axes or steps: no length is compared with them. */
+/** For chunks at least this long, only the last one within the context is tried. */
+const MIN_CHUNK = 64
+/** Inputs that are shapes, axes or steps, which are never compared with a length. */
 const LAYOUT_INPUTS: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({
     Reshape: [1],
@@ -54,15 +57,15 @@ const LAYOUT_ATTRIBUTES: ReadonlySet<string> = new Set([
   'allowzero',
 ])
 
-/** Of all the values that the parts make. */
+/** The thresholds of all values computed by the parts. */
 export function thresholdsOf(parts: readonly Graph[]): Thresholds {
   const found = new Set<number>()
   const tables: number[] = []
   const take = ({ dims, data }: Pick<Tensor, 'dims' | 'data'>) => {
-    if (data.length > MOST_NUMBERS) {
+    if (data.length > MAX_NUMBERS) {
       tables.push(...dims)
       for (const size of dims) found.add(size)
-      const isListed = data.length <= MOST_LISTED && !(data instanceof Float32Array)
+      const isListed = data.length <= MAX_LISTED && !(data instanceof Float32Array)
       if (isListed) for (const value of numbersOf({ dims, data, dtype: 'i64' })) addWhole(found, value)
     } else for (const value of numbersOf({ dims, data, dtype: 'f32' })) addWhole(found, value)
   }
@@ -106,7 +109,7 @@ function readAttribute(attribute: Attribute, take: (tensor: Pick<Tensor, 'dims' 
 
 function pairsOf(numbers: readonly number[]): number[] {
   const all = new Set<number>()
-  for (const left of numbers.length > MOST_PAIRED ? [] : numbers) {
+  for (const left of numbers.length > MAX_PAIRED ? [] : numbers) {
     for (const right of numbers)
       for (const each of [left + right, left - right, left * right, left / right]) addWhole(all, each)
   }
@@ -117,22 +120,22 @@ function pairsOf(numbers: readonly number[]): number[] {
 const SPREAD = [1, 2, 5, 7, 17, 67, 131, 333, 777, 1024, 1531, 3001, 6007, 8192, 16_001, 50_021, 131_072]
 const PROMPTS = [5, 67, 333]
 const LONG_PROMPTS = [...PROMPTS, 1, 2, 1024]
-/** Maximum number of elements of square values, over all prompts that are computed at once. */
-const MOST_SQUARE = 2 ** 22
-/** Tokens of the longest prompt that a square value is computed for. */
+/** Maximum elements of square values in total, over all prompts computed at once. */
+const MAX_SQUARE = 2 ** 22
+/** Maximum prompt tokens for which a square value is computed. */
 const LONGEST_SQUARE = 2048
-/** Tokens of the longest chunk that is tried after a state. */
+/** Maximum tokens of a chunk tried after a state. */
 const LONGEST_CHUNK = 600
-/** Elements of a value that has `width` for each position. */
-const MOST_LINE = 2 ** 20
+/** Maximum elements of a value with `width` numbers per position. */
+const MAX_LINE = 2 ** 20
 
 /** The numbers per token: one for every position, or `width`. */
 export type ValueShape = 'square' | { readonly width: number }
 
 export interface Steps {
-  /** By the positions after them, ascending. */
+  /** Sorted by their total positions. */
   readonly steps: readonly StepSizes[]
-  /** The number of positions that they cover: the first untried threshold minus one, or Infinity. */
+  /** How many positions they cover: up to the first untried threshold, or Infinity. */
   readonly reach: number
 }
 
@@ -143,11 +146,11 @@ export function stepsAround(
 ): Steps {
   const near = new Set<number>()
   const far = new Set<number>()
-  // A prompt has all shorter rows too, so the last total before a change and the first after it are enough.
+  // A prompt includes all shorter rows, so the last total before a change and the first after it suffice.
   const ends = new Set<number>()
   const multiples = numbers.flatMap((number) => [
     ...MULTIPLES.map((times) => times * number),
-    ...(number < LEAST_CHUNK ? [] : [end - (end % number)]),
+    ...(number < MIN_CHUNK ? [] : [end - (end % number)]),
   ])
   for (const each of [...numbers, ...pairs, ...multiples]) {
     if (each > end) far.add(each)
@@ -157,7 +160,7 @@ export function stepsAround(
   const within = (total: number) => total >= 1 && total <= end
   const totals = [...new Set([...near, ...SPREAD, end])].filter(within).sort((left, right) => left - right)
   const walked = tableRows > 0 ? walk(Math.min(tableRows, end), shape, hasState) : []
-  // Where not all prompts are tried, those on both sides of the numbers themselves are.
+  // If not all prompts can be tried, those around the numbers themselves are.
   const own = new Set(numbers.flatMap((each) => [each, each + 2]))
   const ordered = totals.toSorted((one, other) => Number(own.has(other)) - Number(own.has(one)))
   const prompts = promptsOf(ordered, ends, shape, hasState)
@@ -178,7 +181,7 @@ const stepsTo = (total: number): StepSizes[] => [
   ...(total > 3 && total <= LONGEST_SQUARE ? [{ tokens: 3, past: total - 3 }] : []),
 ]
 
-/** A chunk of so many tokens after a few positions, where that does not take long and the context has it. */
+/** A chunk of this many tokens after a few positions, if it is cheap and within the context. */
 const chunksOf = (tokens: number, end: number): StepSizes[] =>
   tokens > LONGEST_CHUNK || tokens + 3 > end ? [] : [{ tokens, past: 3 }]
 
@@ -190,8 +193,8 @@ function promptsOf(
 ): number[] {
   const plain = hasState && shape === 'square' ? PROMPTS : LONG_PROMPTS
   const usual = totals.filter((total) => ends.has(total) || plain.includes(total))
-  if (shape !== 'square') return usual.filter((total) => total * shape.width <= MOST_LINE)
-  let left = MOST_SQUARE * (hasState ? 1 : 4)
+  if (shape !== 'square') return usual.filter((total) => total * shape.width <= MAX_LINE)
+  let left = MAX_SQUARE * (hasState ? 1 : 4)
   return usual.filter((total) => {
     const isTaken = total <= LONGEST_SQUARE && total ** 2 <= left
     if (isTaken) left -= total ** 2
@@ -199,12 +202,12 @@ function promptsOf(
   })
 }
 
-/** Tokens of a chunk of a walk along a table. */
+/** Tokens per chunk when walking along a table. */
 const WALK = 64
 
-/** Chunks that together have every row of a table. */
+/** Chunks that together cover every row of a table. */
 function walk(rows: number, shape: ValueShape, hasState: boolean): StepSizes[] {
-  const most = shape === 'square' ? LONGEST_SQUARE : Math.floor(MOST_LINE / shape.width)
+  const most = shape === 'square' ? LONGEST_SQUARE : Math.floor(MAX_LINE / shape.width)
   if (!hasState) return [{ tokens: Math.min(rows, most), past: 0 }]
   const chunk = shape === 'square' ? WALK : most
   const count = Math.ceil(Math.min(rows, shape === 'square' ? LONGEST_SQUARE : rows) / chunk)

@@ -1,5 +1,5 @@
-// The translator: turns a decoder's ONNX graph into the graph of one step, with its weights and facts about
-// the model. Errors name whatever cannot be translated.
+// The translator: turns a decoder's ONNX graph into the graph of one step, along with its weights and facts
+// about the model. Errors name what cannot be translated.
 import type { Budget } from '../../../core/base/budget.ts'
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import type { GraphBuilder } from '../../../core/graph/builder.ts'
@@ -27,11 +27,11 @@ import { whyNoDecoder, whyUnread } from './refusals.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /**
- * Translates one kind of node. `false`: this form of the node is not supported as part of a step; it may
+ * Translates one kind of node. Returns `false` if this form of the node cannot be part of a step; it may
  * still be control.
  */
 export type Handler = (translator: Translator, node: Node) => boolean | Promise<boolean>
-/** By `operatorName`. */
+/** Keyed by `operatorName`. */
 export type Handlers = ReadonlyMap<string, Handler>
 
 export interface Translation {
@@ -41,37 +41,37 @@ export interface Translation {
 }
 
 interface TranslatorOptions {
-  /** Limits the work that the file may cause. Default: that of one file. */
+  /** Limits the work that the file may cause. Default: the budget of one file. */
   readonly budget?: Budget | undefined
   readonly signal?: AbortSignal | undefined
-  /** The context length according to the files beside the graph. Default: `PROVEN_POSITIONS`. */
+  /** The context length according to the files next to the graph. Default: `PROVEN_POSITIONS`. */
   readonly positions?: number | undefined
 }
 
 /** The number of positions for which control values are proven if no file states the context. */
 export const PROVEN_POSITIONS = 32_768
 
-/** What control values are proven with. */
+/** What is needed to prove control values. */
 interface Control {
-  /** Computes control values for steps of a size. */
+  /** Computes control values for a step of given sizes. */
   readonly prober: Prober
-  /** Positions that a context may have. */
+  /** Maximum positions of the context. */
   readonly end: number
-  /** Windows of masks that were proven, by name. */
+  /** Proven windows of masks, by name. */
   readonly masks: Map<string, number>
 }
 
-/** What handlers know of rows beyond the node that makes them. */
+/** What handlers know about rows beyond the node that makes them. */
 interface RowFacts {
   /** For normed rows: the rows before the norm, and the norm. */
   readonly normed: Map<Value, Pick<Heads, 'value' | 'norm'>>
-  /** Ranges that rows are known to be in. */
+  /** Known ranges of rows. */
   readonly limited: Map<Value, Limits>
-  /** Nodes whose bias was taken over by the product before them. */
+  /** Sums that were merged into the product before them. */
   readonly biased: Set<Node>
 }
 
-/** Walks the nodes of a graph. What is known of them is divided by subject among its parts. */
+/** Walks the nodes of a graph. Its members hold what is known about them, by subject. */
 export class Translator {
   readonly file: string
   readonly graph: Graph
@@ -134,13 +134,13 @@ export class Translator {
     }
   }
 
-  /** Batch and tokens, as the graph names them. */
+  /** The graph's symbols for batch and tokens. */
   get idsDims(): readonly Dim[] {
     const ids = this.graph.inputs.find(({ name }) => this.meanings.of(name)?.is === 'ids')
     return ids?.type?.dims ?? []
   }
 
-  /** The nodes that read a value, once for each read. */
+  /** The nodes that read a value, listed once per read. */
   readersOf(name: string): readonly Node[] {
     return this.#readers.get(name) ?? []
   }
@@ -153,7 +153,7 @@ export class Translator {
     return others.length === 0 ? reader : undefined
   }
 
-  /** Translates a node before its turn. What it reads must be known. */
+  /** Translates a node ahead of its turn. Its inputs must already be translated. */
   async ahead(node: Node): Promise<void> {
     if (this.meanings.has(node.outputs[0] ?? '')) return
     this.take(node)
@@ -165,7 +165,7 @@ export class Translator {
     this.#done.add(node)
   }
 
-  /** The graph of the step. Throws `unsupported` where the nodes do not make one. */
+  /** The graph of the step. Throws `unsupported` if the nodes do not form one. */
   #finish(): StepGraph {
     const begin = this.graph.nodes[0]
     const end = this.graph.nodes.at(-1)
@@ -177,12 +177,12 @@ export class Translator {
     const logits = this.meanings.of(first)
     const { hidden } = this.tail
     if (logits?.is !== 'rows' || hidden === undefined)
-      throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
+      throw unclaimed(end, `the output ${first} is not computed from a step's rows, as logits must be`)
     this.states.check(end, this.graph.outputs, (name) => this.meanings.of(name))
     return this.b.finish(logits.value, hidden)
   }
 
-  /** A step has the ids of one text. */
+  /** A step has one input of token ids. */
   #checkIds(): void {
     const read = this.graph.nodes.flatMap((node) =>
       node.inputs.filter((name) => this.meanings.of(name)?.is === 'ids').map((name) => ({ node, name })),
@@ -207,7 +207,7 @@ export class Translator {
     throw unclaimed(node, whyUnread(node, seen, handler !== undefined))
   }
 
-  /** A value that is not control and that the node, or a graph in its attributes, reads. */
+  /** A value read by the node, or by a graph in its attributes, that is not control. */
   #notControl(node: Node): string | undefined {
     return readsOf(node).find((name) => {
       const is = this.meanings.of(name)?.is
@@ -216,9 +216,7 @@ export class Translator {
     })
   }
 
-  /**
-   * Handlers read the attributes and inputs that operators are known to have; others may change what they do.
-   */
+  /** Handlers read only the known attributes and inputs of operators; others might change the result. */
   #checkForm(node: Node): void {
     if (operatorOf(node) === undefined) return
     const inputs = node.inputs.slice(0, node.inputs.findLastIndex((name) => name !== '') + 1)
@@ -227,7 +225,7 @@ export class Translator {
     if (why !== undefined) throw unclaimed(node, why)
   }
 
-  /** Rows that do not fit are a bug in a family's graph, but here a property of the file. */
+  /** Mismatched rows would be a bug in a family's graph, but here they are the file's fault. */
   async #handle(handler: Handler, node: Node): Promise<boolean> {
     try {
       return await handler(this, node)
@@ -244,7 +242,7 @@ function meaningOfInput(name: string, dtype: DType): Meaning {
     : { is: 'control', name }
 }
 
-/** Makes the nodes of an open meaning. Undefined for one that is not rows. */
+/** Creates the nodes of an unresolved meaning. Undefined if it is not rows. */
 function openRows(t: Translator, meaning: Meaning, label: string): Value | undefined {
   if (meaning.is === 'normed') return normedRows(t, meaning, meaning.weight?.node.outputs[0] ?? label)
   if (meaning.is === 'scaled') return t.b.rescale(label, meaning.value, meaning.scale, meaning.cap)

@@ -1,4 +1,4 @@
-// Writes the nodes and constants of a graph, each value under its own name.
+// Writes the nodes and constants of a graph, each value under a unique name.
 import { floatToHalf } from '../../../core/base/half.ts'
 import type { WrittenAttribute, WrittenNode, WrittenTensor } from './write-model.ts'
 
@@ -13,7 +13,7 @@ export class NodeWriter {
   readonly #prefix: string
   #made = 0
 
-  /** Names begin with `prefix`. Default: none. */
+  /** Names begin with `prefix`. Default: no prefix. */
   constructor(prefix = '') {
     this.#prefix = prefix
   }
@@ -35,7 +35,7 @@ export class NodeWriter {
     return outputs[0] as string
   }
 
-  /** Puts what `make` makes in place of a node. */
+  /** Replaces a node with what `make` returns. */
   replace(isMeant: (node: WrittenNode) => boolean, make: (node: WrittenNode) => void): void {
     const at = this.nodes.findIndex(isMeant)
     const [node] = this.nodes.splice(at, 1)
@@ -64,7 +64,7 @@ export class NodeWriter {
     return this.floats([value], [])
   }
 
-  /** Of i32. */
+  /** i32 elements. */
   words(values: readonly number[]): string {
     return this.constant(TYPE.i32, [values.length], new Uint8Array(Int32Array.from(values).buffer))
   }

@@ -1,12 +1,12 @@
-// Codes in files, for tests. In: numbers. Out: constants that lie in a file, and the values of rows that are
-// read of them.
+// Codes in files, for tests. In: numbers. Out: constants stored in a file, and the values of the rows read
+// from them.
 import { bufferSource } from '../../../core/base/bytes.ts'
 import { halfToFloat } from '../../../core/base/half.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import type { Constant } from '../ir/graph.ts'
 import { BITS, type DType } from '../ir/tensor.ts'
 
-/** Floats, or whole numbers, two of 4 bits in a byte. */
+/** Floats or integers; two 4-bit integers share a byte. */
 export function storedNumbers(dtype: DType, dims: readonly number[], values: readonly number[]): Constant {
   const bytes =
     dtype === 'f32'

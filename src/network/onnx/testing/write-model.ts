@@ -3,13 +3,13 @@ import { PbfWriter } from 'pbf'
 
 export interface WrittenNode {
   readonly op: string
-  /** Absent: ONNX's own. */
+  /** Default: ONNX's own domain. */
   readonly domain?: string | undefined
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
-/** A whole number, a float, a text, whole numbers, a tensor, or a graph. */
+/** An integer, a float, a string, integers, a tensor, or a graph. */
 export type WrittenAttribute =
   | number
   | { readonly float: number }
@@ -17,7 +17,7 @@ export type WrittenAttribute =
   | { readonly ints: readonly number[] }
   | WrittenTensor
   | WrittenGraph
-/** A name alone stands for f32 of shape [2]; without dims the shape is left out. */
+/** A bare name means f32 of shape [2]; without dims, the shape is omitted. */
 export interface WrittenValue {
   readonly name: string
   readonly type: number
@@ -37,7 +37,7 @@ export interface WrittenGraph {
   readonly outputs?: readonly (string | WrittenValue)[]
 }
 
-/** `irVersion`: from 10 on, readers know 4-bit types. */
+/** `irVersion`: 4-bit types need at least 10. */
 export function modelBytes(graph: WrittenGraph, opset = 17, irVersion = 8): Uint8Array {
   const to = new PbfWriter()
   to.writeVarintField(1, irVersion)

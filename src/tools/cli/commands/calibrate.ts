@@ -26,7 +26,7 @@ interface Told {
   readonly rows: number
   /** Inputs that are always zero. */
   readonly dead: number
-  /** The largest magnitude, and the root of the mean square over all inputs. */
+  /** The largest magnitude, and the root mean square over all inputs. */
   readonly peak: number
   readonly rms: number
   readonly means: readonly number[]
@@ -36,11 +36,9 @@ interface Told {
 
 export function calibrateCommand(): Command {
   const command = new Command('calibrate')
-    .description(
-      'Show statistics of each matrix’s inputs on a text: their magnitude, outliers, inputs that are never used.',
-    )
+    .description('Show statistics of each matrix’s inputs on a text: magnitudes, outliers and unused inputs.')
     .argument('<model>', MODEL)
-    .argument('<text file>', 'UTF-8, or .jsonl with a text or messages in each line')
+    .argument('<text file>', 'UTF-8, or .jsonl with a text or messages per line')
     .addOption(loraOption())
     .option('--output <file>', 'write means, largest magnitudes and mean squares of every input as JSON')
   return withCalibrationOptions(command).action(calibrate)

@@ -49,7 +49,7 @@ async function chat(model: string, flags: ChatFlags): Promise<void> {
   else await interruptible((signal) => answerLines(answer, signal))
 }
 
-/** One answer for each line of stdin, and nothing else on stdout. The first error ends it. */
+/** Prints one answer per line of stdin, and nothing else on stdout. Stops at the first error. */
 async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
   for await (const line of createInterface({ input: process.stdin, signal })) {
     if (line.trim() === '') continue

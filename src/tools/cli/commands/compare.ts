@@ -33,16 +33,16 @@ export function compareCommand(): Command {
     .option('--text <file>', 'UTF-8 text to score, and to time the models on')
     .hook('preAction', demand('--text <file>'))
     .option('--context <tokens>', 'tokens per window', whole(4), 256)
-    .option('--chunks <n>', 'most windows; default: all', whole(1))
+    .option('--chunks <n>', 'maximum windows; default: all', whole(1))
     .option('--rounds <n>', 'how often each model is timed; medians are shown', whole(1), 5)
-    .option('--tokens <n>', 'tokens that each round decodes', whole(1), 32)
+    .option('--tokens <n>', 'tokens to decode per round', whole(1), 32)
     .option('--output <file>', 'write the Markdown table')
     .option('--plot <file>', 'write an SVG plot')
     .option('--json', 'print one JSON object')
   return withEngineOptions(command).action(compareModels)
 }
 
-/** A model that is loaded. */
+/** A loaded model. */
 interface Loaded {
   readonly name: string
   readonly fileBytes: number
@@ -129,7 +129,7 @@ interface Round {
   readonly cpu: number
 }
 
-/** The text is read, then its next tokens are run one by one. */
+/** Prefills the text, then runs its next tokens one by one. */
 async function time(
   built: BuiltModel,
   { text, context, tokens }: CompareFlags,
@@ -148,7 +148,7 @@ async function time(
   }
 }
 
-/** For the plot: a panel for each figure. */
+/** Rows for the plot, which has a panel for each metric. */
 function reportOf({ name, fileBytes, perplexity: quality, prefill, decode }: Compared): ModelReport {
   const row = (task: string, metric: string, value: number, error: number | undefined) => ({
     task,

@@ -39,13 +39,13 @@ interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora' | 'dtype' | 
   readonly verbose?: true
 }
 
-/** Smaller parts cost more in requests than they save. */
-const LEAST_SHARD_BYTES = 1e6
+/** Smaller parts would cost more in requests than they save. */
+const MIN_SHARD_BYTES = 1e6
 
 export function convertCommand(): Command {
   return new Command('convert')
     .description(
-      'Write a model as a .hbm pack, with checksums and in the layout that the kernels read. Or write a folder as GGUF for llama.cpp.',
+      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or write a folder as GGUF for llama.cpp.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm or .gguf file to write')
@@ -60,9 +60,9 @@ export function convertCommand(): Command {
     .option(
       '--shard-size <size>',
       'split the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
-      size(LEAST_SHARD_BYTES),
+      size(MIN_SHARD_BYTES),
     )
-    .option('--license <text>', 'licence to state in the output')
+    .option('--license <text>', 'licence to record in the output')
     .option('--verbose', 'show how each matrix is stored, and why')
     .addOption(forceOption())
     .action(convert)

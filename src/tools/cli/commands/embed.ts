@@ -1,10 +1,11 @@
-// `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` documents in the order of their
-// scores: one JSON object a line.
+// `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` sorts documents by score: one JSON
+// object per line.
 import { Command, Option } from 'commander'
 import { TEXT_OPTIONS } from '../../../encoders/service/embed-service.ts'
+import { POOLINGS } from '../../../encoders/service/embed-settings.ts'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
 import { readText } from '../files.ts'
-import { demand, threadsOption, weightsOption, whole } from '../options.ts'
+import { demand, dtypeOption, threadsOption, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
@@ -25,14 +26,20 @@ interface RerankFlags extends EncoderFlags {
 export function embedCommand(): Command {
   return new Command('embed')
     .description('Embed texts with a sentence encoder. Prints one JSON object per line.')
-    .argument('<model>', 'a folder of sentence-transformers, a GGUF file, its URL or owner/name')
+    .argument('<model>', 'a sentence-transformers or ONNX folder, a GGUF file, its URL or owner/name')
     .option('--text <text...>', 'texts')
-    .option('--file <file>', 'UTF-8, a text a line; default: stdin, without --text')
+    .option('--file <file>', 'UTF-8, one text per line; default: stdin, unless --text is given')
     .addOption(
       new Option('--kind <kind>', "the model's prompt before each text").choices(TEXT_OPTIONS.kind.choices),
     )
-    .option('--dimensions <n>', 'keep only the first n values of each vector', whole(1))
+    .option('--dimensions <n>', 'keep only the first n dimensions of each vector', whole(1))
     .option('--max-tokens <n>', "maximum tokens per text; default: the model's", whole(1))
+    .addOption(
+      new Option('--pooling <kind>', "how a text's states become a vector; default: the model's").choices(
+        POOLINGS,
+      ),
+    )
+    .addOption(dtypeOption())
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: EmbedFlags) => interruptible((signal) => embed(model, flags, signal)))
@@ -41,17 +48,18 @@ export function embedCommand(): Command {
 export function rerankCommand(): Command {
   return new Command('rerank')
     .description('Sort documents by how well they answer a query. Prints one JSON object per line.')
-    .argument('<model>', 'a folder of a reranker, its URL or owner/name')
+    .argument('<model>', "a reranker's folder, its URL or owner/name")
     .option('--query <text>', 'the query')
     .hook('preAction', demand('--query <text>'))
     .option('--document <text...>', 'documents')
-    .option('--file <file>', 'UTF-8, a document a line; default: stdin, without --document')
-    .option('--top <n>', 'most documents; default: all', whole(1))
+    .option('--file <file>', 'UTF-8, one document per line; default: stdin, unless --document is given')
+    .option('--top <n>', 'maximum documents; default: all', whole(1))
     .option(
       '--max-tokens <n>',
       "maximum tokens of query and document together; default: the model's",
       whole(1),
     )
+    .addOption(dtypeOption())
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await writeFile(text, 'the cat and the hat. '.repeat(60))
 })
 
-test('writes JSON, a table and a plot, and shows an earlier model beside', async () => {
+test('writes JSON, a table and a plot, and shows an earlier model alongside', async () => {
   const json = path('a.json')
   const plot = path('a.svg')
   const samples = path('a.jsonl')
@@ -58,7 +58,7 @@ test('writes JSON, a table and a plot, and shows an earlier model beside', async
   expect(second.out).toMatch(/^\| choices \| 5 questions \| acc, % \| \+0\.0 ± 0\.0 \|$/m)
 }, 120_000)
 
-test('continues after Ctrl-C to the same result', async () => {
+test('resumes after Ctrl-C with the same result', async () => {
   const whole = path('whole.json')
   const output = path('stopped.json')
   expect((await halfbyte('eval', model, ...few, '--output', whole)).code).toBe(0)
@@ -70,7 +70,7 @@ test('continues after Ctrl-C to the same result', async () => {
   }, 2)
   const { code } = await ended(child)
   clearInterval(watch)
-  // On a fast machine it may have ended first.
+  // On a fast machine, it may already have finished.
   if (code === 130) {
     expect(existsSync(output)).toBe(false)
     const refused = await halfbyte('eval', model, ...few, '--output', output)
@@ -101,7 +101,7 @@ test('replies are generated in conversations, scored, stored and listed', async 
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line))
-  // The examples' texts, the question's and nothing else: the template that was given.
+  // Only the texts of the examples and the question, because that is the given template.
   const length = 'Question: c\nAnswer:so\n#### 7Question: a\nAnswer:'.length
   expect(items).toHaveLength(2)
   for (const { task, result } of items) {
@@ -122,7 +122,7 @@ test('mistakes have specific messages', async () => {
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['bfcl_simple=x'], 2, /give bfcl_simple=questions,answers/],
-    [[`ifeval=${data}`], 1, /^format: .*line 1 has no "instruction_id_list"/],
+    [[`ifeval=${data}`], 1, /^format: .*line 1 lacks an "instruction_id_list"/],
     [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
     [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],
     [[`choices=${data}`, '--resume'], 1, /^unsupported: .*give --output FILE to resume/],

@@ -33,7 +33,7 @@ import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
-/** Greedy, without penalties and drafts, whatever the model's files recommend. */
+/** Greedy, without penalties or drafts, whatever the model's files recommend. */
 const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
 
 /** A model that answers in its own conversations. */
@@ -77,7 +77,7 @@ interface EvalFlags extends EngineFlags {
 export function evalCommand(): Command {
   const command = new Command('eval')
     .description(
-      'Evaluate a model on data sets from files, by the published definitions: perplexities, LAMBADA, multiple choice, GSM8K, IFEval, BFCL.',
+      'Evaluate a model on data sets from files, as defined by their authors: perplexities, LAMBADA, multiple choice, GSM8K, IFEval, BFCL.',
     )
     .argument('<model>', MODEL)
     .argument('<task=file...>', `what to evaluate, and its data: ${TASK_NAMES.join(', ')}`, taskSpec)
@@ -85,7 +85,7 @@ export function evalCommand(): Command {
     .option('--seed <n>', 'shuffle the items (except windows and pages); default: in file order', whole(0))
     .option(
       '--max-tokens <n>',
-      'gsm8k, ifeval, bfcl: maximum tokens per reply; default: 1280 for ifeval, else 256',
+      'gsm8k, ifeval, bfcl: maximum tokens per reply; default: 1280 for ifeval, otherwise 256',
       whole(1),
     )
     .option('--shots <n>', 'gsm8k: worked examples before each question', whole(0), 0)
@@ -96,10 +96,10 @@ export function evalCommand(): Command {
     )
     .option('--batch <n>', 'items scored at the same time', whole(1), DEFAULT_BATCH)
     .option('--no-bos', "don't add BOS, even if the tokenizer does")
-    .option('--name <name>', 'label of the model in table and plot; default: its file name')
+    .option('--name <name>', "the model's label in the table and plot; default: its file name")
     .option('--output <file>', 'write the result as JSON; meanwhile <file>.work holds partial results')
     .option('--resume', 'continue an unfinished run')
-    .option('--samples <file>', 'write the numbers or the reply of each item as JSON lines')
+    .option('--samples <file>', "write each item's numbers or reply as JSON lines")
     .option('--markdown <file>', 'write the table; default: stdout')
     .option('--plot <file>', 'write an SVG plot')
     .option('--beside <file...>', 'results of other models, shown in the same table and plot')
@@ -110,7 +110,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
   if (flags.resume === true && flags.output === undefined) {
     throw new HalfbyteError(
       'unsupported',
-      'the finished part is stored beside the output; give --output FILE to resume',
+      'the finished part is stored next to the output; give --output FILE to resume',
     )
   }
   const others = await Promise.all((flags.beside ?? []).map(readReport))
@@ -170,7 +170,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
 
 interface Place {
   readonly work: WorkFiles
-  /** The work file of the task's results. */
+  /** The work file with the task's results. */
   readonly file: string
   readonly signal: AbortSignal
   readonly flags: EvalFlags
@@ -231,7 +231,11 @@ async function readReport(path: string): Promise<ModelReport> {
   }
   if (isObject(value) && typeof value['model'] === 'string' && Array.isArray(value['tasks']))
     return value as unknown as ModelReport
-  throw new HalfbyteError('format', `${path} is not a result of halfbyte eval; give what --output wrote`, {
-    path,
-  })
+  throw new HalfbyteError(
+    'format',
+    `${path} is not a result of halfbyte eval; give a file written by --output`,
+    {
+      path,
+    },
+  )
 }

@@ -1,4 +1,5 @@
-// `halfbyte logits` and `halfbyte perplexity`: a model's raw logits for ids, or its perplexity on a text.
+// `halfbyte logits` and `halfbyte perplexity`: a model's raw logits for token ids, or its perplexity on a
+// text.
 import { Command, InvalidArgumentError } from 'commander'
 import { areCounts } from '../../../core/base/values.ts'
 import { perplexity } from '../../../engine/score/perplexity.ts'
@@ -12,16 +13,16 @@ export function evaluateCommands(): readonly Command[] {
   const logits = new Command('logits')
     .description('Write the logits of every position as raw little-endian f32 [positions][vocab].')
     .argument('<model>', MODEL)
-    .option('--tokens <ids>', 'comma-separated ids', ids)
+    .option('--tokens <ids>', 'comma-separated token ids', ids)
     .hook('preAction', demand('--tokens <ids>'))
     .option('--output <file>', 'output file; default: stdout')
     .action(writeLogits)
   const text = new Command('perplexity')
-    .description("Perplexity of a text: each window's second half is scored, as llama.cpp does.")
+    .description("Perplexity of a text: each window's second half is scored, like in llama.cpp.")
     .argument('<model>', MODEL)
     .argument('<text file>', 'UTF-8 text')
     .option('--context <tokens>', 'tokens per window', whole(4), 256)
-    .option('--chunks <n>', 'most windows; default: all', whole(1))
+    .option('--chunks <n>', 'maximum windows; default: all', whole(1))
     .option('--json', 'print one JSON object')
     .action(scoreText)
   return [withEngineOptions(logits), withEngineOptions(text)]

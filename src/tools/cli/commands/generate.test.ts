@@ -11,7 +11,7 @@ import { ended, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '.
 
 testModels()
 
-/** A reply that nobody waits for. */
+/** A reply far too long to wait for. */
 const startEndless = () =>
   start('generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '16000', '--temperature', '0')
 
@@ -26,7 +26,7 @@ describe.concurrent('generate', () => {
     expect(await ended(start('generate', model, '-', ...options), 'ab')).toEqual(given)
   })
 
-  test('wants one prompt', async () => {
+  test('requires exactly one prompt', async () => {
     const [none, two] = await Promise.all([
       halfbyte('generate', model),
       halfbyte('generate', model, 'ab', '--prompt', 'ab'),
@@ -65,14 +65,14 @@ describe.concurrent('generate', () => {
     expect([two.text, two.tokens]).toEqual([one.text, one.tokens])
   })
 
-  test('prints the same text without --json, on either build', async () => {
+  test('prints the same text without --json, in either build', async () => {
     const asked = [[], ['--build', 'simd128'], ['--build', 'relaxed', '--threads', 'auto']]
     const runs = await Promise.all(asked.map((flags) => halfbyte('generate', model, ...GREEDY, ...flags)))
     expect(runs[0]?.out).toMatch(/^[a-z ]{3,}\n$/)
     for (const run of runs) expect(run).toEqual({ code: 0, out: runs[0]?.out, err: '' })
   })
 
-  test('hands every sampler flag and stop text on', async () => {
+  test('passes on every sampler flag and stop text', async () => {
     const numbers = Object.entries(TRIALS).map(([name, value]) => `${flagOf(name)} ${value}`)
     const sampler = `${numbers.join(' ')} --max-tokens 24 --context 200 --dry-breaker x`
     const run = (...flags: string[]) =>
@@ -142,7 +142,7 @@ describe.concurrent('generate', () => {
     expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
   })
 
-  test('ends quietly when nobody keeps reading', async () => {
+  test('exits quietly if the reader closes the pipe', async () => {
     const child = startEndless()
     child.stdout?.once('data', () => child.stdout?.destroy())
     const err = await text(child.stderr!)
@@ -150,7 +150,7 @@ describe.concurrent('generate', () => {
     expect(child.exitCode ?? (await new Promise((resolve) => child.on('exit', resolve)))).toBe(0)
   })
 
-  test('stops at Ctrl-C', async () => {
+  test('stops on Ctrl-C', async () => {
     const child = startEndless()
     child.stdout?.once('data', () => child.kill('SIGINT'))
     expect(await ended(child)).toMatchObject({ code: 130, err: 'stopped\n' })
@@ -158,7 +158,7 @@ describe.concurrent('generate', () => {
 })
 
 describe.concurrent('chat', () => {
-  test('answers piped lines one after the other, and nothing else', async () => {
+  test('answers piped lines one by one, and prints nothing else', async () => {
     const child = start('chat', model, '--max-tokens', '3', '--temperature', '0', '--system', 'be kind')
     const { code, out, err } = await ended(child, 'ab\n\ncd')
     expect({ code, err }).toEqual({ code: 0, err: '' })
@@ -166,7 +166,7 @@ describe.concurrent('chat', () => {
   })
 
   test.skipIf(!existsSync('/usr/bin/script'))(
-    'in a terminal, Ctrl-C stops the answer, twice leaves',
+    'in a terminal, Ctrl-C stops the answer, and pressing it twice exits',
     async () => {
       const command = [process.execPath, MAIN, 'chat', model, '--temperature', '0', '--context', '16384']
       const child = spawn('script', ['-qec', command.join(' '), '/dev/null'], {

@@ -1,4 +1,4 @@
-// `halfbyte generate`: continues a prompt, as text while it is decoded or as one JSON object.
+// `halfbyte generate`: continues a prompt, streaming the text or printing one JSON object.
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -42,7 +42,7 @@ export function generateCommand(): Command {
     .description('Answer a message, or with --raw continue a text.')
     .argument('<model>', MODEL)
     .argument('[prompt]', 'the message, or with --raw the text to continue; - reads it from stdin')
-    .option('--prompt <text>', 'the same as an option')
+    .option('--prompt <text>', 'the prompt, as an option')
     .hook('preAction', demandPrompt)
     .addOption(visionOption())
     .option('--image <file>', 'a PNG or JPEG to ask about, for vision models; repeatable', repeated)
@@ -61,11 +61,11 @@ export function generateCommand(): Command {
   return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
 }
 
-/** The prompt comes as an argument or as an option. */
+/** The prompt is given as an argument or an option. */
 function demandPrompt(command: Command): void {
   const given = [command.args[1], command.getOptionValue('prompt')].filter((text) => text !== undefined)
   if (given.length === 0) command.error("error: missing argument 'prompt', what to say")
-  if (given.length > 1) command.error('error: there are two prompts; leave out the argument or --prompt')
+  if (given.length > 1) command.error('error: there are two prompts; omit the argument or --prompt')
 }
 
 async function generate(
@@ -76,7 +76,7 @@ async function generate(
 ): Promise<void> {
   const started = performance.now()
   if (flags.raw === true && flags.image !== undefined)
-    throw new HalfbyteError('unsupported', 'bare text has no place for a picture; leave --raw or --image out')
+    throw new HalfbyteError('unsupported', 'bare text cannot contain a picture; omit --raw or --image')
   const images = await Promise.all((flags.image ?? []).map(readPicture))
   const constraint = await constraintOptions(flags)
   const prompt = given === '-' ? await readText(undefined) : given

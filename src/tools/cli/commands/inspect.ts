@@ -35,7 +35,7 @@ import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
 export function modelsCommand(): Command {
   return new Command('models')
     .description(
-      'List the embedded models and small open ones that "halfbyte chat NAME" fetches. "halfbyte inspect NAME --fit" says how one would run here.',
+      'List the embedded models and small open ones that "halfbyte chat NAME" downloads. "halfbyte inspect NAME --fit" tells how well one would run here.',
     )
     .option('--json', 'print the list as one JSON array')
     .action(
@@ -45,14 +45,14 @@ export function modelsCommand(): Command {
 
 const jsonText = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
-/** The same, as an array of objects. */
+/** The list as an array of objects. */
 const listed = () => [
   ...EMBEDDED.map(({ id, about }) => ({ id, isEmbedded: true, about })),
   ...CATALOGUE.map((entry) => ({ ...entry, isEmbedded: false })),
 ]
 
 function list(): string {
-  const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to fetch', about] }))
+  const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to download', about] }))
   const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about, checked }) => ({
     id,
     lines: [
@@ -80,9 +80,7 @@ interface InspectFlags
 
 export function inspectCommand(): Command {
   const command = new Command('inspect')
-    .description(
-      'Show architecture, parameters, tensors with their encodings, and the memory that a context takes.',
-    )
+    .description('Show architecture, parameters, tensors with their encodings, and memory per context.')
     .argument('<model>', MODEL)
     .addOption(weightsOption())
     .addOption(dtypeOption())
@@ -115,7 +113,7 @@ async function pageOf(model: string, flags: InspectFlags, signal: AbortSignal): 
   return flags.json ? jsonText(facts) : describe(facts)
 }
 
-/** The plan of a decoder's step, or of a graph of any other kind. */
+/** The plan of a decoder's step, or of any other graph. */
 async function planPage(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {
   try {
     return await withPrepared(model, flags, signal, async (prepared) => describePlan(prepared))
@@ -177,14 +175,14 @@ function describe(facts: ModelFacts): string {
   const blocks = `${bytesText(blockBytes)} per ${blockTokens} tokens, ${bytesText(contextBytes)} for ${facts.contextLength}`
   const parts = [
     blockBytes > 0 ? blocks : '',
-    fixedBytes > 0 ? `${bytesText(fixedBytes)} however long it is` : '',
+    fixedBytes > 0 ? `${bytesText(fixedBytes)} regardless of length` : '',
   ]
   const rows: [string, string][] = [
     ['name', facts.name],
     ['format', [format, quantization].filter(Boolean).join(', ')],
     ['architecture', facts.architecture],
     ['parameters', parameters.toLocaleString('en')],
-    ['layers', `${layers} of ${hiddenSize} wide, ${intermediateSize} inside`],
+    ['layers', `${layers}, width ${hiddenSize}, feed-forward ${intermediateSize}`],
     ...headRows(facts),
     ['vocabulary', `${facts.vocabularySize}${facts.isTied ? ', tied' : ''}`],
     ['trained context', `${facts.trainedContext} tokens`],
@@ -198,10 +196,10 @@ function describe(facts: ModelFacts): string {
   return [...aligned(rows), '', ...tensorLines(facts)].join('\n')
 }
 
-/** The model's own defaults as flags of the command line. */
+/** The model's own defaults as command-line flags. */
 function samplingText(sampling: SamplerOptions): string {
   const flags = Object.entries(sampling).map(([name, value]) => `${flagOf(name)} ${value}`)
-  return flags.length > 0 ? `${flags.join(' ')}, as its files recommend` : 'the defaults of the command'
+  return flags.length > 0 ? `${flags.join(' ')}, as its files recommend` : "the command's defaults"
 }
 
 function headRows({ attention, recurrence: ssm }: ModelFacts): [string, string][] {

@@ -1,5 +1,4 @@
-// `halfbyte measure-costs`: measures a model's products in sparse formats on this machine, for `prune
-// --costs`.
+// `halfbyte measure-costs`: times a model's products in sparse formats on this machine, for `prune --costs`.
 import { cpus } from 'node:os'
 import { Command, Option } from 'commander'
 import { COST_FORMATS, type CostTable } from '../../../core/weights/sparse/cost-table.ts'
@@ -55,7 +54,7 @@ async function measure(model: string, output: string, flags: MeasureFlags): Prom
   })
 }
 
-/** How many times as fast as dense each matrix is with half of its weights. */
+/** How much faster than dense each matrix is with half of its weights. */
 function summaryOf({ restMs, matrices }: CostTable): string {
   const lines = matrices.map(({ n, k, denseMs, ...curves }) => {
     const gains = COST_FORMATS.map((name) => {
@@ -64,5 +63,5 @@ function summaryOf({ restMs, matrices }: CostTable): string {
     })
     return `${n} x ${k}: ${denseMs.toPrecision(3)} ms; ${gains.join(', ')}\n`
   })
-  return `${lines.join('')}the rest of a token: ${restMs.toPrecision(3)} ms\n`
+  return `${lines.join('')}rest of a token: ${restMs.toPrecision(3)} ms\n`
 }

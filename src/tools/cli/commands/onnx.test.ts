@@ -1,5 +1,5 @@
 // The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether its packs
-// equal those of the same weights under canonical names, however they are made.
+// equal those of the same weights under canonical names, whichever way they are made.
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -50,7 +50,7 @@ test('the pack of a graph computes what the graph computes', async () => {
   expect((await logits(plain)).equals(await logits(graph))).toBe(true)
 })
 
-test('a folder in the layout of transformers.js is read by its path, its graph and a dtype', async () => {
+test('a folder in the layout of transformers.js can be opened by its path, its graph and a dtype', async () => {
   const repository = path('repository')
   const graphs = join(repository, 'onnx')
   await mkdir(graphs, { recursive: true })
@@ -79,7 +79,7 @@ test.each([
   ['quantize', few],
   ['prune', [...few, '--sparsity', '0.5', '--pattern', 'sv32']],
 ])(
-  '%s of a graph writes the bytes that it writes of its pack',
+  '%s of a graph writes the same bytes as for its pack',
   async (command, flags) => {
     const own = path(`${command}-graph.hbm`)
     const due = path(`${command}-pack.hbm`)

@@ -1,5 +1,5 @@
-// halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, runs that were
-// killed, and the messages for mistakes.
+// halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, killed runs, and
+// the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ testModels()
 const { text, few } = calibrationText('pruning.txt')
 
 describe('prune', () => {
-  test('writes strips without their zeros, and reports each matrix’s loss', async () => {
+  test('stores strips without their zeros, and reports each matrix’s loss', async () => {
     const output = path('strips.hbm')
     const { code, out } = await halfbyte(
       'prune',
@@ -53,7 +53,7 @@ describe('prune', () => {
     expect(losses).toEqual(losses.toSorted((left, right) => left - right))
   }, 240_000)
 
-  test('writes plain safetensors with zeros, which convert stores as the pack of the same run', async () => {
+  test('writes plain safetensors with zeros, which convert turns into the pack of the same run', async () => {
     const output = path('sparse-folder')
     const pack = path('sparse.hbm')
     const again = path('again.hbm')
@@ -68,7 +68,7 @@ describe('prune', () => {
     expect((await tail(pack)).equals(await tail(again))).toBe(true)
   }, 240_000)
 
-  test('continues after it was killed, to the same bytes, and only when asked to', async () => {
+  test('resumes after being killed, with the same bytes, and only if asked', async () => {
     const whole = path('whole-pruned.hbm')
     const output = path('killed.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -92,7 +92,7 @@ describe('prune', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('--speed gives each product its own sparsity, the same again after a stop', async () => {
+  test('--speed gives each product its own sparsity, and the same one after a restart', async () => {
     const whole = path('fast.hbm')
     const output = path('fast-stopped.hbm')
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
@@ -120,7 +120,7 @@ describe('prune', () => {
     })
   }, 240_000)
 
-  test('adapters and scope change what is written', async () => {
+  test('adapters and scope change the output', async () => {
     const adapter = path('prune-adapter')
     await mkdir(adapter)
     const lora = randomLora(randomLlama({ seed: 5 }).weights, /q_proj|down_proj/, 2, 9)
@@ -148,13 +148,13 @@ describe('prune', () => {
     expect(new Set(packs).size).toBe(asked.length)
   }, 240_000)
 
-  test('costs that were measured decide about tokens per second', async () => {
+  test('measured costs determine tokens per second', async () => {
     const costs = path('costs.json')
     const output = path('by-costs.hbm')
     const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
     expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
     const table = JSON.parse(await readFile(costs, 'utf8'))
-    // Times on a busy machine are unreliable; these leave room for half of the products' time.
+    // Times on a busy machine are unreliable; the budget leaves half of the products' time.
     const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
     const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
       ...each,
@@ -164,7 +164,7 @@ describe('prune', () => {
     }))
     await writeFile(costs, JSON.stringify({ ...table, restMs: 2, matrices }))
     const asked = [...few, '--costs', costs, '--json'] as const
-    // Two layers of four products: 10 ms as they are.
+    // Two layers of four products take 10 ms when dense.
     const { out } = await halfbyte('prune', model, output, ...asked, '--tokens-per-second', '150')
     const { prediction } = JSON.parse(out)
     expect(prediction.denseTokensPerSecond).toBeCloseTo(100, 6)
@@ -192,7 +192,7 @@ describe('prune', () => {
     expect(asked.out).toMatch(/ w4_g32: 50\.0 % dropped/)
   }, 120_000)
 
-  test('a file with fewer bits is stored in the requested bits', async () => {
+  test('a file with fewer bits is stored in the requested precision', async () => {
     const output = path('wide.hbm')
     const flags = [
       '--method',
@@ -212,7 +212,7 @@ describe('prune', () => {
   test('mistakes in the arguments have specific messages', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
-      [[...few, '--pattern', 'sv32'], /^unsupported: sv32 does not say how many weights to drop; give/],
+      [[...few, '--pattern', 'sv32'], /^unsupported: sv32 does not determine how many weights to drop; give/],
       [[...few, '--pattern', 'toString'], /^unsupported: toString is not a pattern; choose unstructured/],
       [
         [...few, '--pattern', '5:4'],
@@ -226,13 +226,13 @@ describe('prune', () => {
       [[...few, '--speed', '2', '--sparsity', '0.5'], /^unsupported: a budget chooses sparsities on a text/],
       [
         [...few, '--sparsity', '0.5', '--costs', 'x.json'],
-        /^unsupported: --costs are for a budget; give --speed/,
+        /^unsupported: --costs needs a budget; give --speed/,
       ],
       [[...few, '--speed', '2', '--costs', path('x.json')], /^format: the costs .*x\.json cannot be read/],
       [[...few, '--tokens-per-second', '9'], /^unsupported: tokens per second need costs of whole tokens/],
       [
         [...few, '--sparsity', '0.5', '--as', 'safetensors'],
-        /^unsupported: safetensors hold plain weights and the weights are w4; add --weights f32/,
+        /^unsupported: safetensors can only hold plain weights, and these are w4; add --weights f32/,
       ],
     ] as const
     for (const [args, line] of answers) {

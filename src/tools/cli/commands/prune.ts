@@ -1,4 +1,5 @@
-// `halfbyte prune`: sets weights of a model to zero, and writes a .hbm pack or a folder with safetensors.
+// `halfbyte prune`: sets some of a model's weights to zero, and writes a .hbm pack or a folder with
+// safetensors.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
@@ -43,10 +44,10 @@ type AskedFlags = Omit<PruneFlags, 'pattern' | 'weights'> & Partial<Pick<PruneFl
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
 
-/** Default for a run without a sparsity: SmolLM2-135M predicts text as well without it. */
+/** Default for a run without a sparsity: SmolLM2-135M predicts text equally well without those weights. */
 const MILD = { pattern: 'unstructured', sparsity: 0.1, weights: 'w8' } as const
 
-/** A run with a sparsity, a pattern or a budget drops strips and keeps 4 bits. */
+/** A run with a sparsity, a pattern or a budget drops strips and stores 4 bits. */
 function withDefaults(flags: AskedFlags): PruneFlags {
   const { pattern, sparsity, speed, tokensPerSecond, size, loss } = flags
   const isAsked = [pattern, sparsity, speed, tokensPerSecond, size, loss].some((each) => each !== undefined)
@@ -58,7 +59,7 @@ function withDefaults(flags: AskedFlags): PruneFlags {
 export function pruneCommand(): Command {
   const command = new Command('prune')
     .description(
-      'Write a model with weights set to zero. obs updates all kept weights of an output to compensate best for the dropped ones, measured on a calibration text.',
+      'Write a model with weights set to zero. obs updates the kept weights of each output to best compensate for the dropped ones, measured on a calibration text.',
     )
     .argument('<model>', MODEL)
     .argument(
@@ -107,7 +108,7 @@ export function pruneCommand(): Command {
 interface PruneJob {
   readonly flags: PruneFlags
   readonly pattern: Pattern
-  /** The same for all matrices; 0 where a budget is shared out between them. */
+  /** The same for all matrices; 0 if a budget is divided among them. */
   readonly sparsity: number
   readonly allocating: Allocating | undefined
 }
@@ -154,12 +155,12 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
   if (as === 'safetensors' && weights !== 'f32') {
     throw new HalfbyteError(
       'unsupported',
-      `safetensors hold plain weights and the weights are ${weights}; add --weights f32, or write a .hbm`,
+      `safetensors can only hold plain weights, and these are ${weights}; add --weights f32, or write a .hbm`,
     )
   }
 }
 
-/** Everything that the result depends on: the work of an unfinished run is used only if this is the same. */
+/** Everything that the result depends on: an unfinished run's work is reused only if this is the same. */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
   const { method, weights, damp, sweeps, scope } = flags
   return {
@@ -193,7 +194,7 @@ async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Pr
   }
 }
 
-/** Divides the budget between the matrices, and predicts what the model will need. */
+/** Divides the budget among the matrices, and predicts the result. */
 async function allocate(
   prepared: PreparedModel,
   options: PruneModelOptions,

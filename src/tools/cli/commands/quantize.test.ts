@@ -12,7 +12,7 @@ testModels()
 const { text, few } = calibrationText('calibration.txt')
 
 describe('quantize', () => {
-  test('writes a pack that is read, and says what each matrix cost', async () => {
+  test("writes a valid pack, and reports each matrix's loss", async () => {
     const solved = path('solved.hbm')
     const rounded = path('rounded.hbm')
     const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
@@ -32,13 +32,13 @@ describe('quantize', () => {
     expect(json.reason).toMatch(/^there was no held-out text; give --calibration FILE/)
     const converted = path('converted.hbm')
     await halfbyte('convert', model, converted, '--weights', 'w4')
-    // Rounding is what convert does too.
+    // convert rounds in the same way.
     const tail = async (file: string) => (await readFile(file)).subarray(-30_000)
     expect((await tail(rounded)).equals(await tail(converted))).toBe(true)
     expect((await readdir(folder)).filter((name) => /\.(part|work)$/.test(name))).toEqual([])
   }, 180_000)
 
-  test('continues after Ctrl-C to the same bytes, and only when asked to', async () => {
+  test('resumes after Ctrl-C with the same bytes, and only if asked', async () => {
     const whole = path('whole.hbm')
     const output = path('stopped.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -47,7 +47,7 @@ describe('quantize', () => {
     void appears(`${output}.work/rows-1`).then(() => child.kill('SIGINT'))
     expect(await ended(child)).toMatchObject({
       code: 130,
-      err: `${output}.work has the finished part; give the same command with --resume to continue\nstopped\n`,
+      err: `${output}.work has the finished part; repeat the command with --resume to continue\nstopped\n`,
     })
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
@@ -63,7 +63,7 @@ describe('quantize', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('stores tables as requested, and says where it cannot', async () => {
+  test('stores tables as requested, and reports where it cannot', async () => {
     const output = path('tables.hbm')
     const asked = [
       'embedded',
@@ -85,7 +85,7 @@ describe('quantize', () => {
     const folder = ['quantize', path('folder'), path('tables'), '--as', 'gptq', '--method', 'rtn'] as const
     expect(await halfbyte(...folder, '--table', 'w4')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/keeps its tables as they are; leave --table out, or write a \.hbm/),
+      err: expect.stringMatching(/keeps its tables as they are; omit --table, or write a \.hbm/),
     })
     const mixed = [
       'quantize',
@@ -100,11 +100,11 @@ describe('quantize', () => {
     ] as const
     expect(await halfbyte(...mixed)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/leave --head out/),
+      err: expect.stringMatching(/omit --head/),
     })
   }, 60_000)
 
-  test('solves a table alone, and says why there is nothing else to do', async () => {
+  test('solves only a table, and explains why there is nothing else to do', async () => {
     const output = path('kept.hbm')
     const keep = ['--weights', 'keep'] as const
     const { code, out } = await halfbyte('quantize', 'embedded', output, ...keep, '--head', 'w4', ...few)
@@ -122,14 +122,14 @@ describe('quantize', () => {
       /^unsupported: .* nothing else would change; give --table or --head/,
     )
     expect(await refused('--table', 'w4', ...few, '--format', '*=w8')).toMatch(
-      /--format gives them new codes; leave it out/,
+      /--format gives them new codes; omit it/,
     )
     expect(await refused('--table', 'w4')).toMatch(/gptq needs a text to calibrate on/)
     expect(await refused('--table', 'w4', '--method', 'rtn', '--as', 'gguf')).toMatch(/write a \.hbm/)
     expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
   })
 
-  test('two formats are evaluated on the same held-out windows, with eight bits better', async () => {
+  test('two formats are evaluated on the same held-out windows, and eight bits are better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]
       return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
@@ -146,7 +146,7 @@ describe('quantize', () => {
     expect(without).not.toHaveProperty('reason')
   }, 120_000)
 
-  test('stores single matrices in other codes, as a pack and as GGUF', async () => {
+  test('stores single matrices in other formats, in packs and GGUF', async () => {
     const asked = ['--format', '*.mlp_down.weight=w8', '--format', 'layers.0.attn_q.weight=w8'] as const
     const [pack, gguf] = [path('formats.hbm'), path('formats.gguf')]
     const { code, out } = await halfbyte('quantize', model, pack, ...few, ...asked)
@@ -159,11 +159,11 @@ describe('quantize', () => {
     const mixed = ['--weights', 'mixed', '--budget', '1MB'] as const
     expect(await halfbyte('quantize', model, path('no.hbm'), ...few, ...mixed, ...asked)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/leave --format out/),
+      err: expect.stringMatching(/omit --format/),
     })
   }, 60_000)
 
-  test('writes GGUF and GPTQ folders, and says when a model is of another kind', async () => {
+  test('writes GGUF and GPTQ folders, and reports when a model has the wrong format', async () => {
     const gguf = path('q.gguf')
     const folder = path('q-folder')
     const rtn = ['--method', 'rtn'] as const
@@ -178,7 +178,7 @@ describe('quantize', () => {
     expect(existsSync(path('no.gguf'))).toBe(false)
   }, 120_000)
 
-  test('a text of any length takes no more memory than its windows do', async () => {
+  test('a text of any length takes no more memory than its windows', async () => {
     const long = path('long.txt')
     await writeFile(long, 'the cat and the hat. '.repeat(2 << 20))
     const short = path('short.txt')
@@ -197,9 +197,9 @@ describe('quantize', () => {
     })
   }, 120_000)
 
-  test('a full disk is reported, and nothing is left under the name of the pack', async () => {
+  test("a full disk is reported, and no file is left under the pack's name", async () => {
     const output = path('full.hbm')
-    // Files may have 16 blocks of 1024 bytes; the rows of the first block take more.
+    // Files may have 16 blocks of 1024 bytes; the first block's rows take more.
     const limited = spawn('bash', [
       '-c',
       'ulimit -f 16; exec "$0" "$@"',
@@ -221,7 +221,7 @@ describe('quantize', () => {
       [[], /^unsupported: gptq needs a text to calibrate on; give --calibration FILE/],
       [
         ['--calibration', path('empty.txt')],
-        /^format: the calibration text has 0 tokens and one window takes/,
+        /^format: the calibration text has 0 tokens, but a window takes/,
       ],
       [
         ['--calibration', path('wrong.jsonl')],

@@ -1,5 +1,5 @@
-// `halfbyte quantize`: chooses codes for a float model's own inputs, and writes a .hbm pack, GGUF or GPTQ
-// folder.
+// `halfbyte quantize`: chooses codes that suit a float model's actual inputs, and writes a .hbm pack, GGUF or
+// GPTQ folder.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'
@@ -58,7 +58,7 @@ export function quantizeCommand(): Command {
     .addOption(
       new Option(
         '--weights <format>',
-        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: a mixture that fits --budget; keep: as the model has them, for --table and --head',
+        "w4: groups of 32 with one scale; w4m: also a minimum; w8: 8 bits; mixed: a mix that fits --budget; keep: the model's own, for --table and --head",
       )
         .choices(Object.keys(FORMATS))
         .default('w4'),
@@ -69,7 +69,7 @@ export function quantizeCommand(): Command {
     .addOption(dampOption())
     .option(
       '--drift <share>',
-      'which share of the errors of earlier matrices a matrix compensates for',
+      "the share of earlier matrices' errors that a matrix compensates for",
       real(0, 1),
       DEFAULT_DRIFT,
     )
@@ -77,7 +77,7 @@ export function quantizeCommand(): Command {
     .addOption(
       new Option(
         '--as <kind>',
-        "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
+        "what to write; default: from the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
       ).choices(['hbm', 'gguf', 'gptq']),
     )
   return withCompressOptions(withTableOptions(command)).action(quantize)
@@ -101,7 +101,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
   if (isMixed && flags.format !== undefined) {
     throw new HalfbyteError(
       'unsupported',
-      '--weights mixed chooses the formats by the budget; leave --format out, or choose other --weights',
+      '--weights mixed chooses the formats from the budget; omit --format, or choose other --weights',
     )
   }
   if (isMixed !== (budget !== undefined)) {
@@ -109,7 +109,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
       'unsupported',
       isMixed
         ? 'mixed formats need a budget; give --budget, like --budget 300MB'
-        : `--budget is for --weights mixed, and the weights are ${weights}; leave it out, or choose mixed`,
+        : `--budget is for --weights mixed, and the weights are ${weights}; omit it, or choose mixed`,
     )
   }
   await compress<MatrixReport>({
@@ -151,23 +151,23 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
   })
 }
 
-/** Throws `unsupported` for formats of tables that the output or the budget knows nothing of. */
+/** Throws `unsupported` for table formats that the output or the budget does not support. */
 function checkTables({ table, head, weights }: QuantizeFlags, as: string): void {
   const given = table === undefined ? head && '--head' : '--table'
   if (given === undefined || (as !== 'gptq' && weights !== 'mixed')) return
   throw new HalfbyteError(
     'unsupported',
     as === 'gptq'
-      ? `a GPTQ folder keeps its tables as they are; leave ${given} out, or write a .hbm`
-      : `--budget counts tables as they are; leave ${given} out, or choose other --weights`,
+      ? `a GPTQ folder keeps its tables as they are; omit ${given}, or write a .hbm`
+      : `--budget counts tables as they are; omit ${given}, or choose other --weights`,
   )
 }
 
-/** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
+/** Throws `unsupported` if nothing would change, and for options that need matrices with new codes. */
 function checkKept({ table, head, format }: QuantizeFlags, as: string): void {
   const next =
     (as !== 'hbm' && 'the output is not a pack; write a .hbm') ||
-    (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
+    (format !== undefined && '--format gives them new codes; omit it, or choose other --weights') ||
     (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
   if (next !== false)
     throw new HalfbyteError('unsupported', `--weights keep leaves the matrices as they are, and ${next}`)
@@ -181,7 +181,7 @@ const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({
 function lineOf({ name, shape, format, loss, lossBefore, dead = 0 }: MatrixReport): string {
   const share =
     loss !== undefined && lossBefore !== undefined
-      ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
+      ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the rounding error`
       : 'rounded'
   return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }

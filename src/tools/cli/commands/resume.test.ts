@@ -1,5 +1,5 @@
-// Going on with unfinished jobs. In: the real program, killed at early points or halted, and inputs that
-// changed since. Out: the same bytes as an uninterrupted run, or an error that says why not.
+// Resuming unfinished jobs. In: the real program, killed at early points or paused, and inputs changed since.
+// Out: the same bytes as an uninterrupted run, or an error with the reason.
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -19,13 +19,13 @@ const other = path('other.gguf')
 const whole = path('resume-whole.hbm')
 
 beforeAll(async () => {
-  // Other weights in the same shapes.
+  // Different weights of the same shapes.
   const speaker = randomLlama({ seed: 6, gain: 1.6, speaks: true, contextLength: 16_384 })
   await writeFile(other, await (await ggufFile(speaker)).bytes())
   expect((await halfbyte('quantize', model, whole, ...asked)).code).toBe(0)
 }, 60_000)
 
-/** Runs the job until `file` is in its work folder, and kills it there. */
+/** Runs the job until `file` appears in its work folder, then kills it. */
 async function killedAt(file: string, output: string, ...args: readonly string[]): Promise<void> {
   const child = start(...args)
   await appears(join(`${output}.work`, file))
@@ -39,7 +39,7 @@ const sameAs = async (output: string, expected: string) =>
 
 describe('a job that was killed', () => {
   test.each(['', 'lock-1', 'job.json', 'layers.0.attn_q.weight.json', 'layers.0.attn_q.weight.codes'])(
-    'as soon as its folder had "%s" continues to the same bytes',
+    'as soon as its folder has "%s" resumes with the same bytes',
     async (file) => {
       const output = path(`killed-${file}.hbm`)
       const job = ['quantize', model, output, ...asked] as const
@@ -51,7 +51,7 @@ describe('a job that was killed', () => {
     120_000,
   )
 
-  test('before there was any work in its folder is begun, with --resume and without', async () => {
+  test('before its folder has any work starts afresh, with or without --resume', async () => {
     const states: readonly (readonly string[])[] = [
       [],
       ['lock-1'],
@@ -61,7 +61,7 @@ describe('a job that was killed', () => {
     for (const [index, names] of states.entries()) {
       const output = path(`early-${index}.hbm`)
       await mkdir(`${output}.work`)
-      // The files that a process leaves if it is killed while writing.
+      // The files left by a process that is killed while writing.
       for (const name of names) await writeFile(join(`${output}.work`, name), '{"pid":')
       const more = index % 2 === 0 ? ['--resume'] : []
       expect(await halfbyte('quantize', model, output, ...asked, ...more)).toMatchObject({ code: 0, err: '' })
@@ -77,7 +77,7 @@ describe('a job that was killed', () => {
     expect(existsSync(`${output}.work.removed`)).toBe(false)
   }, 60_000)
 
-  test('a folder with files of others is not touched', async () => {
+  test('a folder with foreign files is left alone', async () => {
     const output = path('foreign.hbm')
     await mkdir(`${output}.work`)
     await writeFile(join(`${output}.work`, 'notes.txt'), 'mine')
@@ -89,8 +89,8 @@ describe('a job that was killed', () => {
   }, 60_000)
 })
 
-describe('a job continues only as the same job', () => {
-  test('not with other weights, another adapter, text or version', async () => {
+describe('a job resumes only if it is the same job', () => {
+  test('not with different weights, adapter, text or version', async () => {
     const output = path('same.hbm')
     const mine = path('mine.gguf')
     const adapter = path('resume-adapter')
@@ -132,7 +132,7 @@ describe('a job continues only as the same job', () => {
     await sameAs(output, straight)
   }, 240_000)
 
-  test('not an evaluation whose model has one other byte', async () => {
+  test('not an evaluation whose model differs by one byte', async () => {
     const mine = path('scored.gguf')
     const output = path('scored.json')
     await copyFile(model, mine)
@@ -161,10 +161,10 @@ describe('a job continues only as the same job', () => {
   }, 120_000)
 })
 
-describe('a folder that a process works in', () => {
+describe('a folder in use by a process', () => {
   const halted: ChildProcess[] = []
 
-  test('is denied to a second process, naming the first, and free once that was killed', async () => {
+  test('is denied to a second process, naming the first, and released once that is killed', async () => {
     const output = path('held.hbm')
     const job = ['quantize', model, output, ...asked] as const
     const first = start(...job)
@@ -184,19 +184,19 @@ describe('a folder that a process works in', () => {
     await sameAs(output, whole)
   }, 120_000)
 
-  test('is free for one of two that begin at the same time', async () => {
+  test('is granted to one of two that start at the same time', async () => {
     const output = path('both.hbm')
     const job = ['quantize', model, output, ...asked, '--resume', '--force'] as const
     const both = await Promise.all([halfbyte(...job), halfbyte(...job)])
     const [best, second] = both.toSorted((left, right) => left.code! - right.code!)
     expect(best).toMatchObject({ code: 0, err: '' })
-    // The second may begin when the first has ended.
+    // The second may start after the first has ended.
     if (second?.code !== 0) expect(second?.err).toMatch(/^unsupported: process \d+ is using the folder/)
     await sameAs(output, whole)
     await rm(output)
   }, 120_000)
 
-  test('is free when its lock names a process number that another process has by now', async () => {
+  test("is free if its lock's process id has been reused by another process", async () => {
     const output = path('reused.hbm')
     await mkdir(`${output}.work`)
     const { pid } = process
@@ -204,7 +204,7 @@ describe('a folder that a process works in', () => {
     const machine = (await import('node:os')).hostname()
     await writeFile(lock, JSON.stringify({ pid, began: '1', machine }))
     const job = ['quantize', model, output, ...asked, '--force'] as const
-    // Linux reports when a process began; elsewhere only its id counts.
+    // Linux reports when a process started; elsewhere only its id counts.
     if (process.platform === 'linux') expect(await halfbyte(...job)).toMatchObject({ code: 0, err: '' })
     await mkdir(`${output}.work`, { recursive: true })
     await writeFile(lock, JSON.stringify({ pid, machine: 'elsewhere' }))

@@ -24,7 +24,7 @@ beforeAll(async () => {
   for (const [name, tensor] of Object.entries(INPUTS)) await writeFile(path(`${name}.npy`), npyBytes(tensor))
 })
 
-test.each(['1', '2'])('outputs are written as .npy with %s threads', async (threads) => {
+test.each(['1', '2'])('with %s threads, outputs are written as .npy', async (threads) => {
   const folder = path(`outputs-${threads}`)
   await mkdir(folder)
   const given = Object.keys(INPUTS).flatMap((name) => ['--input', `${name}=${path(`${name}.npy`)}`])
@@ -40,7 +40,7 @@ test('without inputs it lists them', async () => {
   expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('input_ids (i64 [batch, tokens])') })
 })
 
-test('the plan of a graph that is not a decoder is that of a network', async () => {
+test("a graph that is not a decoder is printed as a network's plan", async () => {
   const ended = await halfbyte('inspect', model, '--plan', '--size', 'tokens=5')
   expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('input_ids [1, 5]') })
   expect(ended.out).toMatch(/views +\d+ nodes move [\d ]+ B as copies, and 0 B as compiled/)

@@ -34,7 +34,7 @@ export function runCommand(): Command {
   return new Command('run')
     .description('Run an ONNX graph of any kind, such as an encoder, on tensors from .npy files.')
     .argument('<model>', 'an .onnx file, a folder with one, or its URL')
-    .option('--input <name=file>', 'a tensor for an input; repeat for each input', inputFlag)
+    .option('--input <name=file>', 'a tensor for an input; repeatable', inputFlag)
     .option('--output <folder>', 'folder for the outputs, one NAME.npy each; default: only describe them')
     .addOption(networkWeightsOption())
     .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
@@ -94,7 +94,7 @@ async function readTensor(file: string): Promise<NetworkTensor> {
   return readNpy(file, bytes)
 }
 
-/** Names of outputs may have slashes and anything else. */
+/** Output names may contain slashes or anything else. */
 const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, '_').replace(/^\.+/, '_')
 
 const SHOWN = 4

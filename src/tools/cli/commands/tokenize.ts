@@ -1,4 +1,4 @@
-// `halfbyte tokenize`: prints the ids of a text, each with its text.
+// `halfbyte tokenize`: prints a text's token ids, each with its text.
 import { Command } from 'commander'
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
 import { encodeStream } from '../../../core/text/tokenize/encode-stream.ts'

@@ -1,4 +1,4 @@
-// Calibration files. In: plain text and JSON lines, a tokenizer with ChatML. Out: windows of ids, refusals.
+// Calibration files. In: plain text and JSON lines, a tokenizer with ChatML. Out: windows of ids, or errors.
 import { mkdtempSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,13 +36,13 @@ const TURN = '<|im_start|>user\nhello world<|im_end|>\n'
 test.each([
   ['turns.txt', TURN.repeat(3)],
   ['turns.jsonl', lines(...Array.from({ length: 3 }, () => ({ text: TURN })))],
-])('a turn mark is one token in %s', async (name, content) => {
+])('a turn marker is one token in %s', async (name, content) => {
   const ids = await idsOf(name, content, 20)
   expect(ids.filter((id) => id === START).length).toBeGreaterThan(1)
   expect(ids.filter((id) => id === END).length).toBeGreaterThan(1)
 })
 
-test('a chat is rendered by the model’s template, and ends with its last turn', async () => {
+test('a chat is rendered with the model’s template and ends with its last turn', async () => {
   const messages = [
     { role: 'user', content: 'hello' },
     { role: 'assistant', content: [{ type: 'text', text: 'hello world' }] },
@@ -60,7 +60,7 @@ test('a message cannot end its own turn', async () => {
   expect(ids.indexOf(END)).toBe(-1)
 })
 
-test('a line that is neither, and messages that no template accepts, are rejected by line number', async () => {
+test('a line that is neither, and messages that the template rejects, are reported by line number', async () => {
   await expect(idsOf('words.jsonl', lines({ text: 'a' }, { words: 'b' }), 2)).rejects.toMatchObject({
     code: 'format',
     message: expect.stringMatching(
@@ -69,7 +69,9 @@ test('a line that is neither, and messages that no template accepts, are rejecte
   })
   const messages = [{ role: 'nobody', content: 'a' }]
   await expect(idsOf('role.jsonl', lines({ messages }), 2)).rejects.toMatchObject({
-    message: expect.stringMatching(/role\.jsonl: line 1 cannot be written by the model's chat template \(/),
+    message: expect.stringMatching(
+      /role\.jsonl: line 1 cannot be rendered with the model's chat template \(/,
+    ),
     detail: { line: 1 },
   })
 })

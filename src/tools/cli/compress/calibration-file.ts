@@ -1,5 +1,6 @@
-// Reads the text that a model is calibrated on: plain text, or JSON lines of texts and conversations.
+// Reads calibration text: plain text, or JSON lines of texts and conversations.
 import { readMessages, readTools } from '../../../adapters/openai-request.ts'
+import { requestFields } from '../../../adapters/request-fields.ts'
 import { linesOf } from '../../../core/base/bytes.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { parseJson } from '../../../core/base/json.ts'
@@ -10,11 +11,10 @@ import type { CalibrationText } from '../../shrink/calibrate/calibration-windows
 import { readPieces } from '../files.ts'
 
 /**
- * The texts of a file, read lazily. In a .jsonl file, each line has a `text`, or
- * `messages` in the form of OpenAI's API, with `tools` where there are any. Conversations are written by
- * the model's own chat template. `tokenizer`: undefined for an encoder, which has no conversations. Throws
- * `format` for a line of another form, `unsupported` for messages that the template cannot render, or that
- * are given to an encoder.
+ * The texts of a file, read lazily. In a .jsonl file, each line has a `text`, or `messages` in the form of
+ * OpenAI's API, optionally with `tools`. Conversations are rendered with the model's own chat template.
+ * `tokenizer`: undefined for an encoder, which has no conversations. Throws `format` for any other line, and
+ * `unsupported` for messages that the template cannot render or that are given to an encoder.
  */
 export async function* calibrationTexts(
   path: string,
@@ -41,18 +41,19 @@ export async function* calibrationTexts(
 
 /** All turns, the last one ended, without a generation prompt. */
 function conversation(
-  { messages, tools }: Record<string, unknown>,
+  said: Record<string, unknown>,
   { renderPrompt }: ReturnType<typeof modelText>,
   path: string,
   line: number,
 ): string {
   try {
+    const { messages, tools } = requestFields(said)
     return renderPrompt(readMessages(messages), { tools: readTools(tools), addGenerationPrompt: false })
   } catch (cause) {
     const { code } = cause instanceof HalfbyteError ? cause : { code: 'format' as const }
     throw new HalfbyteError(
       code,
-      `${path}: line ${line} cannot be written by the model's chat template (${reasonOf(cause)}); fix the line, or remove it`,
+      `${path}: line ${line} cannot be rendered with the model's chat template (${reasonOf(cause)}); fix the line, or remove it`,
       { line },
       { cause },
     )
@@ -62,7 +63,7 @@ function conversation(
 const noChat = (path: string, line: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${path}: line ${line} has messages, and an encoder has no chat template that writes them; give lines like {"text": "..."}`,
+    `${path}: line ${line} has messages, and an encoder has no chat template to render them; give lines like {"text": "..."}`,
     { line },
   )
 

@@ -1,5 +1,5 @@
-// What `quantize` and `prune` share: a work folder in which a later run can continue, progress, a line for
-// each matrix, and a summary.
+// What `quantize` and `prune` share: a work folder in which a later run can continue, progress, one line per
+// matrix, and a summary.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -34,16 +34,16 @@ const WINDOW_TOKENS = 512
 
 export function withCalibrationOptions(command: Command): Command {
   return command
-    .option('--windows <n>', 'maximum windows of the text to run', whole(1), 128)
+    .option('--windows <n>', 'maximum windows of the text to use', whole(1), 128)
     .option(
       '--context <tokens>',
-      `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
+      `tokens per window; default: ${WINDOW_TOKENS} or the model's limit`,
       whole(2),
     )
     .addOption(threadsOption())
 }
 
-/** Throws `format` for a text that cannot be read or is shorter than one window. */
+/** Throws `format` if the text cannot be read or is shorter than one window. */
 export async function readWindows(
   path: string,
   prepared: PreparedModel,
@@ -67,11 +67,11 @@ export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora
 export const calibrationOption = (): Option =>
   new Option(
     '--calibration <file>',
-    'text like the model will see: UTF-8, or .jsonl with a text or messages in each line',
+    'text like what the model will see: UTF-8, or .jsonl with a text or messages per line',
   )
 
 export const dampOption = (): Option =>
-  new Option('--damp <share>', "dampening: a share of the mean of the Hessian's diagonal, added to it")
+  new Option('--damp <share>', "damping: a fraction of the Hessian's mean diagonal, added to the diagonal")
     .argParser(real(0, 10))
     .default(DEFAULT_DAMP)
 
@@ -86,7 +86,7 @@ export function withCompressOptions(command: Command): Command {
     command
       .option(
         '--held-out <n>',
-        'maximum windows of the text, after those of --windows, on which the result is compared with the original',
+        'maximum windows of the text, after those of --windows, used to compare the result with the original',
         whole(0),
         HELD_OUT,
       )
@@ -94,7 +94,7 @@ export function withCompressOptions(command: Command): Command {
       .addOption(forceOption())
       .addOption(loraOption())
       .option('--name <name>', "the model's name; default: its own")
-      .option('--license <text>', 'licence to state in the pack')
+      .option('--license <text>', 'licence to record in the pack')
       .option('--json', 'print one JSON object'),
   )
 }
@@ -104,7 +104,7 @@ interface CompressJob<Report> {
   readonly model: string
   readonly output: string
   readonly as: ModelOutput['as']
-  /** Encodings of the weights that are not compressed. */
+  /** Encodings of uncompressed weights. */
   readonly policy: EngineFlags['weights']
   readonly flags: CompressFlags
   /** Everything that the result depends on, besides model, text and adapters. */
@@ -127,8 +127,8 @@ export interface Made<Report> {
 }
 
 /**
- * Throws what `make` and the writers throw, and `unsupported` for a work folder of another job. Tells how to
- * continue a run that is stopped.
+ * Throws what `make` and the writers throw, and `unsupported` for another job's work folder. Prints how to
+ * resume a stopped run.
  */
 export async function compress<Report>(job: CompressJob<Report>): Promise<void> {
   const { model, output, as, flags } = job
@@ -203,7 +203,7 @@ async function solve<Report>(
     if (signal.aborted) {
       clearProgress()
       process.stderr.write(
-        visible(`${output}.work has the finished part; give the same command with --resume to continue\n`),
+        visible(`${output}.work has the finished part; repeat the command with --resume to continue\n`),
       )
     }
     throw error
@@ -238,7 +238,7 @@ async function keyOf<Report>(
   })
 }
 
-/** The sum of a figure over matrices that have it. */
+/** The sum of a number over the matrices that have it. */
 export const sum = <Name extends string>(
   reports: readonly { readonly [name in Name]?: number | undefined }[],
   what: Name,

@@ -1,5 +1,4 @@
-// Held-out windows. In: counts of windows, changes of the loss. Out: how a text is split, and the printed
-// text.
+// Held-out windows. In: window counts, changes in loss. Out: how a text is split, and the printed text.
 import { expect, test } from 'vitest'
 import { meaningOf, qualityText, splitWindows } from './held-out.ts'
 
@@ -26,18 +25,18 @@ test.each([
   },
 )
 
-test('a change in loss is described in words, gains too, and a non-finite loss as ruin', () => {
+test('a change in loss, or a gain, is described in words, and a non-finite loss as a ruined model', () => {
   const of = (value: number) => meaningOf({ change: { value, error: undefined } })
   expect(of(-0.2)).toMatch(/as good as the original/)
   expect(of(0.03)).toMatch(/a little worse/)
   expect(of(0.1)).toMatch(/clearly worse/)
   expect(of(0.4)).toMatch(/lost much/)
-  expect(of(2)).toMatch(/ruined; spend more bytes or drop fewer weights/)
+  expect(of(2)).toMatch(/ruined; use more bytes or drop fewer weights/)
   expect(of(Number.POSITIVE_INFINITY)).toMatch(/ruined/)
   expect(of(Number.NaN)).not.toMatch(/as good/)
 })
 
-test('a loss has its sign, even if it is a gain', () => {
+test('a change in loss is printed with its sign', () => {
   const quality = { before: 10, after: 11, kl: { value: 0.02, error: 0 }, tokens: 99 }
   const said = (value: number) =>
     qualityText({ ...quality, change: { value, error: 0.001 }, sameTop: { value: 0.9, error: 0 } })

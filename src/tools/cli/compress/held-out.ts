@@ -11,8 +11,8 @@ import { clearProgress, overwrite } from '../terminal/output.ts'
 export const HELD_OUT = 8
 
 /**
- * Windows to calibrate on, and those after them. If a text has fewer windows than both need, the last eighth
- * is held out; with fewer than two windows, none.
+ * The windows to calibrate on, and the held-out ones after them. If a text has fewer windows than both need,
+ * the last eighth is held out; with fewer than two windows, none.
  */
 export function splitWindows(
   all: readonly (readonly number[])[],
@@ -47,7 +47,7 @@ export async function judge({ model, output, held, signal, ...flags }: JudgeOpti
   )
 }
 
-/** The same, or the reason why it cannot be done. The output is complete either way. */
+/** The same, or the reason why it is impossible. The output is complete either way. */
 export async function judged(
   options: JudgeOptions,
 ): Promise<{ readonly quality: Divergence } | { readonly reason: string }> {
@@ -66,16 +66,16 @@ export async function judged(
 /** The meaning of a change in loss, by its size in nats per token. */
 const MEANINGS: readonly (readonly [most: number, meaning: string])[] = [
   [0.01, 'on this text the model is as good as the original'],
-  [0.05, 'the model is a little worse than the original; most replies will be as good'],
+  [0.05, 'the model is a little worse than the original; most replies will be just as good'],
   [0.15, 'the model is clearly worse than the original; look at its replies before you use it'],
-  [0.5, 'the model has lost much of its ability; spend more bytes or drop fewer weights'],
-  [Number.POSITIVE_INFINITY, 'the model is ruined; spend more bytes or drop fewer weights'],
+  [0.5, 'the model has lost much of its ability; use more bytes or drop fewer weights'],
+  [Number.POSITIVE_INFINITY, 'the model is ruined; use more bytes or drop fewer weights'],
 ]
 
 export const meaningOf = ({ change }: Pick<Divergence, 'change'>): string =>
   MEANINGS.find(([most]) => change.value <= most)?.[1] ?? MEANINGS.at(-1)![1]
 
-/** Two lines for users: numbers, and what they mean. */
+/** Two lines for users: the numbers, and what they mean. */
 export function qualityText(quality: Divergence): string {
   const { before, after, change, kl, sameTop, tokens } = quality
   const percent = (100 * (Math.exp(change.value) - 1)).toFixed(1)

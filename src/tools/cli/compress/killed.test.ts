@@ -1,5 +1,5 @@
-// Runs that are killed. In: the real program on tiny models, killed at ten moments. Out: after --resume, or
-// after the same command again, the bytes of an undisturbed run.
+// Killed runs. In: the real program on tiny models, killed at ten points. Out: whether --resume, or repeating
+// the command, gives the bytes of an uninterrupted run.
 import { existsSync, watch } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -15,7 +15,7 @@ const { text, few } = calibrationText('killed.txt')
 const namesIn = (out: string): string[] =>
   [...out.matchAll(/^(layers\.\d+\.\w+\.weight) \[/gm)].map(([, name]) => name!)
 
-/** Kills a run with SIGKILL when it reports the matrix at this place in `order`, or a later one. */
+/** Kills a run with SIGKILL once it reports the matrix at this index in `order`, or a later one. */
 async function killedAt(place: number, order: readonly string[], args: readonly string[]): Promise<void> {
   const child = start(...args)
   createInterface({ input: child.stdout! }).on('line', (line) => {
@@ -30,7 +30,7 @@ test.each([
   ['quantize', [0, 3, 5, 9, 12], ['--table', 'w4']],
   ['prune', [1, 4, 8, 12], ['--sparsity', '0.5']],
 ] as const)(
-  '%s, killed again and again, ends with the same bytes',
+  '%s, killed repeatedly, ends with the same bytes',
   async (command, places, more) => {
     const whole = path(`${command}-whole.hbm`)
     const output = path(`${command}-killed.hbm`)
@@ -53,11 +53,11 @@ test.each([
   300_000,
 )
 
-test('trim, killed while it writes, leaves no output, and writes the same bytes when it runs again', async () => {
+test('trim, killed while writing, leaves no output and writes the same bytes when run again', async () => {
   const output = path('trim-killed.hbm')
   const job = ['embedded', output, '--keep-text', text, '--held-out', '0']
   const part = `${basename(output)}.part`
-  // Writing takes so little time that a run may be complete before it is killed.
+  // Writing is so fast that a run may finish before it is killed.
   for (let tries = 0; ; tries++) {
     const child = start('trim', ...job, '--force')
     const watcher = watch(folder, (_, name) => name === part && child.kill('SIGKILL'))

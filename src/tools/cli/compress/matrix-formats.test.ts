@@ -1,4 +1,4 @@
-// Formats of single matrices. In: patterns and names. Out: formats by name, and refusals.
+// Formats of single matrices. In: patterns and names. Out: formats by name, or errors.
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { formatOption, formatsOf } from './matrix-formats.ts'
@@ -25,7 +25,7 @@ test('a star matches any characters, and the last rule wins', () => {
   expect(Object.keys(found('l*.1*0.*t=w4'))).toEqual([NAMES[2]])
 })
 
-test('names without a star match whole, and parts do not overlap', () => {
+test('names without a star match exactly, and parts do not overlap', () => {
   expect(() => found('mlp_down=w8')).toThrow(
     /matches none of the 3 matrices, such as layers\.0\.attn_q\.weight/,
   )

@@ -1,4 +1,4 @@
-// `--format`: other codes for some matrices than `--weights` gives all.
+// `--format`: different formats for some matrices than `--weights` sets for all.
 import { InvalidArgumentError, Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Format } from '../../shrink/codes/coded-matrix.ts'
@@ -7,7 +7,7 @@ import { MATRIX_FORMATS } from './table-option.ts'
 
 const FORMATS: ReadonlyMap<string, Format> = new Map(Object.entries(MATRIX_FORMATS))
 
-/** Matrices whose whole name matches `pattern`, in which `*` matches any characters, have this format. */
+/** The format of matrices whose full name matches `pattern`, in which `*` matches any characters. */
 export interface FormatRule {
   readonly pattern: string
   readonly format: Format
@@ -16,14 +16,14 @@ export interface FormatRule {
 export const formatOption = (): Option =>
   new Option(
     '--format <matrices=codes>',
-    "codes of the matrices with these names, such as '*.mlp_down.weight=w8' or 'layers.0.*=w8': w4, w4m or w8; may be given several times, and the last that matches counts",
+    "format of the matrices with these names, such as '*.mlp_down.weight=w8' or 'layers.0.*=w8': w4, w4m or w8; repeatable; the last match wins",
   ).argParser((text: string, rules: readonly FormatRule[] = []) => [...rules, ruleOf(text)])
 
 function ruleOf(text: string): FormatRule {
   const at = text.lastIndexOf('=')
   const format = FORMATS.get(text.slice(at + 1))
   if (at < 1 || format === undefined) {
-    throw new InvalidArgumentError(`Give names and w4, w4m or w8, like '*.mlp_down.weight=w8'.`)
+    throw new InvalidArgumentError(`Give names and w4, w4m or w8, as in '*.mlp_down.weight=w8'.`)
   }
   return { pattern: text.slice(0, at), format }
 }

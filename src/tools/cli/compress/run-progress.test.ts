@@ -1,4 +1,4 @@
-// Progress of runs. In: a clock that is set, blocks. Out: lines and the time left.
+// Progress of runs. In: a controlled clock, blocks. Out: lines and the time left.
 import { expect, test } from 'vitest'
 import { runProgress } from './run-progress.ts'
 
@@ -23,7 +23,7 @@ function told(hasTerminal: boolean) {
 
 test('time left is estimated from the blocks of this run', () => {
   const { at } = told(true)
-  // Four blocks were finished by an earlier run.
+  // An earlier run finished four blocks.
   expect(at(0, 4)).toBe('block 5 of 10: its output, 1 of 4')
   expect(at(MINUTE, 4)).toBe('block 5 of 10: its output, 1 of 4')
   expect(at(3 * MINUTE, 5)).toBe('block 6 of 10, about 15 min left: its output, 1 of 4')
@@ -32,7 +32,7 @@ test('time left is estimated from the blocks of this run', () => {
   expect(at(90 * MINUTE, 6)).toMatch(/about a minute left/)
 })
 
-test('without a terminal a line a minute is written, with one none', () => {
+test('without a terminal, one line per minute is written; with one, none', () => {
   const { at, lines } = told(false)
   for (const seconds of [1, 30, 59, 60, 61, 119, 121]) at(seconds * 1000, 0)
   expect(lines).toHaveLength(2)

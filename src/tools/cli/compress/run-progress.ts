@@ -1,7 +1,7 @@
-// Progress of a run over blocks: the last line of a terminal, or without one a new line from time to time.
+// Progress of a run over blocks: a terminal's last line, or without a terminal a new line from time to time.
 import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
 
-/** Without a terminal: the least time between two lines. */
+/** Without a terminal: the minimum time between two lines. */
 const BETWEEN_MS = 60_000
 
 interface ProgressOutput {
@@ -9,13 +9,13 @@ interface ProgressOutput {
   readonly now: () => number
   /** Replaces the terminal's last line. */
   readonly overwrite: (text: string) => void
-  /** Writes a line where `overwrite` shows nothing; undefined on a terminal. */
+  /** Writes a line if `overwrite` shows nothing; undefined on a terminal. */
   readonly line: ((text: string) => void) | undefined
 }
 
 /**
- * Time left is that of the blocks this run has finished, times the blocks left. Blocks that an earlier run
- * finished do not count, and nothing is printed before one is finished.
+ * Estimates the time left as the mean time of the blocks finished in this run times the blocks left. Blocks
+ * finished by an earlier run do not count, and nothing is printed before the first is finished.
  */
 export function runProgress({ now, overwrite, line }: ProgressOutput): (progress: WalkProgress) => void {
   let first: { readonly segment: number; readonly at: number } | undefined

@@ -28,7 +28,7 @@ export function withBudgetOptions(command: Command): Command {
   return command
     .option(
       '--speed <times>',
-      'instead of --sparsity: target speedup of the products over dense; each gets its own sparsity',
+      'instead of --sparsity: target speedup of the products over dense; each product gets its own sparsity',
       real(1, 10),
     )
     .option(
@@ -40,23 +40,23 @@ export function withBudgetOptions(command: Command): Command {
         throw new InvalidArgumentError('give a number above 0.')
       },
     )
-    .option('--size <size>', 'the same for the bytes of all weights, like 20MB', size(1))
+    .option('--size <size>', 'the same, as a limit on the bytes of all weights, like 20MB', size(1))
     .option(
       '--loss <share>',
-      'the same for the mean share of their energy that products may lose; the fastest model within it',
+      'the same, as the mean share of energy that products may lose; gives the fastest model within it',
       real(0, 1),
     )
     .option(
       '--costs <file>',
-      'times of the products on the target, from halfbyte measure-costs; default: times that are built in',
+      'times of the products on the target, from halfbyte measure-costs; default: built-in times',
     )
 }
 
 export type Allocating = Pick<AllocateOptions, 'format' | 'sparseFormat' | 'budget' | 'costs'>
 
 /**
- * Undefined when no budget is given. Throws `unsupported` for flags that do not fit together, `format` for
- * costs that cannot be read.
+ * Undefined when no budget is given. Throws `unsupported` for conflicting flags, `format` for costs that
+ * cannot be read.
  */
 export async function allocatingOf(
   flags: BudgetFlags & { readonly calibration?: string },
@@ -68,20 +68,20 @@ export async function allocatingOf(
     if (flags.costs === undefined) return undefined
     throw new HalfbyteError(
       'unsupported',
-      '--costs are for a budget; give --speed, --tokens-per-second, --size or --loss, or leave them out',
+      '--costs needs a budget; give --speed, --tokens-per-second, --size or --loss, or omit --costs',
     )
   }
   const sparseFormat = COST_FORMATS.find((each) => each === name)
   if (sparseFormat === undefined || format === 'f32') {
     throw new HalfbyteError(
       'unsupported',
-      `a budget goes by measured times of sv32 and sb84 in w4 and w8, and this is ${name} in ${format}; choose one of those, or give --sparsity`,
+      `a budget uses measured times of sv32 and sb84 in w4 and w8, and this is ${name} in ${format}; choose one of those, or give --sparsity`,
     )
   }
   if (flags.sparsity !== undefined || flags.calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
-      'a budget chooses sparsities on a text; give --calibration FILE, and leave out --sparsity',
+      'a budget chooses sparsities on a text; give --calibration FILE, and omit --sparsity',
     )
   }
   const costs = flags.costs === undefined ? builtInCosts(format) : await readCosts(flags.costs, format)
@@ -95,7 +95,7 @@ function completed(asked: AskedBudget, { restMs, machine }: Costs): SparsityBudg
   if (restMs !== undefined) return { ...asked, restMs }
   throw new HalfbyteError(
     'unsupported',
-    `tokens per second need costs of whole tokens, but those of ${machine} cover products only; give --costs FILE of halfbyte measure-costs`,
+    `tokens per second need costs of whole tokens, but those of ${machine} cover products only; give --costs FILE from halfbyte measure-costs`,
   )
 }
 
@@ -123,17 +123,17 @@ async function readCosts(path: string, format: 'w8_g32' | 'w4_g32'): Promise<Cos
   if (table.format === format) return measuredCosts(table)
   throw new HalfbyteError(
     'unsupported',
-    `${path} has times of ${table.format} and the weights are ${format}; measure with --weights ${format.slice(0, 2)}`,
+    `${path} has times of ${table.format}, but the weights are ${format}; measure with --weights ${format.slice(0, 2)}`,
     { costs: table.format, weights: format },
   )
 }
 
-/** One line for people. */
+/** One line for users. */
 export function predictionLine(prediction: Prediction, { machine }: Costs): string {
   const { speed, tokensPerSecond, denseTokensPerSecond, bytes, loss, dropped } = prediction
   const whole =
     tokensPerSecond === undefined || denseTokensPerSecond === undefined
       ? ''
       : `, ${tokensPerSecond.toPrecision(4)} tokens per second (dense ${denseTokensPerSecond.toPrecision(4)})`
-  return `predicted by times of ${machine}: ${(100 * dropped).toFixed(1)} % dropped, products ${speed.toFixed(2)} times as fast${whole}, ${bytes} bytes of weights, ${(100 * loss).toFixed(2)} % of energy lost\n`
+  return `predicted from times on ${machine}: ${(100 * dropped).toFixed(1)} % dropped, products ${speed.toFixed(2)} times as fast${whole}, ${bytes} bytes of weights, ${(100 * loss).toFixed(2)} % of energy lost\n`
 }

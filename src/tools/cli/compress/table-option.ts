@@ -1,8 +1,8 @@
-// `--table` and `--head`: in which codes the embedding and the logits matrix are stored.
+// `--table` and `--head`: the formats of the embedding and the logits matrix.
 import { type Command, Option } from 'commander'
 import type { TableFormats } from '../../shrink/vocabulary/coded-tables.ts'
 
-/** Codes of a single matrix, by the typed value. */
+/** Formats of a single matrix, by the typed value. */
 export const MATRIX_FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const
 
 export interface TableFlags {
@@ -15,13 +15,13 @@ export const withTableOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--table <format>',
-        "codes of the embedding and the logits matrix: w4 or w4m (4 bits, w4m with a minimum too), or w8; default: the model's own if they have as few bits, or w8",
+        "format of the embedding and the logits matrix: w4 or w4m (4 bits; w4m also has a minimum), or w8; default: the model's own if it has as few bits, otherwise w8",
       ).choices(Object.keys(MATRIX_FORMATS)),
     )
     .addOption(
       new Option(
         '--head <format>',
-        'codes of the logits matrix, which becomes a separate matrix if it was the embedding; default: those of --table',
+        'format of the logits matrix, which becomes a separate matrix if it was the embedding; default: that of --table',
       ).choices(Object.keys(MATRIX_FORMATS)),
     )
 

@@ -1,4 +1,4 @@
-// halfbyte trim of encoders. In: the real program on random folders of sentence-transformers. Out: smaller
+// halfbyte trim of encoders. In: the real program on random sentence-transformers folders. Out: smaller
 // folders with the same vectors, and the messages for mistakes.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ describe('an encoder', () => {
     expect(await vectorOf(output, TEXT)).toEqual(await vectorOf(encoder, TEXT))
     const config = JSON.parse(await readFile(join(output, 'config.json'), 'utf8'))
     expect(config).toMatchObject({ vocab_size: tokens.after, pad_token_id: 0 })
-    // The output is a model that can be trimmed and replaced only when asked.
+    // The output can be trimmed again, and is replaced only if asked.
     const again = await halfbyte('trim', output, path('smaller'), '--languages', 'en')
     expect(again.out).toMatch(/more of the scripts Latn.*\n(.*\n)*not compared with the original/)
     const refused = await halfbyte('trim', encoder, output, ...flags)
@@ -56,18 +56,18 @@ describe('an encoder', () => {
 
   test.each([
     [['--table', 'w4'], 'out', /--table is for packs, and an encoder is written as a folder/],
-    [[], 'out.hbm', /out\.hbm is the name of a file, and an encoder is written as a folder/],
-    [['--languages', 'xx'], 'out', /"xx" is not a language of which Unicode knows the script/],
-  ])('with %j is rejected by name', async (flags, output, message) => {
+    [[], 'out.hbm', /out\.hbm is a file name, but an encoder is written as a folder/],
+    [['--languages', 'xx'], 'out', /"xx" is not a language whose script Unicode knows/],
+  ])('with %j is rejected, naming the option', async (flags, output, message) => {
     const ended = await halfbyte('trim', encoder, path(output), '--keep-text', text, ...flags)
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(message) })
   })
 
-  test('as GGUF is rejected by name, and so is a conversation', async () => {
+  test('as GGUF is rejected, and so is a conversation', async () => {
     const ended = await halfbyte('trim', gguf, path('out'), '--keep-text', text)
     expect(ended).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/is a gguf file; encoders are trimmed/),
+      err: expect.stringMatching(/is a gguf file; only safetensors folders/),
     })
     const chat = path('chat.jsonl')
     await writeFile(chat, '{"messages": [{"role": "user", "content": "a"}]}\n')
@@ -76,7 +76,7 @@ describe('an encoder', () => {
   })
 })
 
-test('without a text and without languages nothing would be kept, which is an error', async () => {
+test('without a text or languages nothing would be kept, which is an error', async () => {
   const ended = await halfbyte('trim', 'embedded', path('none.hbm'))
   expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/give --keep-text FILE, --languages/) })
 })

@@ -1,5 +1,5 @@
-// `halfbyte trim` for sentence encoders and rerankers: in, a folder of safetensors; out, a smaller folder
-// of the same form.
+// `halfbyte trim` for sentence encoders and rerankers: in, a folder of safetensors; out, a smaller folder in
+// the same layout.
 import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cosine } from '../../../core/base/cosine.ts'
@@ -30,12 +30,12 @@ import type { TrimFlags } from './trim-flags.ts'
 import { type EncoderSummary, encoderText, kindsOf, type Likeness } from './trim-text.ts'
 import { countTokens, type HeldText, provenTexts, type TextReader } from './trim-texts.ts'
 
-/** Rewritten files, and files about a vocabulary that is no longer the model's. */
+/** Files that are rewritten, and files about the old vocabulary. */
 const REPLACED =
   /^(config|tokenizer|tokenizer_config|vocab|added_tokens)\.json$|\.index\.json$|^(vocab|merges)\.txt$|\.model$|\.safetensors$/
 const COPIED = /\.(json|jinja|txt|md)$|^LICEN[CS]E/
 
-/** Whether `<model>` is an encoder on this machine. Those at addresses are read as chat models. */
+/** Whether `<model>` is an encoder on this machine. Models at URLs are read as chat models. */
 export async function isLocalEncoder(model: string): Promise<boolean> {
   const place = await placeOf(model)
   if (isUrl(place)) return false
@@ -55,7 +55,7 @@ const hasModules = (folder: string): Promise<boolean> =>
     () => false,
   )
 
-/** Throws `unsupported` for options and outputs that encoders do not have. */
+/** Throws `unsupported` for options and outputs that encoders do not support. */
 export async function trimEncoderFolder(model: string, output: string, flags: TrimFlags): Promise<void> {
   checkFlags(output, flags)
   const summary = await interruptible((signal) => trimmed(model, output, flags, signal)).finally(
@@ -69,13 +69,13 @@ function checkFlags(output: string, { table, head, name, license }: TrimFlags): 
   if (given !== undefined) {
     throw new HalfbyteError(
       'unsupported',
-      `--${given[0]} is for packs, and an encoder is written as a folder in the precision that it has; leave it out`,
+      `--${given[0]} is for packs, and an encoder is written as a folder in its own precision; omit it`,
     )
   }
   if (/\.(hbm|gguf|safetensors)$/.test(output)) {
     throw new HalfbyteError(
       'unsupported',
-      `${output} is the name of a file, and an encoder is written as a folder like its own; give a folder`,
+      `${output} is a file name, but an encoder is written as a folder; give a folder`,
       { output },
     )
   }
@@ -116,7 +116,7 @@ const readerOf = ({ encode }: EncoderTokenizer): TextReader => ({
   idsOf: ({ text }) => encode(text),
 })
 
-/** config.json comes last: a folder without it is not a model. */
+/** config.json is written last: a folder without it is not a model. */
 async function writeFolder(
   model: string,
   output: string,
@@ -140,7 +140,8 @@ async function writeFolder(
 }
 
 /**
- * Settings of the folder, and the folders that modules.json names. Throws `unsupported` or `storage-full`.
+ * Copies the folder's settings and the folders named in modules.json. Throws `unsupported` or
+ * `storage-full`.
  */
 async function copyOthers(model: string, output: string): Promise<void> {
   try {
@@ -158,13 +159,13 @@ async function modulePaths(model: string): Promise<readonly InnerPath[]> {
   const modules = parseJson(await readFile(join(model, 'modules.json'), 'utf8'))
   const paths = (Array.isArray(modules) ? modules.filter(isObject) : []).map(({ path }) => path)
   const found = await readdir(model)
-  // A module without numbers, such as Normalize, may have no folder.
+  // A module without weights, such as Normalize, may have no folder.
   return paths
     .filter((path): path is string => typeof path === 'string' && found.includes(path))
     .map((path) => pathInside(path, 'modules.json'))
 }
 
-/** Undefined without held-out texts, and for a reranker, which makes no vectors. */
+/** Undefined without held-out texts, and for a reranker, which has no vectors. */
 async function likenessOf(
   model: string,
   output: string,

@@ -3,11 +3,11 @@ import type { TableFlags } from './table-option.ts'
 
 export interface TrimFlags extends TableFlags {
   readonly keepText: readonly string[]
-  /** Codes of BCP 47. */
+  /** BCP 47 codes. */
   readonly languages?: readonly string[]
-  /** Of the text's tokens, how many of the most frequent are kept. */
+  /** How many of the text's most frequent tokens to keep. */
   readonly keep?: number
-  /** Maximum number of pieces of the texts that are held out. */
+  /** Maximum number of held-out pieces of text. */
   readonly heldOut: number
   readonly threads: number | 'auto'
   readonly force?: true

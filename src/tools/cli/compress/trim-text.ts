@@ -11,12 +11,12 @@ export const kindsOf = ({ fixed, counted, merged, foreign }: KeptTokens) => ({
   foreign,
 })
 
-/** Common to both kinds of models. */
+/** Fields common to both kinds of models. */
 interface Trimmed {
   readonly output: string
   readonly bytes: number
   readonly tokens: ReturnType<typeof kindsOf> & { readonly before: number; readonly after: number }
-  /** Of `--languages`. */
+  /** Scripts of `--languages`. */
   readonly scripts: readonly string[] | undefined
   readonly table: { readonly before: number; readonly after: number }
   readonly texts: { readonly unchanged: number; readonly samePieces: number; readonly foreign?: number }
@@ -38,17 +38,17 @@ export interface EncoderSummary extends Trimmed {
 }
 
 const NOT_COMPARED =
-  'not compared with the original: no text was held out; give more text, or another --held-out'
+  'not compared with the original: no text was held out; give more text, or a different --held-out'
 
 function linesOf({ output, bytes, tokens, scripts, table, texts }: Trimmed, kinds: string): string[] {
   const whose = scripts === undefined ? 'of the text' : `of the scripts ${scripts.join(', ')}`
   return [
-    `${tokens.after} of ${tokens.before} tokens: ${tokens.fixed} ${kinds}, ${tokens.counted} more ${whose}, ${tokens.merged} to merge them of`,
+    `${tokens.after} of ${tokens.before} tokens: ${tokens.fixed} ${kinds}, ${tokens.counted} more ${whose}, ${tokens.merged} to merge them from`,
     ...(tokens.foreign === 0
       ? []
       : [`${tokens.foreign} tokens of the text are in other scripts and are dropped`]),
-    `embedding and logits: ${table.after} bytes, before ${table.before}`,
-    `${texts.unchanged} pieces of text read and written unchanged, ${texts.samePieces} of them with the same tokens`,
+    `embedding and logits: ${table.after} bytes, previously ${table.before}`,
+    `${texts.unchanged} pieces of text survive encoding and decoding, ${texts.samePieces} of them with the same tokens`,
     ...((texts.foreign ?? 0) === 0
       ? []
       : [`${texts.foreign} pieces have characters of other scripts, which the encoder no longer knows`]),
@@ -62,7 +62,7 @@ export const textOf = ({ quality, ...trimmed }: Summary): string =>
     ...(quality === undefined
       ? [NOT_COMPARED]
       : [
-          `the held-out texts have ${quality.tokensAfter} tokens, with the original's ${quality.tokens}; predictions are compared at ${quality.places} places, among the tokens that both have`,
+          `the held-out texts have ${quality.tokensAfter} tokens, with the original's ${quality.tokens}; predictions are compared at ${quality.places} positions, over the tokens that both have`,
           qualityText(quality).trimEnd(),
         ]),
     '',
@@ -73,6 +73,6 @@ export const encoderText = ({ likeness, ...trimmed }: EncoderSummary): string =>
     ...linesOf(trimmed, 'characters and special tokens'),
     likeness === undefined
       ? NOT_COMPARED
-      : `on ${likeness.texts} held-out texts: cosine between the vectors of both encoders ${likeness.mean.toFixed(5)} on average, ${likeness.least.toFixed(5)} at worst (1: the same)`,
+      : `on ${likeness.texts} held-out texts: cosine between the vectors of both encoders ${likeness.mean.toFixed(5)} on average, ${likeness.least.toFixed(5)} at worst (1: identical)`,
     '',
   ].join('\n')

@@ -9,13 +9,13 @@ import { SAMPLES } from '../../shrink/vocabulary/samples.ts'
 import { overwrite } from '../terminal/output.ts'
 import { calibrationTexts } from './calibration-file.ts'
 
-/** A piece of a text, or a conversation. */
+/** A piece of text, or a conversation. */
 export interface HeldText {
   readonly form: 'text' | 'chat'
   readonly text: string
 }
 
-/** What reads the texts of files. */
+/** What reads the texts in files. */
 export interface TextReader {
   /** Undefined for an encoder, whose texts are not conversations. */
   readonly tokenizer: Tokenizer | undefined
@@ -30,10 +30,10 @@ export const readerOf = (tokenizer: Tokenizer): TextReader => ({
 
 /** UTF-16 units of a piece, about 500 tokens of English. */
 const PIECE = 2048
-/** The last of every this many pieces of a file is held out, until there are enough. */
+/** One in this many pieces of a file is held out, until there are enough. */
 const HELD_OF = 8
 
-/** Plain text is split at the ends of lines or words if there are any. */
+/** Plain text is split at line ends or between words if possible. */
 async function* piecesOfFile(
   file: string,
   { tokenizer }: Pick<TextReader, 'tokenizer'>,
@@ -61,7 +61,7 @@ function placeToCut(text: string): number {
   if (line > 0) return line + 1
   const word = text.lastIndexOf(' ', PIECE)
   if (word > 0) return word
-  // Two units may be one character.
+  // Two units may form one character.
   return PIECE - (/[\ud800-\udbff]/.test(text.charAt(PIECE - 1)) ? 1 : 0)
 }
 
@@ -76,7 +76,9 @@ interface Piece {
   readonly isHeld: boolean
 }
 
-/** The pieces of all files, with the same ones held out each time. Throws what reading the files throws. */
+/**
+ * The pieces of all files, with the same pieces held out every time. Throws what reading the files throws.
+ */
 async function* allPieces(
   files: readonly string[],
   reader: TextReader,
@@ -96,8 +98,8 @@ async function* allPieces(
 }
 
 /**
- * How often the pieces that are not held out have each token; undefined without files. Throws what reading
- * them throws.
+ * How often each token occurs in the pieces that are not held out; undefined without files. Throws what
+ * reading them throws.
  */
 export async function countTokens(
   files: readonly string[],
@@ -120,8 +122,8 @@ export async function countTokens(
 }
 
 /**
- * Windows of the pieces that are not held out, in the tokens of `after`, drawn evenly from all of the text.
- * `before`: the reader that `countTokens` had. A text of less than one window has none.
+ * Windows of the pieces that are not held out, in `after`'s tokens, taken evenly from the whole text.
+ * `before`: the reader given to `countTokens`. Text shorter than one window has none.
  */
 export async function windowsOf(
   files: readonly string[],
@@ -149,7 +151,7 @@ export async function windowsOf(
   return Array.from({ length: Math.min(windows, all.length) }, (_, at) => all[Math.floor(at * step)]!)
 }
 
-/** Reads all files again, and samples of every script. Throws `internal` where a text changes. */
+/** Encodes and decodes all files again, and samples of every script. Throws `internal` if a text changes. */
 export async function provenTexts(
   files: readonly string[],
   before: TextReader,
@@ -167,7 +169,7 @@ export async function provenTexts(
   return { texts: proof.texts, samePieces: proof.samePieces, foreign: proof.foreign }
 }
 
-/** Both cover the same text: of a longer one, the start up to a place where a token begins in both. */
+/** Both cover the same text; a longer text is cut where a token begins in both. */
 export function twiceEncoded(
   text: HeldText,
   before: Tokenizer,

@@ -1,5 +1,5 @@
-// halfbyte trim on a real model. In: SmolLM2 ("npm run setup -- smollm2"), a text. Out: a pack with the
-// tokens of the text and the same predictions.
+// halfbyte trim on a real model. In: SmolLM2 ("npm run setup -- smollm2"), a text. Out: whether a pack with
+// only the text's tokens makes the same predictions.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { requireModel } from '../../../../scripts/models/real-models.mjs'

@@ -1,5 +1,5 @@
-// halfbyte trim. In: the real program on the embedded model and stories260K. Out: packs with the original's
-// output, and the messages for mistakes.
+// halfbyte trim. In: the real program on the embedded model and stories260K. Out: packs that give the
+// original's output, and the messages for mistakes.
 
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const PARTS = [
   'Then she saw him under a tree. They were both very happy, and they played until the sun went down.\n',
 ]
 
-/** Halfbyte Stories before its weights were rounded. */
+/** Halfbyte Stories with unrounded weights. */
 const FLOAT = join(ROOT, 'lab/train/models/halfbyte-stories')
 
 const START = 'Once upon a time'
@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 
 describe('trim', () => {
-  test('a text of kept tokens has the same predictions, and the same text is generated', async () => {
+  test('a text of kept tokens gets the same predictions, and the same text is generated', async () => {
     const output = path('trimmed.hbm')
     const { code, out, err } = await halfbyte('trim', 'embedded', output, '--keep-text', text, '--json')
     expect([code, err]).toEqual([0, ''])
@@ -47,7 +47,7 @@ describe('trim', () => {
     expect(tokens.after).toBeLessThan(tokens.before / 4)
     expect(table.after / table.before).toBeCloseTo(tokens.after / tokens.before, 2)
     expect(texts.samePieces).toBeGreaterThan(10)
-    // The probability that the original gave to removed tokens is redistributed.
+    // The removed tokens' probability is redistributed.
     expect(quality.kl.value).toBeLessThan(1e-5)
     expect(quality.change.value).toBeLessThan(0)
     expect(quality.tokensAfter).toBe(quality.tokens)
@@ -55,13 +55,13 @@ describe('trim', () => {
     expect(original).toMatch(/Lily/)
   }, 120_000)
 
-  test('fewer tokens and other codes lose more, which is reported; all texts are counted', async () => {
+  test('fewer tokens and coarser codes lose more, which is reported; all texts are counted', async () => {
     const output = path('small.hbm')
     const flags = ['--keep-text', text, '--keep-text', other, '--keep', '40', '--table', 'w4'] as const
     const { code, out } = await halfbyte('trim', 'embedded', output, ...flags)
     expect(code).toBe(0)
     expect(out).toMatch(
-      /^\d+ of 6144 tokens: \d+ bytes, special .*, 40 more of the text, \d+ to merge them of$/m,
+      /^\d+ of 6144 tokens: \d+ bytes, special .*, 40 more of the text, \d+ to merge them from$/m,
     )
     expect(out).toMatch(
       /^on \d+ held-out tokens: perplexity .*\(\+[\d.]+ %, .*divergence [\d.]*[1-9]\d* nats/m,
@@ -88,7 +88,7 @@ describe('trim', () => {
     const trim = async (...args: string[]) => JSON.parse((await halfbyte('trim', ...args)).out)
     const { quality, tokens } = await trim(FLOAT, solved, ...own, '--table', 'w4')
     await trim(FLOAT, whole, ...own)
-    // Without a text there is nothing to solve for.
+    // Without a text, there is nothing to calibrate on.
     const again = await trim(whole, rounded, '--languages', 'en', '--table', 'w4', '--json')
     expect(again.tokens.after).toBe(tokens.after)
     const lossOf = async (pack: string) => {
@@ -117,7 +117,7 @@ describe('trim', () => {
     const latin = await trim('--languages', 'en')
     const greek = await trim('--languages', 'el')
     expect([latin.scripts, greek.scripts]).toEqual([['Latn'], ['Grek']])
-    // Its vocabulary is English: the kept tokens have no letters, and bytes write every text.
+    // Its vocabulary is English: the kept tokens have no letters, and bytes can spell any text.
     expect(latin.tokens.after).toBeGreaterThan(greek.tokens.after * 5)
     expect(greek.texts.unchanged).toBe(latin.texts.unchanged)
     expect(latin).not.toHaveProperty('quality')
@@ -127,9 +127,9 @@ describe('trim', () => {
   }, 120_000)
 
   test.each([
-    [[], 1, /nothing says which tokens to keep; give --keep-text FILE/],
+    [[], 1, /no option says which tokens to keep; give --keep-text FILE/],
     [['--keep-text', path('none.txt')], 1, /none\.txt cannot be read: .*check the path/],
-  ])('%j ends with %i and a line that says why', async (flags, code, message) => {
+  ])('%j exits with %i and a line that gives the reason', async (flags, code, message) => {
     const ended = await halfbyte('trim', 'embedded', path('wrong.hbm'), ...flags)
     expect(ended).toMatchObject({ code, err: expect.stringMatching(message) })
     expect(existsSync(path('wrong.hbm'))).toBe(false)

@@ -36,10 +36,10 @@ import {
   windowsOf,
 } from './trim-texts.ts'
 
-/** Maximum number of tokens of a held-out text, if the model supports as many. */
+/** Maximum number of tokens of a held-out text, if the model supports that many. */
 const HELD_TOKENS = 1024
 
-/** The text for which the codes of a table are solved: windows of it, and tokens of a window. */
+/** The text that a table's codes are solved for: number of windows, and tokens per window. */
 const WINDOWS = 64
 const WINDOW_TOKENS = 256
 
@@ -53,31 +53,31 @@ export function trimCommand(): Command {
     .addOption(
       new Option(
         '--keep-text <file>',
-        'text like the model will read and write: UTF-8, or .jsonl with a text or messages per line; repeatable',
+        'text like what the model will read and write: UTF-8, or .jsonl with a text or messages per line; repeatable',
       )
         .argParser(repeated)
         .default([], 'none, with --languages'),
     )
     .option(
       '--languages <codes>',
-      'languages like en,ja,zh-Hant: of the text, tokens of other scripts are left out; without a text, all tokens of their scripts are kept',
+      'languages like en,ja,zh-Hant: with a text, its tokens in other scripts are dropped; without one, all tokens of their scripts are kept',
       (codes) => codes.split(','),
     )
     .option(
       '--keep <n>',
-      'of the tokens of the text, how many of the most frequent to keep; default: all. Bytes, special tokens and the parts that they are merged from are kept in addition',
+      "how many of the text's most frequent tokens to keep; default: all. Bytes, special tokens and the parts that tokens are merged from are kept in addition",
       whole(0),
     )
     .option(
       '--held-out <n>',
-      'maximum pieces of the texts that are held out to compare the result with the original',
+      'maximum pieces of text to hold out for comparing the result with the original',
       whole(0),
       HELD_OUT,
     )
     .addOption(threadsOption())
     .addOption(forceOption())
     .option('--name <name>', "the model's name; default: its own")
-    .option('--license <text>', 'licence to state in the pack')
+    .option('--license <text>', 'licence to record in the pack')
     .option('--json', 'print one JSON object')
   return withTableOptions(command).action(trim)
 }
@@ -86,7 +86,7 @@ async function trim(model: string, output: string, flags: TrimFlags): Promise<vo
   if (flags.keepText.length === 0 && flags.languages === undefined) {
     throw new HalfbyteError(
       'unsupported',
-      'nothing says which tokens to keep; give --keep-text FILE, --languages CODES, or both',
+      'no option says which tokens to keep; give --keep-text FILE, --languages CODES, or both',
     )
   }
   await checkOutput({ model, output, force: flags.force })
@@ -122,11 +122,11 @@ interface Made {
   readonly context: number
   readonly texts: number
   readonly samePieces: number
-  /** Of `--languages`. */
+  /** Scripts of `--languages`. */
   readonly scripts: readonly string[] | undefined
 }
 
-/** Nothing is written before all texts were read and written by the trimmed tokenizer. */
+/** Nothing is written until the trimmed tokenizer has encoded and decoded all texts. */
 async function write(
   prepared: PreparedModel,
   output: string,
@@ -159,8 +159,8 @@ async function write(
 }
 
 /**
- * Codes of the logits matrix by GPTQ, for the hidden states of the text. Undefined if none are requested, if
- * the matrix already has these codes, or if there is less than one window of text: the weights are then
+ * GPTQ codes for the logits matrix, solved for the text's hidden states. Undefined if no format is
+ * requested, if the matrix already has it, or if there is less than one window of text; the weights are then
  * rounded.
  */
 async function solvedTable(

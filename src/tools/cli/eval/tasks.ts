@@ -17,16 +17,16 @@ import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../
 import { readBytes, readPieces, readText } from '../files.ts'
 import { forwardRows } from '../models/model.ts'
 
-/** The file of a task, and the second file of those tasks that have one. */
+/** A task's file, and the second file of tasks that have one. */
 type Files = readonly [DataFile, DataFile?]
 
 export interface TaskModel extends EvaluatedModel {
   readonly built: BuiltModel
-  /** `--context`; absent: each definition's own. */
+  /** `--context`. Default: each definition's own. */
   readonly context?: number | undefined
 }
 
-/** Tasks whose items are windows of a text of any length, which is read in pieces. */
+/** Tasks whose items are windows of a text of any length, read in pieces. */
 const WINDOW_TASKS: ReadonlyMap<string, (text: TextPieces, model: TaskModel) => WindowTask> = new Map(
   Object.entries({
     second_halves: (text, model) => ({
@@ -62,7 +62,7 @@ const TASKS: ReadonlyMap<string, (files: Files, seed: number | undefined) => Tas
   } satisfies Record<string, (files: Files, seed: number | undefined) => Task>),
 )
 
-/** The same, read in pieces. */
+/** Such tasks' items, read in pieces. */
 type Streams = readonly [DataStream, DataStream?]
 
 /** Tasks whose items are whole replies. */
@@ -101,7 +101,9 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
   const second = SECOND_FILES.get(name)
   const files = second === undefined ? [paths] : paths.split(',')
   if (second === 'needed' && files.length < 2)
-    throw new InvalidArgumentError(`give ${name}=questions,answers: the file of possible answers too.`)
+    throw new InvalidArgumentError(
+      `give ${name}=questions,answers: it also needs the file of possible answers.`,
+    )
   return [...before, { name, paths: files }]
 }
 
@@ -131,11 +133,13 @@ async function hashFile(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Undefined for tasks that are read in pieces. Throws `format` for lines that are not of the task's form. */
+/**
+ * Undefined for tasks that are read in pieces. Throws `format` for lines that do not match the task's format.
+ */
 export const itemTask = ({ spec, files }: OpenedTask, seed: number | undefined): Task | undefined =>
   files && TASKS.get(spec.name)!(files, seed)
 
-/** `limit`: most items. Throws `format` for lines that are not of the task's form. */
+/** `limit`: maximum items. Throws `format` for lines that do not match the task's format. */
 export async function makeTask(
   opened: OpenedTask,
   model: TaskModel,
@@ -150,7 +154,7 @@ export async function makeTask(
   return windowTask({ ...rules, ids, total: count, forward: forwardRows(model.built) })
 }
 
-/** Undefined for tasks without replies. Throws `format` for lines that are not of the task's form. */
+/** Undefined for tasks without replies. Throws `format` for lines that do not match the task's format. */
 export async function makeReplyTask(
   { name, paths }: TaskSpec,
   options: Gsm8kOptions,

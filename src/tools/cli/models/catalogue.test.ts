@@ -1,5 +1,5 @@
-// Tests of the catalogue in a terminal. In: the real program, a fake hub with a tiny model at every address.
-// Out: whether each name leads to an answer, and what is printed before the download.
+// The catalogue on the command line. In: the real program, a fake hub with a tiny model at every URL. Out:
+// whether each name gets an answer, and what is printed before the download.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LLAMA_1B } from '../../../../lab/bench/shapes.ts'
@@ -33,7 +33,7 @@ const HUGE = { hiddenSize: 4096, intermediateSize: 14336, layers: 24, headDim: 1
 const SHORT = ['--temperature', '0', '--max-tokens', '16', '--threads', '1', '--context', '256'] as const
 
 describe.each(CATALOGUE)('$id', (model) => {
-  test('is offered with size, licence and speed, fetched at its revision, and answers', async () => {
+  test('is announced with size, licence and speed, downloaded at its revision, and answers', async () => {
     const { code, out, err } = await there(['chat', model.id, ...SHORT], 'ab\n')
     expect(err).toMatch(/ to download, .+\. It fits \([\d.]+ MB of memory\); about [\de.+]+ tokens\/s\.\n$/)
     expect(err).toContain(`${model.title}: `)
@@ -47,14 +47,14 @@ describe.each(CATALOGUE)('$id', (model) => {
   }, 120_000)
 })
 
-test('its repository alone means the same file', async () => {
+test('its repository alone selects the same file', async () => {
   const { repo, file } = parseHubAddress(CATALOGUE[0]!.address)!
   hub.requests.length = 0
   expect(await there(['inspect', repo])).toMatchObject({ code: 0 })
   expect(hub.requests.every((request) => request.includes(`/${file}`))).toBe(true)
 }, 60_000)
 
-test('a model that does not fit is rejected before its download, with what would help', async () => {
+test('a model that does not fit is rejected before its download, with advice', async () => {
   const { address } = CATALOGUE[0]!
   const path = new URL(hubUrl(parseHubAddress(address)!)).pathname.slice(1)
   const { header, size } = hollowModel({ ...LLAMA_1B, ...HUGE }, 'Q8_0')
@@ -72,7 +72,7 @@ test('a model that does not fit is rejected before its download, with what would
   )
 }, 60_000)
 
-test('halfbyte models lists every one', async () => {
+test('halfbyte models lists them all', async () => {
   const { code, out } = await halfbyte('models')
   expect(code).toBe(0)
   for (const { id, licence, address } of CATALOGUE)

@@ -1,4 +1,4 @@
-// The models included with the program, by the names that commands accept.
+// The models shipped with the program, by the names that commands accept.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -12,12 +12,12 @@ export interface EmbeddedModel {
   readonly about: string
 }
 
-/** The chat page's own model first. The npm package has only this one, which keeps downloads small. */
+/** The chat page's own model first. The npm package contains only this one, to stay small. */
 const MODELS: readonly EmbeddedModel[] = [
   {
     id: 'embedded',
     file: 'halfbyte-stories.hbm',
-    about: 'A small Llama that tells stories, makes small talk and uses tools. It knows no facts.',
+    about: "A small Llama that tells stories, makes small talk and uses tools. It doesn't know facts.",
   },
   {
     id: 'embedded-mamba',
@@ -26,7 +26,7 @@ const MODELS: readonly EmbeddedModel[] = [
   },
 ]
 
-/** In a clone of the repository, and in the package. */
+/** Its folder in a clone of the repository, and in the package. */
 const FOLDERS = ['../../../../demo/models/', './models/']
 
 const pathOf = (file: string): string | undefined =>
@@ -49,7 +49,7 @@ export function embeddedPath({ id, file }: EmbeddedModel): string {
   throw new HalfbyteError(
     'format',
     id === MODELS[0]?.id
-      ? `the embedded model ${file} is not beside this program; install the package again`
+      ? `the embedded model ${file} is missing from this installation; install the package again`
       : `the npm package does not contain ${file}; clone Halfbyte's repository and give the path of its demo/models/${file}`,
   )
 }

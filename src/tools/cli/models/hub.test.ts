@@ -1,5 +1,5 @@
-// Tests of hub addresses in a terminal. In: the real program, a hub of one repository, a folder of the same
-// name. Out: which of them is meant.
+// Hub addresses on the command line. In: the real program, a hub with one repository, a folder of the same
+// name. Out: which of the two is opened.
 import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ const there = (...args: readonly string[]): Promise<Ended> =>
   )
 
 describe('a name with one slash', () => {
-  test('is a repository, with a file and a revision or with its only GGUF', async () => {
+  test('is a repository, with a file and revision or with its only GGUF', async () => {
     hub.behaviour.token = 'secret'
     const [{ out }, file, only, fit, ids] = await Promise.all([
       halfbyte('generate', model, ...GREEDY),
@@ -57,7 +57,7 @@ describe('a name with one slash', () => {
     expect([only.code, fit.code, ids.code]).toEqual([0, 0, 0])
   }, 120_000)
 
-  test('is a repository of graphs, each with a different cost', async () => {
+  test('is a repository of graphs, each listed with its cost', async () => {
     const graph = join(
       import.meta.dirname,
       '../../../../test/conformance/onnx/exports/qwen2-cache/model.onnx',
@@ -89,7 +89,7 @@ describe('a name with one slash', () => {
     expect(asked('owner/here')[0]).toBe('GET /owner/here/resolve/main/config.json')
   }, 120_000)
 
-  test('that is neither has an error that says how it was interpreted', async () => {
+  test('that is neither gets an error that says how it was interpreted', async () => {
     const { code, err } = await there('inspect', 'owner/gone')
     expect(code).toBe(1)
     expect(err).toContain(

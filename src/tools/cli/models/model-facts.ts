@@ -1,4 +1,4 @@
-// The output of `halfbyte inspect`, as numbers: printed unchanged with --json, and in words otherwise.
+// The data behind `halfbyte inspect`: printed unchanged with --json, otherwise as text.
 import { BLOCK_POSITIONS } from '../../../core/abi/constants.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { planTotals } from '../../../core/graph/plan/cost.ts'

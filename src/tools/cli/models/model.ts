@@ -1,4 +1,4 @@
-// Opens or loads `<model>` for commands that need the model itself and no sessions.
+// Opens or loads `<model>` for commands that need the model itself, without sessions.
 
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
 import type { BuiltModel } from '../../../engine/load/build-model.ts'
@@ -57,7 +57,7 @@ export async function withPrepared<T>(
   }
 }
 
-/** Loads `<model>` for evaluation, and ends its threads after `use`. */
+/** Loads `<model>` for evaluation, and stops its threads after `use`. */
 export async function withModel<T>(
   model: string,
   flags: EngineFlags,

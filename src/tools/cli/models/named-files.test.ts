@@ -1,5 +1,5 @@
-// Tests of files on disk that other files name. In: forged models and modules in a folder. Out: every file
-// that a load looks for or opens, each in that folder. At addresses: engine/load/open/named-files.test.ts.
+// Files named by other files on disk. In: forged models and modules in a folder. Out: whether every file that
+// a load looks for or opens is in that folder. For URLs, see engine/load/open/named-files.test.ts.
 import fs from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
@@ -16,7 +16,7 @@ import { loadEmbedder, loadNetwork } from './node-models.ts'
 /** Paths that a file function was called with. */
 const touched: string[] = []
 
-/** Notes the paths that functions of Node's `module` get. Returns a function that stops it. */
+/** Records the paths passed to functions of Node's `module`. Returns a function that stops recording. */
 function noteCalls(module: object): () => void {
   const functions = module as Record<string, unknown>
   const own = ['open', 'stat', 'readdir', 'readFile', 'existsSync', 'statSync'].map((name) => {
@@ -66,7 +66,7 @@ const modulesOf = (kind: 'Pooling' | 'Dense', name: string) => {
   return JSON.stringify([{ type: 'x.Transformer', path: '' }, ...pooling, { type: `x.${kind}`, path: name }])
 }
 
-/** Every reader that follows names on disk. `file` gets the bytes that hold the name. */
+/** Every reader that follows names on disk. `file` returns the bytes that contain the name. */
 const READERS = [
   {
     reader: 'external data of an ONNX model',
@@ -115,7 +115,7 @@ describe.each(READERS)('$reader', ({ folder: name, file, bytes, load }) => {
     }
   })
 
-  test.each(FORGED_NAMES)('%j opens nothing outside of the folder', async (forged) => {
+  test.each(FORGED_NAMES)('%j opens nothing outside the folder', async (forged) => {
     await writeFile(join(folder, file), bytes(forged))
     touched.length = 0
     const error = await load(folder).then(

@@ -1,5 +1,5 @@
-// Encoders and networks of a Node program: `Embedder.load` and `Network.load` with the model in this process
-// and threads as workers of Node.
+// Encoders and networks in a Node program: `Embedder.load` and `Network.load` with the model in this process
+// and Node workers as threads.
 import { existsSync, statSync } from 'node:fs'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { Embedder, type EmbedderOptions } from '../../../encoders/embedder/embedder.ts'
@@ -14,18 +14,18 @@ import { isUrl, openModelFiles } from '../files.ts'
 import { blobFiles, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
 
-/** A local folder of sentence-transformers has files that may be missing. */
-const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgress }) => {
+/** A local sentence-transformers folder may lack some files. */
+const openEncoderFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) => {
   if (typeof source !== 'string') return blobFiles(source)
   if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
     throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
       missing: true,
     })
   }
-  return openModelFiles(source, { signal, hub, onProgress })
+  return openModelFiles(source, { signal, hub, dtype, onProgress })
 }
 
-/** `Embedder.load`. A folder needs no slash at its end. */
+/** `Embedder.load`. A folder needs no trailing slash. */
 export async function loadEmbedder(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
   const place = await placeOfSource(source)
   const isFolder =

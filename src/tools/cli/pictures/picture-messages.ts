@@ -9,7 +9,7 @@ export interface PictureRequest {
   readonly rules: CutRules
 }
 
-/** `reason`: the message of an error that is not a HalfbyteError. */
+/** `reason`: the message of any error that is not a HalfbyteError. */
 export type PictureReply =
   | { readonly type: 'cut'; readonly cut: CutPicture }
   | { readonly type: 'failed'; readonly error: WireError }

@@ -1,5 +1,5 @@
-// The image thread. In: files, pixels and aborts, with real workers, and one worker that never answers.
-// Out: what the tower reads, or the reason why not; this thread continues meanwhile.
+// The image thread. In: files, pixels and aborts, with real workers, and a worker that never answers. Out:
+// the tower's input or an error, while this thread keeps running.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
 import { type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
@@ -15,7 +15,7 @@ const pattern = (width: number, height: number) => ({
   data: Uint8Array.from({ length: 4 * width * height }, (_, at) => (at % 4 === 3 ? 255 : at * 7)),
 })
 
-test('a file and its pixels are cropped as on this thread, and the caller keeps them', async () => {
+test('a file and its pixels are cropped as on this thread, and stay usable by the caller', async () => {
   const { cutPicture: read } = nodeHost()
   const pixels = pattern(30, 20)
   const file = encode({ ...pixels, channels: 4 })
@@ -24,7 +24,7 @@ test('a file and its pixels are cropped as on this thread, and the caller keeps 
   expect([file.length > 100, pixels.data.length]).toEqual([true, 2400])
 })
 
-test('an error keeps its class, and a damaged file has a reason', async () => {
+test('an error keeps its class, and a damaged file gets a reason', async () => {
   const { cutPicture: read } = nodeHost()
   const wrong = { width: 1 << 15, height: 1, data: new Uint8Array(4) }
   await expect(read!(wrong, RULES)).rejects.toMatchObject({ name: 'HalfbyteError', code: 'unsupported' })
@@ -32,7 +32,7 @@ test('an error keeps its class, and a damaged file has a reason', async () => {
   await expect(read!(Uint8Array.of(1, 2, 3), RULES)).rejects.toThrow(/only PNG and JPEG/)
 })
 
-/** A worker that never answers, and the number of its instances. */
+/** A worker that never answers, and counts its instances. */
 function silent() {
   const running = { now: 0, started: 0 }
   const start = () => {
@@ -48,7 +48,7 @@ function silent() {
   return { start, running }
 }
 
-test('an abort ends the worker, and images that wait are never started', async () => {
+test('an abort terminates the worker, and queued images are never started', async () => {
   const { start, running } = silent()
   const read = pictureThread(start)
   const [first, second] = [new AbortController(), new AbortController()]
@@ -66,7 +66,7 @@ test('an abort ends the worker, and images that wait are never started', async (
   await expect(read(pattern(2, 2), RULES, first.signal)).rejects.toThrow('enough')
 })
 
-test('a failed worker is reported, and the next image gets another', async () => {
+test('a failed worker is reported, and the next image gets a new one', async () => {
   const ports = [(fail: (error: Error) => void) => fail(new Error('it ended with code 1')), () => undefined]
   let started = 0
   const read = pictureThread(() => {

@@ -1,5 +1,5 @@
-// Reads images on their own thread, so that a large one does not block other replies: one after the other,
-// each in a new worker, whose memory is released when it ends.
+// Reads images on their own thread, so that a large one does not block other replies: one at a time, each in
+// a new worker, whose memory is released at the end.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { unlessAborted } from '../../../core/base/time/abort.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -14,15 +14,15 @@ interface PicturePort {
   terminate(): void
 }
 
-/** The largest image takes 2 s on a slow processor. A machine that is this late does too much else. */
-const MOST_MS = 60_000
+/** The largest image takes 2 s on a slow processor. A machine that takes this long is overloaded. */
+const MAX_MS = 60_000
 
 export function pictureThread(start: () => PicturePort): NonNullable<Host['cutPicture']> {
   const queue = new SerialQueue()
   return (picture, rules, signal) => queue.run(() => readOn(start, { picture, rules }, signal), signal)
 }
 
-/** Rejects with what the worker throws, a typed error after `MOST_MS`, or the signal's reason. */
+/** Rejects with what the worker throws, a typed error after `MAX_MS`, or the signal's reason. */
 async function readOn(
   start: () => PicturePort,
   request: PictureRequest,
@@ -34,7 +34,7 @@ async function readOn(
     const answered = new Promise<PictureReply>((resolve, reject) => {
       port.onMessage(resolve)
       port.onError(reject)
-      timer = setTimeout(() => reject(tooSlow()), MOST_MS)
+      timer = setTimeout(() => reject(tooSlow()), MAX_MS)
       port.postMessage(request)
     })
     const reply = await unlessAborted(answered, signal)
@@ -49,6 +49,6 @@ async function readOn(
 const tooSlow = (): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a picture was not read within ${MOST_MS / 1000} s; make it smaller, or give the machine less to do`,
-    { seconds: MOST_MS / 1000 },
+    `a picture was not read within ${MAX_MS / 1000} s; make it smaller, or reduce the load on this machine`,
+    { seconds: MAX_MS / 1000 },
   )

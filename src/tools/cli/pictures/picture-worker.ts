@@ -1,4 +1,4 @@
-// The image worker in Node: decodes and cuts one image.
+// The image worker in Node: decodes and crops one image.
 import { parentPort } from 'node:worker_threads'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { cutPicture } from '../../../core/vision/cut-picture.ts'

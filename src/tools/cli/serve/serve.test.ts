@@ -56,7 +56,7 @@ test('images reach a vision model, from the command and over HTTP', async () => 
   })
   expect(await halfbyte('generate', blind, ...options, '--raw', '--image', files[0]!)).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/leave --raw or --image out/),
+    err: expect.stringMatching(/omit --raw or --image/),
   })
   const child = start('serve', blind, ...asked, '--port', '0', '--quiet')
   const [line] = await once(child.stdout!, 'data')

@@ -22,7 +22,7 @@ describe('convert to GGUF', () => {
   test.each([
     [
       () => [model, path('no.gguf')],
-      /random is gguf, and GGUF is made of a folder with safetensors; write a \.hbm, or give another GGUF codes with "halfbyte quantize"/,
+      /random is gguf, and GGUF is written from a folder with safetensors; write a \.hbm, or re-quantize a GGUF file with "halfbyte quantize"/,
     ],
     [
       () => [path('folder'), path('no.gguf'), '--shard-size', '64MB'],

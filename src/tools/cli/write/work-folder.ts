@@ -24,7 +24,8 @@ const LOCK = /^lock-(\d{1,9})$/
 interface Holder {
   readonly pid: number
   /**
-   * Distinguishes the process from a later one with the same id; undefined if the system does not report it.
+   * When the process started, which tells it from a later one with the same id; undefined if the system does
+   * not report it.
    */
   readonly began?: string | undefined
   readonly machine: string
@@ -34,13 +35,13 @@ interface Holder {
 const isLock = (name: string): boolean => LOCK.test(name)
 
 interface Lock {
-  /** The end of the process does this too. */
+  /** The process's exit does this too. */
   release(): void
-  /** For a removed folder: another process may by then have one of the same name. */
+  /** For a folder that was removed: another process may have created one of the same name. */
   forget(): void
 }
 
-/** Throws `unsupported` when another process that runs holds the lock. */
+/** Throws `unsupported` if another running process holds the lock. */
 async function lockFolder(folder: string): Promise<Lock> {
   const own: Holder = { pid: process.pid, began: await beginning(process.pid), machine: hostname() }
   for (;;) {
@@ -113,16 +114,16 @@ async function isRunning({ pid, began }: Holder): Promise<boolean> {
   return began === undefined || now === undefined ? pid !== process.pid : began === now
 }
 
-/** When a process began, in ticks since the machine did: field 22 of /proc/<pid>/stat, which Linux has. */
+/** When a process started, in ticks since boot: field 22 of /proc/<pid>/stat, which Linux has. */
 async function beginning(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   // The second field is a name in brackets, which may contain anything.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
-/** By names that a user can read: a different job is rejected with the names of what differs. */
+/** Keyed by readable names: a different job is rejected with the names of whatever differs. */
 export interface JobKey {
-  /** Work of another version is not continued, because its methods may differ. */
+  /** Work from another version is not resumed, because its methods may differ. */
   readonly version: string
   readonly [part: string]: string | object
 }
@@ -175,8 +176,7 @@ async function hashTensor(
   signal: AbortSignal,
   count?: (bytes: number) => void,
 ): Promise<void> {
-  // Tensors that are computed while they are read are read whole, and panels below an adapter from their
-  // start.
+  // Tensors computed on the fly are read whole, and panels under an adapter from their start.
   const unit = packed === undefined ? (PANEL_ROWS * byteLength) / (shape[0] ?? 1) : 1
   const slab = Math.max(1, Math.floor(SLAB_BYTES / unit)) * unit
   for (let at = 0; at < byteLength; at += slab) {
@@ -199,9 +199,9 @@ export interface Work extends WorkFiles {
 }
 
 /**
- * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder that a
- * process left before doing any work counts as new. Throws `unsupported` when the folder holds something
- * else, a job with another key, one that nobody asked to resume, or one that another process works on.
+ * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder without any
+ * finished work counts as new. Throws `unsupported` if the folder holds something else, a job with another
+ * key, an unfinished job without `resume`, or one that another process is working on.
  */
 export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
   const names = await namesIn(path)
@@ -218,7 +218,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
     if (known === undefined) await files.write(KEY, [new TextEncoder().encode(JSON.stringify(key))])
     else checkKey(path, new TextDecoder().decode(known), key, resume)
     const removeAll = async () => {
-      // Renamed first: a half-removed folder must not look like a job that can continue.
+      // Renames the folder first: a half-removed folder must not look like a job to resume.
       const removed = `${path}.removed`
       await rm(removed, { recursive: true, force: true })
       await rename(path, removed)
@@ -255,7 +255,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 }
 
 function workFiles(folder: string): WorkFiles {
-  // Matrices have the names of the model's file.
+  // File names for matrices, derived from their names in the model's file.
   const pathOf = (name: string) => join(folder, pathInside(name, 'the model'))
   return {
     async open(name) {
@@ -268,7 +268,7 @@ function workFiles(folder: string): WorkFiles {
   }
 }
 
-/** Opens the file for each read: a job has many files and reads each seldom. */
+/** Opens the file for each read: a job has many files and reads each one rarely. */
 function fileSource(path: string, size: number): ByteSource {
   return filledSource(path, size, async (target, offset) => {
     const file = await open(path)
@@ -293,7 +293,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** None if there is no such folder. Throws `unsupported` unless it is a folder. */
+/** Empty if there is no such folder. Throws `unsupported` if it is not a folder. */
 async function namesIn(path: string): Promise<readonly string[]> {
   try {
     return await readdir(path)

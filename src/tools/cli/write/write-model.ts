@@ -17,7 +17,7 @@ import { systemError } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
 /** Readers accept no more parts than this. */
-const MOST_PARTS = 999
+const MAX_PARTS = 999
 
 /** Receives the parts of a pack. */
 interface Parts {
@@ -26,10 +26,10 @@ interface Parts {
 }
 
 /**
- * Cuts the bytes into `name-00001-of-00003.hbm` and so on, each of `partBytes` except the last. A pack that
- * fits in one part stays `name.hbm`. Files appear under their names once all are complete. `totalBytes`: size
- * of the whole pack, known from its first bytes. Throws `unsupported` for too many parts or a path that
- * cannot be written, `storage-full`, or the signal's reason.
+ * Splits the bytes into `name-00001-of-00003.hbm` and so on, each of `partBytes` except the last. A pack
+ * that fits in one part stays `name.hbm`. Files appear under their names once all are complete.
+ * `totalBytes`: size of the whole pack, known from its first bytes. Throws `unsupported` for too many parts
+ * or a path that cannot be written, `storage-full`, or the signal's reason.
  */
 export async function writeParts(
   path: string,
@@ -77,11 +77,11 @@ export async function writeParts(
 function partPaths(path: string, totalBytes: number, partBytes: number): readonly string[] {
   const count = Math.ceil(totalBytes / partBytes)
   if (count <= 1) return [path]
-  if (count > MOST_PARTS) {
-    const least = Math.ceil(totalBytes / MOST_PARTS)
+  if (count > MAX_PARTS) {
+    const least = Math.ceil(totalBytes / MAX_PARTS)
     throw new HalfbyteError(
       'unsupported',
-      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but at most ${MOST_PARTS} parts are read; ` +
+      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but at most ${MAX_PARTS} parts are read; ` +
         `make parts of at least ${least} bytes`,
       { totalBytes, count },
     )
@@ -92,7 +92,10 @@ function partPaths(path: string, totalBytes: number, partBytes: number): readonl
 
 export const WEIGHTS_FILE = 'model.safetensors'
 
-/** Files beside the weights: configuration and tokenizer. The index names files that are not written. */
+/**
+ * Files next to the weights: configuration and tokenizer. Not the index, which names files that are not
+ * written.
+ */
 const COPIED = /^(?!.*\.index\.json$)(?!config\.json$).*\.(json|jinja|model|txt)$/
 
 export interface ModelOutput {
@@ -116,7 +119,7 @@ export async function writeModel(target: ModelOutput): Promise<void> {
   else await writeFolder(target, () => quantizedGptq(prepared, contents, signal))
 }
 
-/** config.json comes last: a folder without it is not a model. */
+/** config.json is written last: a folder without it is not a model. */
 async function writeFolder(
   { model, output, signal }: ModelOutput,
   make: () => Promise<FolderModel>,
@@ -128,7 +131,7 @@ async function writeFolder(
   if (!isFolder) {
     throw new HalfbyteError(
       'unsupported',
-      `${model} is not a folder on this machine, and a folder as output copies configuration and tokenizer from one; download the model's folder first, or write a .hbm`,
+      `${model} is not a local folder, and an output folder copies configuration and tokenizer from one; download the model's folder first, or write a .hbm`,
     )
   }
   const { config: changes, data } = await make()

@@ -1,5 +1,5 @@
-// The tasks of BFCL: compares the calls of a reply with the right ones, by the rules of the Berkeley
-// Function-Calling Leaderboard for Python.
+// The BFCL tasks: compares a reply's calls with the right ones, by the rules of the Berkeley Function-Calling
+// Leaderboard for Python.
 
 import { MARKERS } from '../../../core/base/calls/marks.ts'
 import { isObject, type JsonObject } from '../../../core/base/values.ts'
@@ -17,7 +17,7 @@ import {
 
 type BfclTask = 'bfcl_simple' | 'bfcl_multiple'
 
-const MOST_TOKENS = 256
+const MAX_TOKENS = 256
 
 /** JSON Schema's names of BFCL's types. */
 const SCHEMA_TYPES: ReadonlyMap<unknown, string> = new Map(
@@ -42,8 +42,8 @@ interface BfclFunction {
 }
 
 /**
- * `accuracy`: the reply is one call, of the right function with right arguments. Throws `format` for asked
- * items without an answer.
+ * `accuracy`: the reply is one call, of the right function with right arguments. Throws `format` for items
+ * without an answer.
  */
 export async function bfcl(
   name: BfclTask,
@@ -63,7 +63,7 @@ export async function bfcl(
     const possible = right.get(id)
     if (possible === undefined) throw wrong(place, `has the id "${id}", which ${answers.name} lacks`)
     const called = functions.find((each) => each.name === possible.name)
-    if (called === undefined) throw wrong(place, `has no function "${possible.name}", which is to be called`)
+    if (called === undefined) throw wrong(place, `has no function "${possible.name}", which the answer calls`)
     const mark = ({ toolCalls }: Reply) => ({
       accuracy: [
         toolCalls.length === 1 &&
@@ -99,11 +99,11 @@ function readItem(line: Line): BfclItem {
   const { question, function: given } = line.value
   const turns = Array.isArray(question) ? question[0] : undefined
   if (!Array.isArray(turns) || !Array.isArray(given) || given.length === 0)
-    throw wrong(line, 'has no turns under "question" or no functions under "function"')
+    throw wrong(line, 'lacks turns under "question" or functions under "function"')
   const messages = turns.map((turn) => {
     if (isObject(turn) && isRole(turn['role']) && typeof turn['content'] === 'string')
       return { role: turn['role'], content: turn['content'] }
-    throw wrong(line, 'has a turn without a role of a chat or without content')
+    throw wrong(line, 'has a turn without a valid role or without content')
   })
   const functions = given.map((each) => readFunction(line, each))
   const tools = functions.map(({ name, description, parameters }) => ({
@@ -114,7 +114,7 @@ function readItem(line: Line): BfclItem {
   return {
     place: { file: line.file, number: line.number },
     id: textField(line, 'id'),
-    question: { messages, tools, maxTokens: MOST_TOKENS },
+    question: { messages, tools, maxTokens: MAX_TOKENS },
     functions,
   }
 }
@@ -143,7 +143,7 @@ function readFunction(line: Line, value: unknown): BfclFunction {
   }
 }
 
-/** The same schema with JSON Schema's types, at any depth. A property may be called `type`. */
+/** Converts a schema to JSON Schema's types, at any depth. A property may be called `type`. */
 function asSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asSchema)
   if (!isObject(value)) return value

@@ -1,4 +1,4 @@
-// Drawn items. In: lines in pieces, seeds and limits. Out: the same items as from the whole list, few of them
+// Sampled items. In: lines in pieces, seeds and limits. Out: the same items as from the whole list, with few
 // kept in memory, and errors with line numbers.
 import { expect, test } from 'vitest'
 import { Random } from '../../../core/generate/sampler/random.ts'
@@ -6,7 +6,7 @@ import { bfcl } from './bfcl.ts'
 import { type DrawOptions, drawItems } from './draw-items.ts'
 import { gsm8k } from './gsm8k.ts'
 
-/** `pieces` of 7 characters; `readings` counts how often they are read. */
+/** A file in pieces of 7 characters; `readings` counts how often it is read. */
 function file(text: string) {
   const read = { readings: 0 }
   const stream = {
@@ -23,7 +23,7 @@ const numbers = (count: number) =>
 const draw = (text: string, options: DrawOptions) =>
   drawItems(file(text).stream, ({ value }) => value['at'] as number, options)
 
-/** The result with a list of all items. */
+/** The expected result, from a list of all items. */
 function wholeOrder(count: number, seed: number | undefined): number[] {
   const list = Array.from({ length: count }, (_, at) => at)
   if (seed === undefined) return list
@@ -35,7 +35,7 @@ function wholeOrder(count: number, seed: number | undefined): number[] {
   return list
 }
 
-test('a seed, a limit and reserved lines give the beginning of the whole order', async () => {
+test('a seed, a limit and reserved lines give the start of the full order', async () => {
   for (const count of [0, 1, 2, 17]) {
     for (const seed of [undefined, 1, 7]) {
       for (const limit of [undefined, 0, 1, 5, 16, 40]) {
@@ -52,7 +52,7 @@ test('a seed, a limit and reserved lines give the beginning of the whole order',
   }
 })
 
-test('items that are not asked are not kept', async () => {
+test('unused items are not kept in memory', async () => {
   const of = (options: DrawOptions) => draw(numbers(1000), { ...options, mostCharacters: 300 })
   expect((await of({ limit: 10 })).items).toHaveLength(10)
   expect((await of({ limit: 10, seed: 3, spared: 10 })).items).toHaveLength(10)
@@ -87,7 +87,7 @@ test('a file that changes between two readings is rejected', async () => {
   })
 })
 
-test('an invalid line after the asked ones is rejected with its number', async () => {
+test('an invalid line after the used ones is rejected with its number', async () => {
   const good = JSON.stringify({ question: 'q', answer: '#### 1' })
   for (const options of [{ limit: 1 }, { limit: 1, seed: 1 }]) {
     for (const [wrong, message] of [
@@ -104,7 +104,7 @@ test('an invalid line after the asked ones is rejected with its number', async (
   }
 })
 
-test('a line without an end is rejected before it is whole', async () => {
+test('a line that does not end is rejected before it is read whole', async () => {
   let pieces = 0
   const stream = {
     name: 'data.jsonl',
@@ -123,7 +123,7 @@ test('a line without an end is rejected before it is whole', async () => {
   expect(pieces).toBe(16)
 })
 
-test('answers of items that are not asked may be missing, those of asked ones may not', async () => {
+test('answers may be missing for unused items, but not for used ones', async () => {
   const parameters = { type: 'dict', properties: {} }
   const question = (id: string) => ({ id, question: [[]], function: [{ name: 'f', parameters }] })
   const lines = (...values: object[]) => file(values.map((each) => JSON.stringify(each)).join('\n')).stream

@@ -1,37 +1,37 @@
-// Draws the items of a dataset to ask. In: its lines, in pieces. Out: those items in their order,
-// and how many there are. Every line is checked, but only asked items stay in memory.
+// Samples the items of a dataset. In: its lines, in pieces. Out: the selected items in order, and their total
+// number. Every line is checked, but only selected items stay in memory.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { drawnOrder } from '../tasks/order.ts'
 import { type DataStream, type Line, streamLines } from '../tasks/read.ts'
 import type { ReplyTaskOptions } from './reply-task.ts'
 
-/** Maximum number of characters of the lines whose items are kept. */
-const MOST_CHARACTERS = 1 << 28
+/** Maximum characters of the lines whose items are kept. */
+const MAX_CHARACTERS = 1 << 28
 
 export interface DrawOptions extends Pick<ReplyTaskOptions, 'seed' | 'limit'> {
   /** Lines at the end that are not items. Default 0. */
   readonly spared?: number
-  /** Maximum number of characters of the lines that are kept. Default 2^28. */
+  /** Maximum characters of the lines that are kept. Default 2^28. */
   readonly mostCharacters?: number
 }
 
-export interface Drawn<Item> {
-  /** In the order in which they are asked. */
+interface Drawn<Item> {
+  /** In the order in which they are used. */
   readonly items: readonly Item[]
-  /** Items of the whole file. */
+  /** Number of items in the whole file. */
   readonly count: number
   /** The spared lines, in the file's order. */
   readonly last: readonly Item[]
 }
 
 /**
- * With a seed and a limit the file is read twice, because the order depends on the number of lines. Throws
- * `format` where `read` does and for too many characters, `integrity` if the file changes in between.
+ * With a seed and a limit, the file is read twice, because the order depends on the number of lines. Throws
+ * `format` if `read` does and for too many characters, `integrity` if the file changes in between.
  */
 export async function drawItems<Item>(
   file: DataStream,
   read: (line: Line) => Item,
-  { seed, limit, spared = 0, mostCharacters = MOST_CHARACTERS }: DrawOptions,
+  { seed, limit, spared = 0, mostCharacters = MAX_CHARACTERS }: DrawOptions,
 ): Promise<Drawn<Item>> {
   const isTwice = seed !== undefined && limit !== undefined
   const lines = isTwice ? await count(file) : undefined
@@ -81,13 +81,13 @@ async function count(file: DataStream): Promise<number> {
 const tooLarge = ({ file, number }: Line, most: number): HalfbyteError =>
   new HalfbyteError(
     'format',
-    `${file}: the items up to line ${number} have more than ${most} characters, and those that are asked have to fit into memory; ask fewer with --limit`,
+    `${file}: the items up to line ${number} have more than ${most} characters, and the selected ones must fit into memory; select fewer with --limit`,
     { file, line: number, most },
   )
 
 const changed = ({ name }: DataStream, before: number, now: number): HalfbyteError =>
   new HalfbyteError(
     'integrity',
-    `${name} had ${before} lines and has ${now} now; it changed while it was read, so try again`,
+    `${name} had ${before} lines and has ${now} now; it changed while being read; try again`,
     { before, now },
   )

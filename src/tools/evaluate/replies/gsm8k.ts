@@ -1,4 +1,4 @@
-// The task GSM8K: looks for the last number of a reply, by the filters of lm-evaluation-harness.
+// The task GSM8K: finds a reply's last number, with the filters of lm-evaluation-harness.
 import { type DataStream, type Line, textField, wrong } from '../tasks/read.ts'
 import { drawItems } from './draw-items.ts'
 import {
@@ -14,15 +14,15 @@ export interface Gsm8kOptions extends ReplyTaskOptions {
   readonly shots?: number | undefined
 }
 
-const MOST_TOKENS = 256
-/** Without examples, nothing else tells the model the format that `strict-match` expects. */
+const MAX_TOKENS = 256
+/** Without examples, this is the only hint at the format that `strict-match` expects. */
 const FORM =
-  'Solve it step by step. Then write the answer as a number on a last line of its own that begins with "#### ".'
+  'Solve it step by step. Then write the answer as a number on a separate last line that begins with "#### ".'
 
 /**
  * `exact_match` by two filters: `strict-match` reads the number after "####", `flexible-extract` the last
  * number of the reply. Examples are the first lines of `examples`; without that file, the last lines of the
- * data, which are then not asked.
+ * data, which are then not used as items.
  */
 export async function gsm8k(
   file: DataStream,
@@ -47,7 +47,7 @@ export async function gsm8k(
     const messages: Question['messages'] = [...before, { role: 'user', content }]
     return {
       id: `line ${number}`,
-      question: { messages, stop: ['Question:'], maxTokens: MOST_TOKENS },
+      question: { messages, stop: ['Question:'], maxTokens: MAX_TOKENS },
       mark: ({ text }) => ({
         'exact_match, strict-match': [isSame(strictNumber(text), answer)],
         'exact_match, flexible-extract': [isSame(lastNumber(text), answer)],
@@ -75,7 +75,7 @@ const lastNumber = (text: string): string =>
 
 const isSame = (found: string, answer: string): boolean => plain(found) === plain(answer)
 
-/** Without thousands separators, dollars, the solution before the answer, and a full stop. */
+/** Removes thousands separators, dollar signs, the solution before the answer, and a final full stop. */
 const plain = (text: string): string =>
   text
     .replaceAll(/[,$]/g, '')

@@ -1,4 +1,4 @@
-// The task IFEval: counts the instructions that a reply follows, strictly and loosely.
+// The task IFEval: checks which instructions a reply follows, strictly and loosely.
 import { shown } from '../../../core/base/check-options.ts'
 import { isObject } from '../../../core/base/values.ts'
 import { type DataStream, type Line, textField, wrong } from '../tasks/read.ts'
@@ -6,11 +6,11 @@ import { drawItems } from './draw-items.ts'
 import { type Check, instructionCheck } from './instructions.ts'
 import { type Reply, type ReplyItem, type ReplyTask, type ReplyTaskOptions, replyTask } from './reply-task.ts'
 
-const MOST_TOKENS = 1280
+const MAX_TOKENS = 1280
 
 /**
- * `inst_level`: the share of instructions that are followed. `prompt_level`: the share of prompts whose
- * instructions are all followed. `loose`: also by the reply without its first line, its last line or its
+ * `inst_level`: the share of instructions followed. `prompt_level`: the share of prompts with all
+ * instructions followed. `loose`: also tries the reply without its first line, its last line or its
  * asterisks. An instruction that cannot be checked here is skipped, and so is its prompt in `prompt_level`.
  * Source: `ifeval` of lm-evaluation-harness.
  */
@@ -21,7 +21,7 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
     const known = checks.filter((check) => check !== undefined)
     return {
       id: typeof key === 'string' ? key : shown(key),
-      question: { messages: [{ role: 'user', content: textField(line, 'prompt') }], maxTokens: MOST_TOKENS },
+      question: { messages: [{ role: 'user', content: textField(line, 'prompt') }], maxTokens: MAX_TOKENS },
       mark: ({ text }: Reply) => {
         const [strict, loose] = [[text], looseForms(text)].map((forms) =>
           known.map((check) => forms.some((form) => form.trim() !== '' && check(form))),
@@ -43,7 +43,7 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
     'ifeval',
     drawn,
     options,
-    'instructions about a language that its script does not identify',
+    'instructions about a language that cannot be identified by its script',
   )
 }
 
@@ -51,11 +51,11 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
 function readChecks(line: Line): readonly (Check | undefined)[] {
   const { instruction_id_list: ids, kwargs } = line.value
   if (!Array.isArray(ids) || !Array.isArray(kwargs) || ids.length === 0 || ids.length !== kwargs.length)
-    throw wrong(line, 'has no "instruction_id_list" with as many "kwargs"')
+    throw wrong(line, 'lacks an "instruction_id_list" with the same number of "kwargs"')
   return ids.map((id, at) => {
     const found = instructionCheck(String(id), isObject(kwargs[at]) ? kwargs[at] : {})
     if (found !== 'unknown') return found === 'unchecked' ? undefined : found
-    throw wrong(line, `has the instruction "${id}", which is not known or lacks an argument`)
+    throw wrong(line, `has the instruction "${id}", which is unknown or lacks an argument`)
   })
 }
 

@@ -1,12 +1,12 @@
-// The instructions of IFEval as checks of replies. The rules are those of lm-evaluation-harness 0.4.13, whose
+// IFEval's instructions as checks of replies. The rules are those of lm-evaluation-harness 0.4.13, whose
 // regular expressions are Python's.
 import { isCount, type JsonObject } from '../../../core/base/values.ts'
 
-/** These precede a name, so a capital after them does not begin a sentence. */
+/** These precede a name, so a capital after them does not start a sentence. */
 const TITLES = new Set(
   'mr mrs ms dr prof sen rep gov gen col st jan feb mar apr jun jul aug sept oct nov dec'.split(' '),
 )
-/** A capital after them begins a sentence. */
+/** A capital after them starts a sentence. */
 const ABBREVIATIONS = new Set(['vs', 'jr', 'sr', 'inc', 'ltd', 'co', 'corp'])
 
 /** An end mark, closing marks after it, standalone marks, and white space. */
@@ -37,7 +37,7 @@ function goesOn(word: string, mark: string, next: string): boolean {
   return isAbbreviated && !/^\p{Lu}/u.test(next)
 }
 
-/** NLTK's model has not learned these. */
+/** NLTK's model does not know these. */
 const NO_ABBREVIATIONS = new Set(['e.g', 'i.e'])
 
 /**
@@ -68,7 +68,7 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Whether most letters are of the language's script. Undefined for a language that shares its script with
- * others (Latin, Cyrillic, Arabic, Devanagari): distinguishing those takes a model of each language.
+ * others (Latin, Cyrillic, Arabic, Devanagari): telling those apart needs a model of each language.
  */
 function scriptCheck(language: string): ((text: string) => boolean) | undefined {
   const script = SCRIPTS.get(language)
@@ -77,7 +77,7 @@ function scriptCheck(language: string): ((text: string) => boolean) | undefined 
   return (text) => 2 * (text.match(own)?.length ?? 0) > (text.match(/[\p{L}\p{M}]/gu)?.length ?? 0)
 }
 
-/** Whether a text that is not blank follows the instruction. */
+/** Whether a non-blank text follows the instruction. */
 export type Check = (text: string) => boolean
 
 /** `unknown`: not an instruction of IFEval, or an argument is missing. */
@@ -95,7 +95,7 @@ const count = (text: string, pattern: RegExp): number => [...text.matchAll(patte
 const compared = (found: number, relation: string, threshold: number): boolean =>
   relation === 'less than' ? found < threshold : found >= threshold
 
-/** True if there are letters with case and all have the same case. */
+/** Whether there are cased letters and all have the same case. */
 const isUpper = (text: string): boolean => /\p{Uppercase}/u.test(text) && !/[\p{Lowercase}\p{Lt}]/u.test(text)
 const isLower = (text: string): boolean => /\p{Lowercase}/u.test(text) && !/[\p{Uppercase}\p{Lt}]/u.test(text)
 
@@ -146,8 +146,7 @@ function isJson(text: string): boolean {
 }
 
 /**
- * Sections between asterisks that are not empty. A section between double asterisks counts twice if both
- * forms match.
+ * Non-empty sections between asterisks. A section between double asterisks counts twice if both forms match.
  */
 function highlightCount(text: string): number {
   const held = (pattern: RegExp, bare: (section: string) => string) =>
@@ -162,7 +161,7 @@ const OPTIONS = ['My answer is yes.', 'My answer is no.', 'My answer is maybe.']
 
 type Make = (given: Arguments) => Found
 
-/** Arguments by name. Throws `Missing` for one that is not of its type. */
+/** Arguments by name. Throws `Missing` for one of the wrong type. */
 class Arguments {
   readonly #given: JsonObject
   constructor(given: JsonObject) {

@@ -1,4 +1,4 @@
-// Decides whether the arguments of a call are right, by the rules of BFCL's checker of Python calls.
+// Decides whether a call's arguments are right, by the rules of BFCL's checker for Python calls.
 import { isObject } from '../../../core/base/values.ts'
 
 export interface Parameter {
@@ -59,7 +59,7 @@ function kindOf(value: unknown): Kind {
 }
 
 /**
- * A value of another type than the parameter's is right where the answers have that type: they then name a
+ * A value whose type differs from the parameter's is right if the answers have that type: they then name a
  * variable, and are compared unchanged.
  */
 function matchesValue(value: unknown, { type, items }: Parameter, answers: readonly unknown[]): boolean {
@@ -81,7 +81,7 @@ function matchesValue(value: unknown, { type, items }: Parameter, answers: reado
   return isAmong(simple(value), answers.map(simple))
 }
 
-/** Each entry is among those that the answer allows, and each missing one is optional. */
+/** Whether the answer allows each entry, and every missing one is optional. */
 function matchesObject(value: unknown, answer: unknown): boolean {
   if (!isObject(value) || !isObject(answer)) return false
   const allowed = (key: string): readonly unknown[] => [answer[key]].flat().map(simple)
@@ -99,7 +99,7 @@ const matchesObjects = (value: readonly unknown[], answers: readonly unknown[]):
     return listed.length === value.length && value.every((each, at) => matchesObject(each, listed[at]))
   })
 
-/** A text without case, spaces and most punctuation, so that "April 1, 2024" is "april 1 2024". */
+/** The text without case, spaces and most punctuation, so that "April 1, 2024" is "april 1 2024". */
 const simple = (value: unknown): unknown =>
   typeof value === 'string'
     ? value

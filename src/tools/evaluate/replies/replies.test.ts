@@ -1,5 +1,5 @@
-// Tasks of replies. In: small data sets, replies and calls. Out: questions, scores, skipped items, drawn
-// orders, and errors for files that are not datasets.
+// Reply tasks. In: small data sets, replies and calls. Out: questions, scores, skipped items, sampled orders,
+// and errors for files that are not datasets.
 import { describe, expect, test } from 'vitest'
 import { runTask } from '../task.ts'
 import { bfcl, bfclIrrelevance } from './bfcl.ts'
@@ -52,7 +52,7 @@ describe('gsm8k', () => {
     expect(results[2]).toMatchObject({ id: 'line 3', text: 'I think 1, no:\n#### 2\nor 3' })
   })
 
-  test('examples are earlier turns, and lines of the data that are examples are not asked', async () => {
+  test('examples are earlier turns, and lines of the data that serve as examples are not used as items', async () => {
     const task = await gsm8k(of(...lines), undefined, { shots: 2 })
     expect(task.count).toBe(1)
     expect(task.items[0]!.question.messages.map(({ content }) => content)).toEqual([
@@ -79,7 +79,7 @@ describe('gsm8k', () => {
     )
   })
 
-  test('a seed draws the same order each time, and another seed another', async () => {
+  test('a seed gives the same order each time, and another seed a different one', async () => {
     const many = of(...Array.from({ length: 40 }, (_, at) => ({ question: `q${at}`, answer: '#### 1' })))
     const order = async (seed?: number) => (await gsm8k(many, undefined, { seed })).items.map(({ id }) => id)
     expect(await order(1)).toEqual(await order(1))
@@ -98,7 +98,7 @@ describe('ifeval', () => {
   const marksOf = async (text: string, ids: readonly string[], kwargs: readonly object[]) =>
     (await ifeval(of(item(ids, kwargs)), {})).items[0]!.mark(reply(text))
 
-  test('strict scores use the reply unchanged, loose ones also try it without its ends and asterisks', async () => {
+  test('strict scores use the reply unchanged, loose ones also try it without its first and last lines and asterisks', async () => {
     const ids = ['punctuation:no_comma', 'startend:quotation']
     expect(await marksOf('Sure, here:\n*"no comma"*', ids, [{}, {}])).toEqual({
       prompt_level_strict_acc: [false],
@@ -116,7 +116,7 @@ describe('ifeval', () => {
     expect(results[0]!.marks).toMatchObject({ prompt_level_strict_acc: [], inst_level_strict_acc: [true] })
     expect(task.notes!(results)).toEqual([
       '1 of 1 replies were cut off at 9 tokens',
-      '1 instructions about a language that its script does not identify were skipped',
+      '1 instructions about a language that cannot be identified by its script were skipped',
     ])
     expect(await marksOf('나는 간다', ['language:response_language'], [{ language: 'ko' }])).toMatchObject({
       prompt_level_strict_acc: [true],
@@ -184,7 +184,11 @@ describe('ifeval', () => {
       { instruction_id_list: ['keywords:existence'], kwargs: [{}] },
       /lacks an argument/,
     ],
-    ['too few arguments', { instruction_id_list: ['punctuation:no_comma'], kwargs: [] }, /as many "kwargs"/],
+    [
+      'too few arguments',
+      { instruction_id_list: ['punctuation:no_comma'], kwargs: [] },
+      /the same number of "kwargs"/,
+    ],
   ])('%s is rejected with its line', async (_, fields, message) => {
     await expect(ifeval(of({ key: 1, prompt: 'p', ...fields }), {})).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
@@ -274,7 +278,7 @@ describe('bfcl', () => {
     expect(matchesCall({ a: value }, callable, { name: 'f', values: { a: answers } })).toBe(isRight)
   })
 
-  test('irrelevance wants no call, not even one of an unknown function', async () => {
+  test('irrelevance expects no call, not even one of an unknown function', async () => {
     const [item] = (await bfclIrrelevance(of(question), {})).items
     const marks = [
       reply('I cannot.'),

@@ -28,17 +28,17 @@ export interface RepliedCall {
 }
 
 export interface Reply {
-  /** Without the calls. */
+  /** The text without the calls. */
   readonly text: string
   readonly toolCalls: readonly RepliedCall[]
   /** `length`: it was cut off at `maxTokens`. */
   readonly finishReason: string
   readonly promptTokens: number
-  /** Ids as generated, without the end of turn. */
+  /** Ids as generated, without the end-of-turn token. */
   readonly tokens: readonly number[]
 }
 
-/** A model that answers with its own chat template, and always with the likeliest token. */
+/** A model that answers with its own chat template, and always picks the most likely token. */
 export interface ReplyModel {
   /** Throws errors of the engine, or the signal's reason. */
   answer(question: Question, signal: AbortSignal): Promise<Reply>
@@ -54,7 +54,7 @@ export interface MarkedReply extends Reply {
   /** The item's name in its data set. */
   readonly id: string
   readonly marks: Marks
-  /** Parts of the item that were not checked. */
+  /** Number of parts of the item that were not checked. */
   readonly leftOut: number
 }
 
@@ -67,23 +67,26 @@ export interface ReplyItem {
 }
 
 export interface ReplyTask extends Task<ReplyModel, MarkedReply> {
-  /** The asked items, in order: `limit` of `count`. */
+  /** The selected items, in order: `limit` of `count`. */
   readonly items: readonly ReplyItem[]
 }
 
 export interface ReplyTaskOptions {
-  /** Items are taken in an order drawn by this seed. Default: the file's order. */
+  /** Shuffles the items with this seed. Default: the file's order. */
   readonly seed?: number | undefined
-  /** Maximum number of items that are asked; only these are kept in memory. Default: all. */
+  /** Maximum items; only these are kept in memory. Default: all. */
   readonly limit?: number | undefined
-  /** Maximum number of tokens of a reply. Default: the task's own. */
+  /** Maximum tokens per reply. Default: the task's own. */
   readonly maxTokens?: number | undefined
 }
 
-/** A reply takes seconds on a small machine, and an interrupted run loses those after the last stored one. */
+/**
+ * Stored often, because a reply takes seconds on a small machine and an interrupted run loses all replies
+ * since the last save.
+ */
 const KEPT_REPLIES = 16
 
-/** `count`: items of the data set. `what`: names the parts that `leftOut` counts. */
+/** `count`: number of items in the data set. `what`: a noun for the parts that `leftOut` counts. */
 export function replyTask(
   name: string,
   { items: given, count }: { readonly items: readonly ReplyItem[]; readonly count: number },

@@ -1,4 +1,4 @@
-// Multiple-choice tasks from data sets in their published forms, scored as lm-evaluation-harness does.
+// Multiple-choice tasks from data sets in their published forms, scored like in lm-evaluation-harness.
 import { shown } from '../../../core/base/check-options.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { type EncodedPair, encodePair, scorePairs } from '../../../engine/score/score.ts'
@@ -9,23 +9,23 @@ import { type DataFile, goldOf, isTexts, type Line, readLines, textField, textsF
 /** Either one context with several continuations, or several contexts with one continuation. */
 interface ChoiceItem {
   readonly pairs: readonly (readonly [context: string, continuation: string])[]
-  /** Characters of each choice, by which `acc_norm` divides. */
+  /** Characters of each choice, the divisors of `acc_norm`. */
   readonly lengths: readonly number[]
   readonly gold: number
 }
 
 export interface ChoiceTask extends Task {
-  /** In the order in which they are scored. */
+  /** In scoring order. */
   readonly items: readonly ChoiceItem[]
 }
 
-/** The harness' separator of context and continuation. */
+/** The harness's separator between context and continuation. */
 const SEPARATOR = ' '
 
 /**
  * `acc`: the share of items whose most likely choice is the right one. `acc_norm`: the same with each
- * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` draws the
- * order of the items; default: as given.
+ * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` shuffles the
+ * items; default: file order.
  */
 function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
@@ -103,7 +103,7 @@ export const ownChoices = (file: DataFile, seed?: number): ChoiceTask =>
     seed,
   )
 
-/** JSON lines as published, or six lines an item: context, label, four endings. */
+/** JSON lines as published, or six lines per item: context, label, four endings. */
 export function hellaswag(file: DataFile, seed?: number): ChoiceTask {
   if (file.text.trimStart().startsWith('{'))
     return choiceTask('hellaswag', readLines(file).map(readHellaswag), seed)
@@ -113,7 +113,7 @@ export function hellaswag(file: DataFile, seed?: number): ChoiceTask {
   for (let at = 0; at < lines.length; at += 6) {
     const [context = '', label, ...endings] = lines.slice(at, at + 6)
     const line = { file: file.name, number: at + 1, value: {} }
-    if (endings.length < 4) throw wrong(line, 'begins an item of fewer than six lines')
+    if (endings.length < 4) throw wrong(line, 'starts an item with fewer than six lines')
     items.push(item(context, endings, goldOf(line, label, 4)))
   }
   return choiceTask('hellaswag', items, seed)
@@ -128,13 +128,13 @@ function readHellaswag(line: Line): ChoiceItem {
   return item(query, endings, goldOf(line, line.value['label'], endings.length))
 }
 
-/** Python's `capitalize`: the first character is a capital, no other is. */
+/** Python's `capitalize`: upper-cases the first character and lower-cases the rest. */
 function capitalized(text: string): string {
   const [first = '', ...rest] = text
   return first.toUpperCase() + rest.join('').toLowerCase()
 }
 
-/** Removes the marks of WikiHow's pages. */
+/** Removes WikiHow's markup. */
 const cleaned = (text: string): string =>
   text
     .trim()
@@ -142,7 +142,7 @@ const cleaned = (text: string): string =>
     .replace(/\[.*?\]/g, '')
     .replaceAll('  ', ' ')
 
-/** The labels are in the lines or in their own file, one a line. */
+/** The labels are in the lines or in a file of their own, one per line. */
 export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTask {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
   const lines = readLines(file)
@@ -163,7 +163,9 @@ export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTa
 
 const question = (text: string): string => `Question: ${text}\nAnswer:`
 
-/** AI2's lines (`question.stem`), the hub's (`choices.text`, `choices.label`), or lines of own files. */
+/**
+ * AI2's lines (`question.stem`), the hub's (`choices.text`, `choices.label`), or lines of users' own files.
+ */
 export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile, seed?: number): ChoiceTask {
   return choiceTask(name, readLines(file).map(readArc), seed)
 }
@@ -208,7 +210,7 @@ export function winogrande(file: DataFile, seed?: number): ChoiceTask {
 export function boolq(file: DataFile, seed?: number): ChoiceTask {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)
-    // SuperGLUE's passages begin with the title, which the authors' lines have beside it.
+    // SuperGLUE's passages begin with the title, which the authors' files have in a separate field.
     const title = 'title' in line.value ? `${textField(line, 'title')} -- ` : ''
     const query = `${title}${textField(line, 'passage')}\nQuestion: ${textField(line, 'question')}?\nAnswer:`
     const { answer = line.value['label'] } = line.value

@@ -1,7 +1,7 @@
-// The order in which the items of a dataset are asked.
+// The order in which a dataset's items are used.
 import { Random } from '../../../core/generate/sampler/random.ts'
 
-/** Fisher and Yates' shuffle of the whole numbers below `count`. */
+/** A Fisher-Yates shuffle of the integers below `count`. */
 export function drawnOrder(count: number, seed: number): Uint32Array {
   const random = new Random(seed)
   const order = Uint32Array.from({ length: Math.max(0, count) }, (_, at) => at)
@@ -12,6 +12,6 @@ export function drawnOrder(count: number, seed: number): Uint32Array {
   return order
 }
 
-/** The items in a random order drawn with the seed, or unchanged. */
+/** The items, shuffled with the seed if there is one. */
 export const drawn = <Item>(items: readonly Item[], seed: number | undefined): readonly Item[] =>
   seed === undefined ? items : Array.from(drawnOrder(items.length, seed), (index) => items[index]!)

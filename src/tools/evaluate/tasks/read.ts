@@ -4,26 +4,26 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import { parseJson } from '../../../core/base/json.ts'
 import { isObject, type JsonObject } from '../../../core/base/values.ts'
 
-/** A file of a data set. */
+/** A data set's file. */
 export interface DataFile {
   readonly name: string
   readonly text: string
 }
 
-/** A file of a data set that is read in pieces, each time it is needed. */
+/** A data set's file that is read in pieces, each time it is needed. */
 export interface DataStream {
   readonly name: string
   pieces(): TextPieces
 }
 
-/** An object of a file, and its line. */
+/** An object in a file, with its line number. */
 export interface Line {
   readonly file: string
   readonly number: number
   readonly value: JsonObject
 }
 
-/** Characters. The longest lines of published sets have some 20,000. */
+/** Characters. The longest lines of published data sets have about 20,000. */
 const LONGEST_LINE = 1 << 24
 
 /** Throws `format` for a line that is not an object. */
@@ -67,22 +67,22 @@ export function textField(line: Line, key: string): string {
 export function textsField(line: Line, key: string): string[] {
   const value = line.value[key]
   if (isTexts(value) && value.length > 1) return value
-  throw wrong(line, `has no list of two texts or more under "${key}"`)
+  throw wrong(line, `has no list of at least two texts under "${key}"`)
 }
 
 export const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
-/** The index of the right one of `count` choices, written as a number or its text. */
+/** The index of the right choice out of `count`, given as a number or numeric string. */
 export function goldOf(line: Line, value: unknown, count: number): number {
   const gold = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   if (typeof gold === 'number' && Number.isInteger(gold) && gold >= 0 && gold < count) return gold
-  throw wrong(line, `names the right one of ${count} choices as ${JSON.stringify(value)}`)
+  throw wrong(line, `gives the right one of ${count} choices as ${JSON.stringify(value)}`)
 }
 
 export const wrong = ({ file, number }: Pick<Line, 'file' | 'number'>, what: string): HalfbyteError =>
   new HalfbyteError(
     'format',
-    `${file}: line ${number} ${what}; docs/guide/evaluation.md shows the forms that are read`,
+    `${file}: line ${number} ${what}; docs/guide/evaluation.md describes the supported formats`,
     { file, line: number },
   )

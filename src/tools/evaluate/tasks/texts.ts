@@ -1,4 +1,4 @@
-// Tasks whose result is a perplexity, each by one published definition.
+// Perplexity tasks, each following a published definition.
 
 import { linesOf, type TextPieces } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -20,7 +20,10 @@ import { type Estimate, mean, perplexityOf, type Task } from '../task.ts'
 import { drawn } from './order.ts'
 import { type DataFile, readLines, textField, wrong } from './read.ts'
 
-/** Each page with its title first. Source: the loader of the data set `wikitext_document_level`. */
+/**
+ * Splits a text into pages, each starting with its title. Source: the loader of the data set
+ * `wikitext_document_level`.
+ */
 export function pagesOf(text: string): string[] {
   const pages: string[] = []
   let lines: string[] = []
@@ -40,7 +43,7 @@ export function pagesOf(text: string): string[] {
 
 type Rule = readonly [find: string | RegExp, put: string]
 
-/** In this order. Source: `preprocess_wikitext.py` of lm-evaluation-harness. */
+/** Applied in this order. Source: `preprocess_wikitext.py` of lm-evaluation-harness. */
 const RULES: readonly Rule[] = [
   ["s '", "s'"],
   [/\/' [0-9]\//g, "/'[0-9]/"],
@@ -68,8 +71,8 @@ export const detokenizeWikitext = (page: string): string =>
 
 /**
  * The first window scores its own tokens after `prefix`; each later one scores the next `maxTokens` tokens,
- * the first of them after the token before. The last window is moved back as far as possible, so that its
- * scored tokens have a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
+ * the first of them after the token before. The last window starts as early as possible, so that its scored
+ * tokens have a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
  * `make_disjoint_window` of lm-evaluation-harness 0.4.
  */
 export function rollingWindows(ids: readonly number[], prefix: number, maxTokens: number): EncodedPair[] {
@@ -84,7 +87,7 @@ export function rollingWindows(ids: readonly number[], prefix: number, maxTokens
 }
 
 /**
- * The windows of a page. Where the tokenizer adds BOS, it is a token of the page that is scored after the
+ * The windows of a page. If the tokenizer adds BOS, BOS is a token of the page and is scored after the
  * prefix token, as in `HFLM.loglikelihood_rolling` of the harness.
  */
 export const pageWindows = (model: EvaluatedModel, page: string): EncodedPair[] =>
@@ -93,15 +96,13 @@ export const pageWindows = (model: EvaluatedModel, page: string): EncodedPair[] 
 /** How a text is split into windows that do not overlap. */
 export interface WindowRules {
   readonly name: 'second_halves' | 'windows'
-  /** Tokens of a window. */
+  /** Tokens per window. */
   readonly context: number
   /** Ids of the text from its start. */
   readonly ids: Ids
-  /**
-   * Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number.
-   */
+  /** Number of ids in the whole text if `ids` has only those of the scored items. Default: their number. */
   readonly total?: number
-  /** Replaces the first id of each window; undefined: it stays. */
+  /** Replaces the first id of each window; undefined keeps it. */
   readonly bos?: number | undefined
   readonly forward: ForwardRows
 }
@@ -142,7 +143,7 @@ export function windowTask({ name, context, ids, total = ids.length, bos, forwar
   }
 }
 
-/** The text that GPTQ's loader makes of WikiText's rows: two line breaks between them. */
+/** WikiText's rows as joined by GPTQ's loader, with two line breaks between them. */
 export async function* joinedRows(text: TextPieces): AsyncGenerator<string> {
   let isFirst = true
   for await (const line of linesOf(text)) {
@@ -152,7 +153,7 @@ export async function* joinedRows(text: TextPieces): AsyncGenerator<string> {
 }
 
 /**
- * The harness' `wikitext`: each page as one text, over rolling windows. `word_perplexity` and
+ * The harness's `wikitext`: each page as one text, over rolling windows. `word_perplexity` and
  * `byte_perplexity` count the words and bytes of the page before it was cleaned. Reads the raw text, or JSON
  * lines with a `page`.
  */
@@ -192,11 +193,11 @@ function bitsOf({ value, error, influence }: Estimate): Estimate {
   return { value: Math.log2(value), error: error && bits(error), influence: influence?.map(bits) }
 }
 
-/** The last word of each text after all others. `acc`: greedy decoding would write it. */
+/** Scores the last word of each text given the rest. `acc`: greedy decoding would produce it. */
 export function lambada(file: DataFile, seed?: number): Task {
   const items = drawn(readLines(file), seed).map((line) => {
     const words = textField(line, 'text').split(' ')
-    if (words.length < 2) throw wrong(line, 'has a text of one word')
+    if (words.length < 2) throw wrong(line, 'has a text with only one word')
     return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
   })
   return {

@@ -1,5 +1,5 @@
 // Allocation on models. In: random models of two kinds, budgets of every kind. Out: sparsities within the
-// budget, predictions that the packs keep.
+// budget, and predictions that the packs match.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -24,7 +24,7 @@ const prepared = async (files: readonly File[]) =>
     weights: 'w4',
     forPack: true,
   })
-/** A time for each weight that is kept; the rest of a token takes as long as 1,000 weights. */
+/** One unit of time per kept weight; the rest of a token takes as long as 1,000 weights. */
 const costs: Costs = {
   machine: 'a counting one',
   restMs: 1000,
@@ -48,7 +48,7 @@ describe.each([
   ['llama', safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 }))],
   ['mamba', recurrentSafetensors(randomRecurrent('mamba', 4))],
 ])('%s', (_, files) => {
-  test('keeps a budget of speed, of tokens, of bytes and of loss', async () => {
+  test('keeps budgets of speed, tokens, bytes and loss', async () => {
     const model = await prepared(files)
     const own = options()
     const allocated = (budget: SparsityBudget) => allocateSparsity(model, { ...own, costs, budget })
@@ -90,7 +90,7 @@ describe.each([
       /1 tokens per second leave 1\.00e\+3 ms for a token, but the unpruned part takes 1\.00e\+3 ms/,
     )
     await expect(allocated({ kind: 'bytes', most: 1000 })).rejects.toThrow(
-      /the unpruned part takes \d+ bytes but the pack may take 1000; raise --size/,
+      /the unpruned part takes \d+ bytes but the limit for the pack is 1000; raise --size/,
     )
   }, 60_000)
 })

@@ -1,4 +1,4 @@
-// Chooses the sparsity of each product that loses least within a budget, and predicts the pruned model.
+// Chooses each product's sparsity to lose the least within a budget, and predicts the pruned model.
 
 import { matrixBytes, type SparseBase } from '../../../core/abi/encodings.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -9,15 +9,15 @@ import { allocate, type SparsityChoice, type SparsityItem } from '../prune/alloc
 import type { PruneModelOptions } from './prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from './survey-sparsity.ts'
 
-/** The most that the model may take or lose. */
+/** A limit on what the model may take or lose. */
 export type SparsityBudget =
-  /** How many times as fast as dense all pruned products together should be; at least 1. */
+  /** Target speedup of all pruned products together over dense; at least 1. */
   | { readonly kind: 'speed'; readonly times: number }
-  /** Of one conversation that decodes. `restMs`: what a token takes besides the products. */
+  /** Decoding speed of a single conversation. `restMs`: time of a token outside the products. */
   | { readonly kind: 'tokens'; readonly perSecond: number; readonly restMs: number }
-  /** Of all tensors of the pack. */
+  /** Maximum bytes of all the pack's tensors. */
   | { readonly kind: 'bytes'; readonly most: number }
-  /** Mean share of the energy that matrices' products lose; the fastest model within it. */
+  /** Mean share of energy that the matrices' products may lose; gives the fastest model within it. */
   | { readonly kind: 'loss'; readonly share: number }
 
 export interface AllocateOptions extends PruneModelOptions {
@@ -27,25 +27,25 @@ export interface AllocateOptions extends PruneModelOptions {
   readonly costs: Costs
 }
 
-/** What is predicted of the pruned model. */
+/** What is predicted about the pruned model. */
 export interface Prediction {
-  /** How many times as fast as dense its products are. */
+  /** Speedup of its products over dense. */
   readonly speed: number
-  /** Absent if the costs do not say what else a token takes. */
+  /** Absent if the costs do not include the rest of a token. */
   readonly tokensPerSecond?: number | undefined
   readonly denseTokensPerSecond?: number | undefined
-  /** Maximum bytes of all tensors of the pack. */
+  /** Upper bound on the bytes of all the pack's tensors. */
   readonly bytes: number
-  /** Mean share of the energy of matrices' products. */
+  /** Mean share of energy lost by the matrices' products. */
   readonly loss: number
-  /** Of the weights of these products. */
+  /** Share of these products' weights that are dropped. */
   readonly dropped: number
 }
 
 export interface Allocation {
-  /** By matrix. */
+  /** Sparsity by matrix. */
   readonly sparsities: ReadonlyMap<string, number>
-  /** Matrices that are to be stored without their zeros. */
+  /** Matrices to store without their zeros. */
   readonly sparse: ReadonlySet<string>
   readonly prediction: Prediction
 }
@@ -58,7 +58,7 @@ interface Choice extends SparsityChoice {
 }
 
 /**
- * Products are surveyed in the float model; a survey that was stopped continues. Throws `unsupported` for a
+ * Products are surveyed in the float model; an interrupted survey is resumed. Throws `unsupported` for a
  * budget out of reach or a matrix without a cost, and what `walk` throws.
  */
 export async function allocateSparsity(
@@ -95,7 +95,7 @@ export async function allocateSparsity(
 }
 
 /**
- * `cost` is what the budget limits; `loss` is what is minimised within it. Squares, because one
+ * `cost` is what the budget limits; `loss` is what is minimised within it. Losses are squared, because one
  * matrix that loses much harms a model more than several that lose little.
  */
 function itemOf(
@@ -119,8 +119,8 @@ function itemOf(
 }
 
 /**
- * Masks are chosen again on the inputs that pruned matrices make, and the same number of units may take a few
- * bytes more.
+ * A margin: masks are chosen again on the pruned model's inputs, and the same number of units may take a few
+ * more bytes.
  */
 const BYTES_MARGIN = 0.995
 
@@ -130,7 +130,7 @@ interface Whole {
   readonly matrices: number
 }
 
-/** What the costs of all products may add up to. */
+/** The limit on the summed costs of all products. */
 function limitOf({ budget }: AllocateOptions, whole: Whole): number {
   switch (budget.kind) {
     case 'speed':
@@ -150,7 +150,7 @@ function limitOf({ budget }: AllocateOptions, whole: Whole): number {
       if (left > 0) return left * BYTES_MARGIN
       throw new HalfbyteError(
         'unsupported',
-        `the unpruned part takes ${whole.fixedBytes} bytes but the pack may take ${budget.most}; raise --size`,
+        `the unpruned part takes ${whole.fixedBytes} bytes but the limit for the pack is ${budget.most}; raise --size`,
         { bytes: whole.fixedBytes, most: budget.most },
       )
     }

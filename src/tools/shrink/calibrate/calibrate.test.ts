@@ -1,5 +1,5 @@
 // Calibration. In: random models, windows of ids. Out: inputs compared with the interpreter's, packs with
-// those of runs that were stopped, and refusals.
+// those of interrupted runs, and errors.
 import { describe, expect, test } from 'vitest'
 import { ggufFile, safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../../../../test/conformance/testing/node-engine.ts'
@@ -35,7 +35,7 @@ const prepared = async (files: readonly File[], weights: 'auto' | 'w4' | 'w4_cha
 const idsOf = (windows: number, length: number): number[][] =>
   Array.from({ length: windows }, (_, w) => Array.from({ length }, (_, i) => (7 * w + 5 * i * i + 3) % 90))
 
-/** Inputs of every linear by the graph's definition in f64, window after window. */
+/** Inputs of every linear layer in f64, by the graph's definition, window by window. */
 async function definedInputs(files: readonly File[], windows: readonly number[][]) {
   const { config, weights } = await prepared(files)
   const graph = buildGraph(config)
@@ -85,7 +85,7 @@ describe('the walk', () => {
   const models = {
     llama: safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 })),
     mamba: recurrentSafetensors(randomRecurrent('mamba', 4)),
-    // More inputs than a step of the products takes.
+    // More inputs than one step of the products handles.
     wide: safetensorsFiles(randomLlama({ seed: 5, layers: 1, intermediate: 600 })),
   }
   test.each(Object.entries(models))('%s: sees the inputs that the graph defines', async (_, files) => {
@@ -144,7 +144,7 @@ describe('a quantised model', () => {
   const files = safetensorsFiles(model)
 
   test.each(['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel'] as const)(
-    '%s: GPTQ is nearer to the float model than rounding on other text',
+    '%s: GPTQ is closer to the float model than rounding on other text',
     async (format) => {
       const tokens = idsOf(1, 60)[0]!.map((id) => (id * 11 + 1) % 90)
       const logits = (own: readonly File[]) =>
@@ -171,7 +171,7 @@ describe('a quantised model', () => {
     expect(tail(b)).toEqual(tail(a))
   })
 
-  test('a run that was stopped anywhere continues to the same bytes, on threads too', async () => {
+  test('a run stopped at any point resumes with the same bytes, even with threads', async () => {
     const solver = await loadSolver()
     let writes = 0
     const counted = countedWork(memoryWork(), () => writes++)
@@ -192,7 +192,7 @@ describe('a quantised model', () => {
     }
   }, 180_000)
 
-  test('an abort ends the run within a window', async () => {
+  test('an abort stops the run within a window', async () => {
     const controller = new AbortController()
     const options = optionsOf({
       signal: controller.signal,
@@ -236,7 +236,7 @@ describe('mixed models', () => {
   }, 120_000)
 })
 
-/** Calls `before` ahead of every write. */
+/** Calls `before` before every write. */
 const countedWork = (work: WorkFiles, before: () => void): WorkFiles => ({
   ...work,
   async write(name, chunks) {
@@ -246,7 +246,7 @@ const countedWork = (work: WorkFiles, before: () => void): WorkFiles => ({
 })
 
 describe('what cannot be calibrated', () => {
-  test('inputs that are not finite name their matrix', async () => {
+  test('non-finite inputs are reported with their matrix', async () => {
     const model = randomLlama({ seed: 2 })
     const norm = model.weights.get('model.layers.1.input_layernorm.weight')!
     norm.values.fill(Number.POSITIVE_INFINITY)
@@ -256,7 +256,7 @@ describe('what cannot be calibrated', () => {
     })
   })
 
-  test('a full disk is reported, and a Hessian that cannot be solved', async () => {
+  test('a full disk and an unsolvable Hessian are reported', async () => {
     const files = safetensorsFiles(randomLlama({ seed: 2 }))
     const full: WorkFiles = {
       ...memoryWork(),
@@ -273,18 +273,18 @@ describe('what cannot be calibrated', () => {
     const none = { ...whole, plan: { ...whole.plan, slots } }
     await expect(quantizeModel(none, optionsOf())).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/has no matrices that can be made smaller; convert it as it is/),
+      message: expect.stringMatching(/has no matrices to compress; convert it as it is/),
     })
   })
 
-  test('a text that is empty or too short', async () => {
+  test('a text that is empty or too short is rejected', async () => {
     const encode = (text: string) => [...text].map(Number)
     const tokenizer = { encode, prefix: [], suffix: [], addsBos: true, bosId: 99 }
     const options = { windows: 2, length: 3 }
     const plain = (texts: readonly string[]) => texts.map((text) => ({ form: 'text', text: [text] }) as const)
     for (const texts of [[], [''], ['12']])
       await expect(calibrationWindows(plain(texts), tokenizer, options)).rejects.toThrow(
-        /has \d tokens and one window takes 3/,
+        /has \d tokens, but a window takes 3/,
       )
     expect(await calibrationWindows(plain(['1234', '56789']), tokenizer, options)).toEqual([
       [99, 2, 3],
@@ -293,7 +293,7 @@ describe('what cannot be calibrated', () => {
   })
 })
 
-test('weights of every family have a name that a work file can have', async () => {
+test('weights of every family have names that are valid file names', async () => {
   const { weights } = await prepared(safetensorsFiles(randomLlama({ seed: 1 })))
   for (const name of weights.keys()) expect(weightOf(weights, name) && name).toMatch(/^[\w.]+$/)
 })

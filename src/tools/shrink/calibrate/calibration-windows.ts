@@ -1,28 +1,28 @@
-// Cuts the ids of calibration texts into windows.
+// Splits the ids of calibration texts into windows.
 import type { TextPieces } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { encodeChat } from '../../../core/text/chat/chat-template.ts'
 import { collectIds, encodeStream, takeIds } from '../../../core/text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
 
-/** Special tokens count in both. A chat's are written by its template, a text's by the tokenizer too. */
+/** Includes special tokens: a chat's come from its template, a text's from the tokenizer. */
 export type CalibrationText =
   | { readonly form: 'text'; readonly text: TextPieces }
   | { readonly form: 'chat'; readonly text: string }
 
 interface WindowOptions {
-  /** Most windows. */
+  /** Maximum windows. */
   readonly windows: number
-  /** Tokens of a window. */
+  /** Tokens per window. */
   readonly length: number
 }
 
 type WindowTokenizer = Pick<Tokenizer, 'encode' | 'prefix' | 'suffix' | 'addsBos' | 'bosId'>
 
 /**
- * The texts one after the other, cut into windows from the start; what is left at the end is not used, and
- * what comes after the last window is not read. Each window begins as the model's texts do. Throws `format`
- * when there is not one window of text.
+ * Concatenates the texts and splits them into windows; the remainder is unused, and text after the last
+ * window is not read. Each window begins the way the model's texts do. Throws `format` if there is less than
+ * one window of text.
  */
 export async function calibrationWindows(
   texts: Iterable<CalibrationText> | AsyncIterable<CalibrationText>,
@@ -34,7 +34,7 @@ export async function calibrationWindows(
   if (count < 1) {
     throw new HalfbyteError(
       'format',
-      `the calibration text has ${ids.length} tokens and one window takes ${length}; give more text, or a smaller --context`,
+      `the calibration text has ${ids.length} tokens, but a window takes ${length}; give more text, or a smaller --context`,
       { tokens: ids.length, window: length },
     )
   }

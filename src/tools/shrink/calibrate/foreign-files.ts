@@ -1,5 +1,4 @@
-// Writes the codes of a compressed model as GGUF or as safetensors of GPTQ, or pruned matrices as plain
-// safetensors.
+// Writes a compressed model's codes as GGUF or GPTQ safetensors, or pruned matrices as plain safetensors.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { readGguf } from '../../../core/formats/gguf/gguf.ts'
 import { type NewTensor as GgufTensor, rewriteGguf } from '../../../core/formats/gguf/gguf-rewriter.ts'
@@ -17,13 +16,13 @@ import { unlayMatrix } from '../codes/lay.ts'
 
 const FORMATS: readonly string[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel'] satisfies Format[]
 
-/** A tensor of codes, and the tensor that it was made from. */
+/** A tensor of codes, and its source tensor. */
 interface Coded {
   readonly tensor: PackTensor
   readonly format: Format
   readonly n: number
   readonly k: number
-  /** The name in the model's own file. */
+  /** Its name in the model's own file. */
   readonly stored: string
 }
 
@@ -38,7 +37,7 @@ function storedName({ file, weights }: PreparedModel, name: string): string {
     return stored.name
   throw new HalfbyteError(
     'unsupported',
-    `${name} is not a tensor of its own in ${file.name}: it is stored merged, transposed or quantised, or has an adapter; write a .hbm`,
+    `${name} is not a tensor of its own in ${file.name}: it is merged, transposed, quantised or has an adapter; write a .hbm`,
     { matrix: name },
   )
 }
@@ -63,8 +62,8 @@ async function matrixOf({ tensor, format, n, k }: Coded) {
 }
 
 /**
- * The model's GGUF file with the codes in place of its matrices: Q4_0, Q4_1, Q8_0, and F32 where rows are no
- * multiple of 32. Throws `unsupported` for models of another format or of several files.
+ * The model's GGUF file with its matrices replaced by codes: Q4_0, Q4_1, Q8_0, and F32 if rows are not a
+ * multiple of 32. Throws `unsupported` for models of another format or in several files.
  */
 export async function* quantizedGguf(
   prepared: PreparedModel,
@@ -74,11 +73,7 @@ export async function* quantizedGguf(
   const { file } = prepared
   const [first] = file.tensors.values()
   if (file.format !== 'gguf' || first === undefined)
-    throw otherFormat(
-      file.name,
-      'GGUF',
-      'is not a GGUF file, and a tokenizer of another format is not written as GGUF',
-    )
+    throw otherFormat(file.name, 'GGUF', 'is not a GGUF file, and other tokenizers cannot be written as GGUF')
   const coded = codedTensors(prepared, contents)
   const replaced = new Map(
     coded.map((each): [string, GgufTensor] => [
@@ -91,7 +86,7 @@ export async function* quantizedGguf(
   yield* rewriteGguf(await readGguf(first.source, signal), replaced, mostly, signal)
 }
 
-/** A folder's model: its weights, and what becomes different in config.json. */
+/** A folder's model: its weights, and the changes to config.json. */
 export interface FolderModel {
   readonly config: Readonly<Record<string, unknown>>
   /** model.safetensors, as chunks. */
@@ -99,9 +94,9 @@ export interface FolderModel {
 }
 
 /**
- * The model's safetensors with `qweight`, `qzeros`, `scales` and `g_idx` in place of its matrices; tables and
+ * The model's safetensors with `qweight`, `qzeros`, `scales` and `g_idx` instead of its matrices; tables and
  * vectors keep their bytes. Throws `unsupported` for models of another format and for matrices that GPTQ
- * does not hold.
+ * cannot represent.
  */
 export async function quantizedGptq(
   prepared: PreparedModel,
@@ -122,7 +117,7 @@ export async function quantizedGptq(
     if (own.format !== coded[0]?.format) {
       throw new HalfbyteError(
         'unsupported',
-        `${own.tensor.name} is ${own.format} and others are ${coded[0]?.format}, but a GPTQ model has one format; choose --weights w4, or write a .gguf`,
+        `${own.tensor.name} is ${own.format} and others are ${coded[0]?.format}, but a GPTQ model has a single format; choose --weights w4, or write a .gguf`,
       )
     }
     const { tensors: parts, bits, groupSize } = gptqMatrix(own.tensor.name, await matrixOf(own))
@@ -149,7 +144,7 @@ export async function quantizedGptq(
 }
 
 /**
- * The model's safetensors with F32 rows in place of the matrices in `pruned`; all else keeps its bytes.
+ * The model's safetensors with F32 rows for the matrices in `pruned`; everything else keeps its bytes.
  * Throws `unsupported` for models of another format.
  */
 export async function prunedSafetensors(
@@ -171,7 +166,11 @@ export async function prunedSafetensors(
 /** The tensors of a folder's files. */
 async function storedTensors({ file }: PreparedModel, what: string, signal: AbortSignal) {
   if (file.format !== 'safetensors')
-    throw otherFormat(file.name, what, 'is not a folder with safetensors, from which all else is copied')
+    throw otherFormat(
+      file.name,
+      what,
+      'is not a folder with safetensors, from which everything else is copied',
+    )
   const sources = [...new Set([...file.tensors.values()].map(({ source }) => source))]
   return readShards(sources, undefined, signal)
 }
@@ -196,5 +195,5 @@ function copyOf(
 const otherFormat = (file: string, what: string, why: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file} ${why}; ${what} output needs a model of the same kind, so write a .hbm`,
+    `${file} ${why}; ${what} output needs a model in the same format; write a .hbm`,
   )

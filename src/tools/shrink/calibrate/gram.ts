@@ -1,10 +1,10 @@
-// Computes Gram matrices y^T x of rows of inputs with the engine's own product of floats.
+// Computes Gram matrices y^T x of input rows with the engine's own float product.
 //
-// The inputs x of 256 rows are the weight of a linear, one output per input: [k][256]. An embedding gives the
-// same of y as the linear's input. Products over 256 rows are f32; the caller adds them in f64.
+// 256 rows of x act as a linear layer's weight with one output per input: [k][256]. An embedding supplies the
+// rows of y as the linear's input. Products over 256 rows are f32; the caller sums them in f64.
 //
-// x^T x is symmetric, so columns after the diagonal are left out: the linear comes in a few widths, which
-// read the first outputs of the same weight.
+// x^T x is symmetric, so columns past the diagonal are skipped: there are linears of a few widths, which use
+// the first outputs of the same weight.
 
 import { PANEL_ROWS, roundUp } from '../../../core/abi/encodings.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
@@ -28,10 +28,12 @@ export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promi
   return new Float32Array(0)
 }
 
-/** Rows of a slab: a multiple of the rows to which matrices are padded. */
+/** Rows per slab: a multiple of the row padding of matrices. */
 const SLAB_ROWS = 2048
 
-/** The weights of a matrix in slabs of rows, [n][k], so that a large table is never in memory as floats. */
+/**
+ * The weights of a matrix in slabs of rows, [n][k], so that a large table is never held in memory as floats.
+ */
 export async function* matrixSlabs(
   tensor: TensorInfo,
   signal: AbortSignal,
@@ -60,12 +62,12 @@ export async function* matrixSlabs(
 
 /** Rows whose products are summed as f32. */
 const BATCH = 256
-/** Inputs whose products with all others are computed by one step. */
+/** Inputs whose products with all others are computed in one step. */
 const STEP_INPUTS = 256
-/** Widths of x^T x. With more of them, less of the upper triangle is computed. */
+/** Widths of x^T x. The more widths, the less of the upper triangle is computed. */
 const WIDTHS = 8
 
-/** Bytes of linear memory that the machines of widths up to `k` take, one of each kind. */
+/** Bytes of linear memory for the machines of widths up to `k`, one of each kind. */
 export function gramBytes(k: number): number {
   if (k === 0) return 0
   const totals = widthsOf(k, true).map((width) => planTotals(gramPlan(k, width)))
@@ -110,12 +112,12 @@ export class GramMachine {
   readonly #pool: Pool
   /** Narrowest first. */
   readonly #columns: readonly Columns[]
-  /** Places of y and x. */
+  /** Addresses of y and x. */
   readonly #tables: readonly [Table, Table]
   readonly #step: StepBuffer
   readonly #state: SequenceState
 
-  /** `n` and `k`: widths of y and x. `isSymmetric`: they will be the same. */
+  /** `n` and `k`: widths of y and x. `isSymmetric`: whether they are the same. */
   constructor(arena: Arena, pool: Pool, n: number, k: number, isSymmetric: boolean) {
     this.#n = n
     this.#k = k
@@ -132,14 +134,14 @@ export class GramMachine {
     this.#columns = plans.map((own) => ({ ...own, written: writePlan(arena, own.plan, places) }))
     const capacity = { tokens: plan.tokens, logitRows: 1, sequences: 1 }
     this.#step = new StepBuffer(arena, capacity, 0, [])
-    // It is never advanced: the products have no state.
+    // The sequence is never advanced, because the products have no state.
     this.#state = new SequenceState(new StateCache({ arena, blockBytes: [], contextLength: STEP_INPUTS }))
   }
 
   /**
-   * Passes on the rows of y^T x, in blocks [rows][width]: y is [rows][n], x is [rows][k]. Where both are the
-   * same, a block has at least the columns up to the diagonal; otherwise it has all. Throws `internal` if the
-   * pool died.
+   * Passes the rows of y^T x to `take`, in blocks [rows][width]; y is [rows][n], x is [rows][k]. If both are
+   * the same, a block has at least the columns up to the diagonal; otherwise it has all. Throws `internal`
+   * if the pool died.
    */
   multiply(
     y: Float32Array,
@@ -160,7 +162,7 @@ export class GramMachine {
     }
   }
 
-  /** Panels of 8 columns: [panel][row][8]. Rows that are missing are zero. */
+  /** Panels of 8 columns: [panel][row][8]. Missing rows are zero. */
   #lay(table: 0 | 1, width: number, rows: Float32Array): void {
     const { f32 } = this.#arena
     const at = this.#tables[table].at / 4

@@ -1,5 +1,5 @@
 // Pruning models. In: random models of two kinds, windows of ids. Out: zeros in every matrix, and predicted
-// losses beside measured ones on inputs that a walk saw.
+// losses compared with measured ones on a walk's inputs.
 import { expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -34,7 +34,7 @@ const prepared = async (files: readonly File[]) =>
   })
 const shared = () => ({ host: nodeHost(), threads: 1, signal, windows, work: memoryWork() })
 
-test.each(Object.entries(models))('%s: every matrix has the zeros that were asked for', async (_, files) => {
+test.each(Object.entries(models))('%s: every matrix has the requested zeros', async (_, files) => {
   const model = await prepared(files)
   const { matrices, tensors, contents } = await pruneModel(model, {
     ...shared(),
@@ -57,7 +57,7 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
   }
 })
 
-test('8 bits of rows with their own masks are rounded: zeros stay, and the rest is as in f32', async () => {
+test('with per-row masks, 8-bit codes are rounded: zeros stay, and the rest matches f32', async () => {
   const pruned = async (format: 'f32' | 'w8_g32') => {
     const pattern = parsePattern('unstructured')
     const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, sweeps: 0 } as const
@@ -76,7 +76,7 @@ test('8 bits of rows with their own masks are rounded: zeros stay, and the rest 
 })
 
 test.each(['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
-  '%s: a run with two threads leaves the bytes of a run with one',
+  '%s: two threads give the same bytes as one',
   async (method) => {
     const model = await prepared(models.llama)
     const run = async (threads: Partial<PruneModelOptions>) => {
@@ -102,7 +102,7 @@ test.each(['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
   60_000,
 )
 
-test('equation 24 is the measured loss on the inputs of layers, to 1e-4 of it', async () => {
+test("equation 24 matches the measured loss on the layers' inputs within 1e-4", async () => {
   const model = await prepared(models.llama)
   let products = 0
   await walk(model, {

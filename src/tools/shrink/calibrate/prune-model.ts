@@ -1,4 +1,4 @@
-// Prunes a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
+// Prunes a model on calibration windows, and returns the pack's contents and each matrix's loss.
 
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import type { PackContents } from '../../../core/formats/hbm/hbm-writer.ts'
@@ -30,9 +30,9 @@ export interface PruneModelOptions
   extends PruneOptions,
     Pick<FactorOptions, 'damp'>,
     Omit<SolveOptions<PrunedReport>, 'drift'> {
-  /** The format of the weights that are left. */
+  /** The format of the remaining weights. */
   readonly format: 'f32' | PrunedFormat
-  /** The sparsity of single matrices; the others have `sparsity`. */
+  /** The sparsity of individual matrices; the others have `sparsity`. */
   readonly sparsities?: ReadonlyMap<string, number> | undefined
 }
 
@@ -41,13 +41,13 @@ export interface PrunedReport {
   readonly shape: readonly [number, number]
   readonly method: PruneMethod
   readonly format: PruneModelOptions['format']
-  /** Share of weights that are dropped. */
+  /** Share of dropped weights. */
   readonly dropped: number
   /** sum ((w - stored) x)^2 on the calibration text; absent without one. */
   readonly loss?: number | undefined
   /** sum (w x)^2. */
   readonly energy?: number | undefined
-  /** Multiply-adds of OBS's update. */
+  /** Multiply-adds of the OBS update. */
   readonly work: number
 }
 
@@ -59,9 +59,9 @@ interface PrunedModel {
 }
 
 /**
- * Prepared for a pack in the policy of `format`. Magnitude needs no windows. Matrices that no product of the
- * walk reads, such as experts, are left whole, except by magnitude. Throws `unsupported` for a model without
- * matrices or a Hessian that cannot be solved, and what `walk` throws.
+ * The model must be prepared for a pack with `format`'s policy. Magnitude needs no windows. Matrices that no
+ * product of the walk reads, such as experts, are only pruned by magnitude. Throws `unsupported` for a model
+ * without matrices or a Hessian that cannot be solved, and what `walk` throws.
  */
 export async function pruneModel(prepared: PreparedModel, options: PruneModelOptions): Promise<PrunedModel> {
   const { windows, signal, format } = options
@@ -89,13 +89,13 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
 }
 
 /**
- * Rows with their own masks would need a factor each to solve codes, about k^3 / 3 multiply-adds a row.
- * Rounding to eight bits loses little, and keeps zeros.
+ * Rows with masks of their own would each need a factor to solve codes, about k^3 / 3 multiply-adds per row.
+ * Rounding to eight bits loses little and keeps zeros.
  */
 const isRounded = ({ format, pattern }: PruneModelOptions): boolean =>
   format === 'w8_g32' && pattern.rows === 1
 
-/** A file of fewer bits has other encodings in its plan, in which what was pruned would be coded again. */
+/** For a file with fewer bits, the plan has other encodings, and pruned matrices would be quantised again. */
 function planIn(
   { plan }: PreparedModel,
   pruned: ReadonlyMap<string, TensorInfo>,

@@ -1,4 +1,4 @@
-// Quantises a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
+// Quantises a model on calibration windows, and returns the pack's contents and each matrix's loss.
 
 import { matrixBytes, type PackedEncoding } from '../../../core/abi/encodings.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
@@ -18,28 +18,28 @@ import { type Surveyed, survey } from './survey.ts'
 import { DoneMatrices, matricesOf } from './work-files.ts'
 
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
-  /** `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. */
+  /** `rtn` rounds each weight to its nearest code; it needs no windows unless formats are mixed. */
   readonly method: 'rtn' | 'gptq'
-  /** `mixed`: each product has the format that the budget allows. `keep`: all stay as the model has them. */
+  /** `mixed`: each product gets the format that the budget allows. `keep`: all keep the model's own. */
   readonly format: Format | 'mixed' | 'keep'
-  /** Formats of single matrices, by name; not with `mixed` or `keep`. */
+  /** Formats of individual matrices, by name; not with `mixed` or `keep`. */
   readonly formats?: ReadonlyMap<string, Format> | undefined
   /** Maximum bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
-  /** Codes of the logits matrix, which `gptq` solves. Default: it is left as it is. */
+  /** Codes of the logits matrix, which `gptq` solves. Default: unchanged. */
   readonly head?: Format | undefined
 }
 
 interface QuantizedModel {
   readonly contents: PackContents
   readonly matrices: readonly MatrixReport[]
-  /** Codes of the logits matrix in the kernels' layout, if they were asked for. */
+  /** Codes of the logits matrix in the kernels' layout, if requested. */
   readonly head?: (() => Promise<Uint8Array>) | undefined
 }
 
 /**
- * What quantising a matrix cost on the calibration text: sum ((v - stored) x)^2, where v are the weights that
- * would be best for the inputs as they are by then.
+ * The loss of quantising a matrix on the calibration text: sum ((v - stored) x)^2, where v are the optimal
+ * weights for the inputs at that point.
  */
 export interface MatrixReport {
   readonly name: string
@@ -50,13 +50,13 @@ export interface MatrixReport {
   readonly loss?: number | undefined
   /** The loss with each weight rounded to its nearest code. */
   readonly lossBefore?: number | undefined
-  /** Inputs that were zero in all of the text. */
+  /** Number of inputs that were zero throughout the text. */
   readonly dead?: number | undefined
 }
 
 /**
- * Prepared for a pack. Throws `unsupported` for a model without matrices to quantise or a Hessian that cannot
- * be solved, and what `walk` throws.
+ * The model must be prepared for a pack. Throws `unsupported` for a model without matrices to quantise or a
+ * Hessian that cannot be solved, and what `walk` throws.
  */
 export async function quantizeModel(
   prepared: PreparedModel,
@@ -88,7 +88,7 @@ export async function quantizeModel(
   return { contents: made, matrices: done.reports([...matrices, name]), head: () => done.bytes(name) }
 }
 
-/** The hidden states are those of the compressed model, in the codes that it runs in. */
+/** The hidden states come from the compressed model, in its own encodings. */
 async function solveLogits(job: Job, matrices: readonly string[], format: Format): Promise<void> {
   const { prepared, options, done, formatOf } = job
   const weights = new Map(prepared.weights)
@@ -106,7 +106,7 @@ async function solveLogits(job: Job, matrices: readonly string[], format: Format
   await done.keep(bytes, { name, shape: [n, k], method: 'gptq', format, ...found })
 }
 
-/** Of matrices that no product of the walk reads, such as experts. */
+/** The encoding of matrices that no product of the walk reads, such as experts. */
 const fallback = (format: QuantizeOptions['format']): Format =>
   format === 'mixed' || format === 'keep' ? 'w4_g32' : format
 
@@ -114,7 +114,7 @@ async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Pro
   return options.format === 'mixed' ? survey(prepared, options) : []
 }
 
-/** Formats by matrix. The bytes of all other weights are taken off the budget first. */
+/** Formats by matrix. The bytes of all other weights are subtracted from the budget first. */
 function mixedFormats(
   tensors: readonly PackTensor[],
   surveyed: readonly Surveyed[],

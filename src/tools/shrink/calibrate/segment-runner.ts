@@ -1,5 +1,5 @@
-// Cuts a model into segments, and runs windows of rows through one, wholly or up to any op, to read what that
-// op would read.
+// Splits a model into segments, and runs windows of rows through one, entirely or up to an op, to capture
+// that op's inputs.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { ropeTables } from '../../../core/arch/rope.ts'
@@ -27,20 +27,20 @@ import { GramMachine, gramBytes } from './gram.ts'
 /** A part of a model. Its output is what the next segment reads. */
 export interface Segment {
   /**
-   * Begins with an embedding of one row that stands for the rows of the segment before: they are written to
+   * Begins with a one-row embedding as a placeholder for the previous segment's rows: they are written to
    * its output, and it is not run. The first segment begins with the model's own embedding.
    */
   readonly graph: Graph
-  /** Width of the rows that it reads. 0: token ids. */
+  /** Width of the rows that it reads. 0 for token ids. */
   readonly width: number
 }
 
-/** The name of the weight that the placeholder reads, which is one row of `width` zeros. */
+/** The name of the placeholder's weight, one row of `width` zeros. */
 export const PLACEHOLDER = 'calibration.rows'
 
 /**
- * Cuts the graph wherever a single value of the step's rows is all that later nodes read, at least one linear
- * apart. What comes after the last cut makes logits and is left out.
+ * Splits the graph wherever later nodes read only a single value of the step's rows, at least one linear
+ * apart. The part after the last split makes logits and is omitted.
  */
 export function segmentsOf(graph: Graph): Segment[] {
   const lastReads = new Map<number, number>()
@@ -86,24 +86,24 @@ export interface RunnerOptions {
   readonly signal: AbortSignal
 }
 
-/** A matrix product of the plan whose inputs can be watched. */
+/** A matrix product in the plan whose inputs can be captured. */
 export interface Tap {
   /** Index of its op. */
   readonly op: number
   readonly slot: number
-  /** The canonical names of its matrices, and their outputs. */
+  /** The canonical names of its matrices, and their output counts. */
   readonly parts: readonly { readonly name: string; readonly n: number }[]
   /** Width of its inputs. */
   readonly k: number
-  /** Where its inputs are, and what its products are added to, if anything. */
+  /** Where its inputs are, and the residual that its products are added to, if any. */
   readonly input: PlanRows
   readonly residual?: PlanRows | undefined
 }
 
-/** Part of a window: ids, or rows [rows][width] that an earlier segment made. */
+/** Part of a window: ids, or rows [rows][width] from the previous segment. */
 export type Window = readonly number[] | Float32Array
 
-/** f32 products of a plan, in running order. */
+/** The plan's f32 products, in execution order. */
 export function tapsOf({ ops, slots }: Plan): Tap[] {
   return ops.flatMap(({ name, fields }, op) => {
     const { w } = fields as { w?: PlanPointer }
@@ -156,7 +156,7 @@ export class SegmentRunner {
   }
 
   /**
-   * `width`: of the rows that the segment reads; 0 for ids. Throws errors of reading weights,
+   * `width`: that of the rows that the segment reads; 0 for ids. Throws errors of reading weights,
    * `out-of-memory`.
    */
   static async open(
@@ -195,7 +195,7 @@ export class SegmentRunner {
     return made
   }
 
-  /** What the tap's op reads for a window, [rows][k], and what it adds its products to, [rows][n]. */
+  /** The inputs of the tap's op for a window, [rows][k], and the residual that it adds to, [rows][n]. */
   inputs({ input, residual, op }: Tap, batch: Window): { x: Float32Array; residual?: Float32Array } {
     const rows = this.#count(batch)
     const x = new Float32Array(rows * input.width)
@@ -213,7 +213,7 @@ export class SegmentRunner {
     return memo(this.#grams, `${n} ${k}`, make)
   }
 
-  /** Reloads a tap's weights after some were replaced. */
+  /** Reloads a tap's weights after some have been replaced. */
   async reload(tap: Tap, weights: Weights): Promise<void> {
     const { ref, encoding, bytes } = this.#plan.slots[tap.slot] as WeightSlot
     const address = this.#slots[tap.slot] as Ptr
@@ -230,7 +230,7 @@ export class SegmentRunner {
     return this.#width === 0 ? batch.length : batch.length / this.#width
   }
 
-  /** Runs ops up to `end`, in steps. `read` is called after each with its first row and their number. */
+  /** Runs ops up to `end`, in steps. `read` is called after each step with its first row and row count. */
   #run(batch: Window, end: number, read: (first: number, count: number) => void): void {
     const total = this.#count(batch)
     const step = this.#step

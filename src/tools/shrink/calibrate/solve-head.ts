@@ -1,8 +1,8 @@
 // Chooses the codes of the logits matrix by GPTQ, for the hidden states that the compressed model has on the
 // calibration windows.
 //
-// Where the embedding is the same matrix, its rows are also read one by one, and each row's own error
-// counts. Dampening adds that error to the loss.
+// If it is also the embedding, its rows are read individually too, and each row's own error matters. Damping
+// adds that error to the loss.
 
 import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import { groupEncoding, matrixBytes } from '../../../core/abi/encodings.ts'
@@ -27,14 +27,14 @@ interface HeadOptions
     Pick<WalkOptions, 'host' | 'threads' | 'signal' | 'windows' | 'onProgress'>,
     Pick<CrewOptions, 'solver' | 'startSolver'> {
   readonly format: Format
-  /** Most sweeps over the codes after they were solved. */
+  /** Maximum sweeps over the codes after solving. */
   readonly sweeps: number
 }
 
 export interface SolvedHead {
   /** In the kernels' layout. */
   readonly bytes: Uint8Array
-  /** Of the codes, and of the weights' nearest codes; see `MatrixReport`. */
+  /** Losses of the codes, and of the weights' nearest codes; see `MatrixReport`. */
   readonly loss: number
   readonly lossBefore: number
   readonly dead: number
@@ -42,14 +42,14 @@ export interface SolvedHead {
 
 const EMBEDDING = 'embed.weight'
 const LOGITS = 'output.weight'
-/** Maximum number of rows of a step. */
+/** Maximum rows per step. */
 const STEP_TOKENS = 256
 
-/** The name of the matrix that makes logits: the embedding's, where it is the same. */
+/** The name of the matrix that makes logits: the embedding's, if they are the same. */
 export const headName = ({ config }: Pick<PreparedModel, 'config'>): string =>
   config.tiedEmbeddings ? EMBEDDING : LOGITS
 
-/** The encodings in which a model's own plan holds its weights, without their sparse forms. */
+/** The encodings of the weights in a model's own plan, without sparse forms. */
 export function planEncodings({ plan }: Pick<PreparedModel, 'plan'>): (name: string) => PackedEncoding {
   const encodings = new Map<string, PackedEncoding>()
   for (const { ref, encoding } of plan.slots)
@@ -58,9 +58,9 @@ export function planEncodings({ plan }: Pick<PreparedModel, 'plan'>): (name: str
 }
 
 /**
- * `weights`: those of the compressed model, in `encodingOf`. The head is read from the model as it was.
- * Throws `integrity` for hidden states that are not finite, `unsupported` for a model without one last norm
- * or a Hessian that cannot be solved, `out-of-memory`, or the signal's reason.
+ * `weights`: those of the compressed model, in `encodingOf`. The head is read from the original model.
+ * Throws `integrity` for non-finite hidden states, `unsupported` for a model without a single last norm or a
+ * Hessian that cannot be solved, `out-of-memory`, or the signal's reason.
  */
 export async function solveHead(
   prepared: PreparedModel,
@@ -101,7 +101,7 @@ export async function solveHead(
   }
 }
 
-/** Statistics of what the logits are made from, at every place of the windows. */
+/** Statistics of the hidden states before the logits, at every position of the windows. */
 async function hiddenStats(
   prepared: PreparedModel,
   weights: Weights,
@@ -129,7 +129,7 @@ async function hiddenStats(
   }
 }
 
-/** The model up to the last norm, of every row and not only of those whose logits are wanted. */
+/** The model up to the last norm, for every row and not only those whose logits are needed. */
 function hiddenGraph({ nodes, hidden, stateGroups }: Graph, file: string): Graph {
   const at = nodes.findIndex(({ op }) => op === 'takeRows')
   const [taken, norm] = nodes.slice(at)
@@ -143,6 +143,6 @@ function hiddenGraph({ nodes, hidden, stateGroups }: Graph, file: string): Graph
 const noNorm = (file: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file} makes its logits from something else than one last norm, so its table cannot be solved; choose --method rtn, or leave --table and --head out`,
+    `${file} does not compute its logits from a single last norm, so its table cannot be solved; choose --method rtn, or omit --table and --head`,
     { file },
   )

@@ -1,4 +1,4 @@
-// Solves every matrix of a model that is not yet done, product by product, with a crew of threads.
+// Solves every unfinished matrix of a model, product by product, with a pool of threads.
 
 import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import type { PackCard } from '../../../engine/load/pack-model.ts'
@@ -12,11 +12,11 @@ import type { DoneMatrices } from './work-files.ts'
 /** The settings that all methods share. */
 export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
   /**
-   * By how much of what inputs have drifted, behind matrices that were made smaller before, a matrix makes up
-   * for. 0: the float model is not run beside the other.
+   * The share of the inputs' drift, caused by matrices compressed earlier, that a matrix compensates for.
+   * With 0, the float model is not run alongside.
    */
   readonly drift: number
-  /** Most sweeps over the codes after they were solved. */
+  /** Maximum sweeps over the codes after solving. */
   readonly sweeps: number
   /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
   readonly solver?: WebAssembly.Module | undefined
@@ -27,7 +27,7 @@ export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift
   readonly onMatrix?: ((report: Report) => void) | undefined
 }
 
-/** A matrix of a product, what its inputs are like, and what the matrices of the product share. */
+/** A matrix of a product, with its input statistics and the data shared by the product's matrices. */
 export interface SolveTask<Known> {
   readonly name: string
   readonly n: number
@@ -38,18 +38,18 @@ export interface SolveTask<Known> {
 
 interface SolveProducts<Report extends { readonly name: string }, Known> {
   readonly done: DoneMatrices<Report>
-  /** Called once for a product that is not done. */
+  /** Called once for each unfinished product. */
   readonly know: (crew: SolverCrew, product: Product, stats: InputStats) => Promise<Known>
   readonly encodingOf: (name: string) => PackedEncoding | 'rows'
-  /** Leaves the matrix with `done`. */
+  /** Stores the matrix in `done`. */
   readonly solve: (crew: SolverCrew, task: SolveTask<Known>) => Promise<void>
 }
 
-/** The widest first: the others find room where it was. */
+/** Widest first: the others fit into the memory it used. */
 export const widestFirst = ({ parts }: Product): Product['parts'] =>
   parts.toSorted((left, right) => right.n - left.n)
 
-/** Walks the model with one crew. Throws what `walk`, `know` and `solve` throw. */
+/** Walks the model with one pool. Throws what `walk`, `know` and `solve` throw. */
 export async function solveProducts<Report extends { readonly name: string }, Known>(
   prepared: PreparedModel,
   options: SolveOptions<Report>,

@@ -1,5 +1,5 @@
-// Measures what each product loses at ten sparsities. Results are work files, so a run that was stopped can
-// continue.
+// Measures what each product loses at ten sparsities. Results are work files, so an interrupted run can be
+// resumed.
 
 import { matrixBytes, type SparseBase } from '../../../core/abi/encodings.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
@@ -21,14 +21,14 @@ export const SPARSITIES = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] as co
 
 /** What a product loses. */
 export interface Lost {
-  /** Of its matrices. */
+  /** Names of its matrices. */
   readonly names: readonly string[]
-  /** Outputs of all matrices. */
+  /** Total outputs of all matrices. */
   readonly n: number
   readonly k: number
-  /** Sum over its matrices of the share of energy that each loses, at each of SPARSITIES. */
+  /** Sum over its matrices of each one's share of lost energy, at each of SPARSITIES. */
   readonly shares: readonly number[]
-  /** Of all matrices, at each of SPARSITIES; the first is dense. */
+  /** Bytes of all matrices, at each of SPARSITIES; the first is dense. */
   readonly bytes: readonly number[]
 }
 

@@ -1,5 +1,5 @@
-// Measures, for each product of the float model, what each format would lose. Results are work files, so a
-// run that was stopped can continue.
+// Measures, for each product of the float model, what each format would lose. Results are work files, so an
+// interrupted run can be resumed.
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { parseJson } from '../../../core/base/json.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'

@@ -1,8 +1,7 @@
-// The walk: for each matrix in turn, finds what its inputs are once the matrices before it have been
-// compressed.
+// The walk: for each matrix in turn, finds its inputs once the matrices before it have been compressed.
 //
 // One segment is in memory at a time. Its output for all windows is a work file, which the next segment
-// reads. A walk that was stopped continues with the newest of these files.
+// reads. An interrupted walk resumes from the newest of these files.
 
 import { groupEncoding, type PackedEncoding } from '../../../core/abi/encodings.ts'
 import { buildGraph } from '../../../core/arch/families.ts'
@@ -34,15 +33,16 @@ export interface Product {
 
 export interface WalkOptions extends RunnerOptions {
   /**
-   * Runs the model as it was beside what it becomes, and says by how much inputs have drifted. Default false.
+   * Runs the original model alongside the compressed one, and reports how far inputs have drifted. Default
+   * false.
    */
   readonly drift?: boolean | undefined
   /** Ids, all windows of one length. */
   readonly windows: readonly (readonly number[])[]
   readonly work: WorkFiles
   /**
-   * Called for each product. `stats` runs the windows up to it. Returns tensors that take the place of its
-   * matrices from here on.
+   * Called for each product. `stats` runs the windows up to it. Returns tensors that replace its matrices
+   * from then on.
    */
   readonly visit: (
     product: Product,
@@ -54,18 +54,18 @@ export interface WalkOptions extends RunnerOptions {
 export interface WalkProgress {
   readonly segment: number
   readonly segments: number
-  /** What is being done. */
+  /** The current activity. */
   readonly what: string
   readonly done: number
   readonly total: number
 }
 
-/** Maximum number of rows of a step. */
+/** Maximum rows per step. */
 const STEP_TOKENS = 256
 
 /**
- * Throws `integrity` for inputs that are not finite, `storage-full` when the work files do not fit, errors of
- * reading weights, `out-of-memory`, what `visit` throws, or the signal's reason.
+ * Throws `integrity` for non-finite inputs, `storage-full` if the work files do not fit, errors of reading
+ * weights, `out-of-memory`, what `visit` throws, or the signal's reason.
  */
 export async function walk(prepared: PreparedModel, options: WalkOptions): Promise<void> {
   const { work, signal, windows } = options
@@ -101,7 +101,7 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
       for (const { runner } of sides) runner.dispose()
     }
     signal.throwIfAborted()
-    // A walk that is resumed after its end finds the last rows and has nothing to run.
+    // A walk resumed after its end finds the last rows and has nothing left to run.
     if (index > 0) for (const kind of kinds) await work.remove(rowsName(index, kind))
   }
 }
@@ -112,7 +112,7 @@ const KINDS: readonly Kind[] = ['rows', 'float']
 
 const rowsName = (segment: number, kind: Kind): string => `${kind}-${segment}`
 
-/** True when the rows of `segment` or of one after it are there. */
+/** Whether the rows of `segment` or of a later one exist. */
 async function isPast(
   work: WorkFiles,
   segment: number,
@@ -136,7 +136,7 @@ interface Context {
 /** A segment of one of the two models. */
 interface Side {
   readonly runner: SegmentRunner
-  /** Reads what the segment reads for a window. */
+  /** Reads the segment's input for a window. */
   readonly read: (index: number) => Promise<Window>
 }
 
@@ -153,13 +153,13 @@ async function openSide(context: Context, weights: Weights, file: string | undef
     async read(index) {
       if (rows === undefined) return options.windows[index] as readonly number[]
       const bytes = await rows.read(index * length * width * 4, length * width * 4, options.signal)
-      // Reads may begin anywhere in a buffer.
+      // The bytes may be unaligned within their buffer.
       return new Float32Array(bytes.slice().buffer)
     },
   }
 }
 
-/** The segment as its own model. Matrices are f32; tables keep the encoding of the model. */
+/** The segment as a model of its own. Matrices are f32; tables keep the model's encoding. */
 function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
   const own = new Map<string, PackedEncoding>()
   for (const { ref, encoding } of prepared.plan.slots) {
@@ -220,7 +220,7 @@ async function* outputsOf({ runner, read }: Side, { options, report }: Context):
   }
 }
 
-/** Lets an abort come through. */
+/** Lets an abort through. */
 async function pause({ host, signal }: WalkOptions): Promise<void> {
   await host.yieldTask()
   signal.throwIfAborted()

@@ -1,4 +1,4 @@
-// Work files: what a long job stores between its steps, so that it can continue later.
+// Work files: what a long job stores between its steps, so that it can be resumed later.
 
 import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import { roleOf } from '../../../core/arch/tensors/names.ts'
@@ -9,16 +9,13 @@ import { DTYPE_OF } from '../../../core/formats/hbm/hbm.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 
-/** Canonical names of the matrices that are read by products, in the plan's order. Throws `unsupported`. */
+/** Canonical names of the matrices used in products, in the plan's order. Throws `unsupported`. */
 export function matricesOf({ plan, file }: PreparedModel): string[] {
   const names = plan.slots.flatMap(({ ref: { parts, kind } }) =>
     kind === 'matrix' ? parts.map(({ name }) => name).filter((name) => roleOf(name) === 'matrix') : [],
   )
   if (names.length > 0) return names
-  throw new HalfbyteError(
-    'unsupported',
-    `${file.name} has no matrices that can be made smaller; convert it as it is`,
-  )
+  throw new HalfbyteError('unsupported', `${file.name} has no matrices to compress; convert it as it is`)
 }
 
 const bytesName = (name: string): string => `${name}.codes`
@@ -29,18 +26,18 @@ export class DoneMatrices<Report extends { readonly name: string }> {
   readonly #onMatrix: ((report: Report) => void) | undefined
   readonly #reports = new Map<string, Report>()
 
-  /** `onMatrix`: called when a matrix is finished now, not when it was finished earlier. */
+  /** `onMatrix`: called when a matrix is finished in this run, not for earlier ones. */
   constructor(work: WorkFiles, onMatrix?: (report: Report) => void) {
     this.#work = work
     this.#onMatrix = onMatrix
   }
 
-  /** The reports of matrices that are done, in the order of `names`. */
+  /** The reports of finished matrices, in the order of `names`. */
   reports(names: readonly string[]): Report[] {
     return names.flatMap((name) => this.#reports.get(name) ?? [])
   }
 
-  /** Whether a matrix is done, by this run or one before it. */
+  /** Whether a matrix is finished, in this run or an earlier one. */
   async has(name: string): Promise<boolean> {
     if ((await this.#work.open(bytesName(name))) === undefined) return false
     if (this.#reports.has(name)) return true
@@ -58,14 +55,16 @@ export class DoneMatrices<Report extends { readonly name: string }> {
     this.#onMatrix?.(report)
   }
 
-  /** Throws `integrity` when the work file is gone. */
+  /** Throws `integrity` if the work file is missing. */
   async bytes(name: string): Promise<Uint8Array> {
     const bytes = await readWork(this.#work, bytesName(name))
     if (bytes === undefined) throw lost(name)
     return bytes
   }
 
-  /** A matrix as a tensor: of a pack, or of rows of F32 for `rows`. Throws `integrity` when it is gone. */
+  /**
+   * A matrix as a tensor: in a pack's layout, or F32 rows for `rows`. Throws `integrity` if it is missing.
+   */
   async tensor(name: string, encoding: PackedEncoding | 'rows', n: number, k: number): Promise<TensorInfo> {
     const source = await this.#work.open(bytesName(name))
     if (source === undefined) throw lost(name)
@@ -80,16 +79,16 @@ const lost = (name: string): HalfbyteError =>
 
 export type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** Files by name. A file exists completely or not at all, even after the process was killed. */
+/** Files by name. A file exists completely or not at all, even if the process was killed. */
 export interface WorkFiles {
   /** Undefined if there is no such file. */
   open(name: string): Promise<ByteSource | undefined>
-  /** Throws `storage-full` when there is no room; the file is then not there. */
+  /** Throws `storage-full` if the disk is full; the file then does not exist. */
   write(name: string, chunks: Chunks): Promise<void>
   remove(name: string): Promise<void>
 }
 
-/** Files in memory, for models that are small. */
+/** Files in memory, for small models. */
 export function memoryWork(): WorkFiles {
   const files = new Map<string, Uint8Array>()
   return {
@@ -114,7 +113,7 @@ export async function readWork(files: WorkFiles, name: string): Promise<Uint8Arr
   return source?.read(0, source.size)
 }
 
-/** Files under other names, for a walk whose rows lie beside those of the next. */
+/** Files under prefixed names, so that the rows of several walks can coexist. */
 export const prefixed = (work: WorkFiles, prefix: string): WorkFiles => ({
   open: (name) => work.open(prefix + name),
   write: (name, chunks) => work.write(prefix + name, chunks),

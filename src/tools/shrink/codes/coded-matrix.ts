@@ -5,10 +5,10 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import { halfTable } from '../../../core/base/half.ts'
 import { SCALE_FACTOR } from '../../../core/weights/quantize-weights.ts'
 
-/** The encodings that are made of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
+/** The encodings that consist of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'
 
-/** The codes of a format, and the code of a zero weight where there is no minimum. */
+/** A format's number of codes, and the code of a zero weight if there is no minimum. */
 export const CODES: Readonly<
   Record<Format, { readonly least: number; readonly most: number; readonly zero: number }>
 > = {
@@ -18,7 +18,7 @@ export const CODES: Readonly<
   w4_channel: { least: 0, most: 15, zero: 8 },
 }
 
-/** An [n, k] matrix. The last group of a row is shorter when k is not a multiple of 32. */
+/** An [n, k] matrix. The last group of a row is shorter if k is not a multiple of 32. */
 export interface CodedMatrix {
   readonly format: Format
   readonly n: number
@@ -27,9 +27,9 @@ export interface CodedMatrix {
   readonly codes: Uint8Array
   /** f16 patterns of 2^8 times each scale: [n][groups]. */
   readonly scales: Uint16Array
-  /** The same of the minimums; `w4m_g32` only. */
+  /** The same for the minimums; `w4m_g32` only. */
   readonly minimums?: Uint16Array | undefined
-  /** The end of each group. Default: as the format has them. */
+  /** The end of each group. Default: the format's own. */
   readonly ends?: Uint32Array | undefined
 }
 
@@ -43,7 +43,7 @@ export const groupCount = (format: Format, k: number): number => Math.ceil(k / g
 export interface Groups {
   /** The end of each. */
   readonly ends: Uint32Array
-  /** The group of each input. */
+  /** The index of each input's group. */
   readonly of: Uint32Array
 }
 
@@ -70,7 +70,7 @@ export function emptyMatrix(format: Format, n: number, k: number, ends?: Uint32A
   }
 }
 
-/** The weights that the codes stand for, [n][k], exactly. */
+/** The exact weights that the codes represent, [n][k]. */
 export function decode({ format, n, k, codes, scales, minimums }: CodedMatrix): Float64Array {
   const half = halfTable()
   const size = groupSize(format, k)
@@ -88,16 +88,16 @@ export function decode({ format, n, k, codes, scales, minimums }: CodedMatrix): 
   return values
 }
 
-/** Throws `format` when a weight is not finite, `internal` when there are not n * k of them. */
+/** Throws `format` if a weight is not finite, `internal` if there are not n * k of them. */
 export function checkWeights(weights: ArrayLike<number>, n: number, k: number): void {
   if (weights.length !== n * k) {
-    throw new HalfbyteError('internal', `${weights.length} weights came for a matrix [${n}, ${k}]`)
+    throw new HalfbyteError('internal', `${weights.length} weights were given for a matrix [${n}, ${k}]`)
   }
   for (let i = 0; i < weights.length; i++) {
     if (Number.isFinite(weights[i]!)) continue
     throw new HalfbyteError(
       'format',
-      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding holds; the file is damaged, so fetch it again`,
+      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding can represent; the file is damaged, so download it again`,
       { output: Math.floor(i / k), input: i % k },
     )
   }

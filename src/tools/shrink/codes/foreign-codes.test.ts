@@ -1,4 +1,4 @@
-// Codes for others. In: coded matrices. Out: ggml blocks and GPTQ tensors that stand for the same values.
+// Codes in foreign formats. In: coded matrices. Out: ggml blocks and GPTQ tensors with the same values.
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'
@@ -37,7 +37,7 @@ describe.each(FORMATS)('%s', (format) => {
     [40, 64],
     [5, 172],
     [33, 16],
-  ])('[%i, %i] is taken up as it was laid', (n, k) => {
+  ])('[%i, %i] is unpacked as it was packed', (n, k) => {
     const coded = codedOf(format, n, k)
     expect(unlayMatrix(layMatrix(coded), format, n, k)).toEqual(coded)
   })
@@ -85,9 +85,9 @@ test.each([
   expect(await read(tensor, n, k)).toEqual(plain(decode(coded)))
 })
 
-test('GPTQ rejects what it cannot hold, and suggests a format that can', () => {
+test('matrices that GPTQ cannot represent are rejected, with a format that can', () => {
   expect(() => gptqMatrix('w', codedOf('w4m_g32', 8, 32))).toThrow(
-    /w4m has minimums between; choose --weights w4/,
+    /w4m has minimums between them; choose --weights w4/,
   )
   expect(() => gptqMatrix('layers.0.mlp_down', codedOf('w4_g32', 8, 172))).toThrow(
     /layers\.0\.mlp_down \[8, 172\] does not fill GPTQ's groups of 32 inputs/,

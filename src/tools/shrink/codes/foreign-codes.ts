@@ -1,7 +1,7 @@
-// Writes a coded matrix as blocks of ggml and as tensors of GPTQ.
+// Writes a coded matrix as ggml blocks or GPTQ tensors.
 //
-// Codes are moved. Scales are stored here as f16 patterns of 2^8 times their value and there as f16, which is
-// exact down to 2^-14; below it f16 has fewer digits, and the nearest is taken.
+// Codes are only rearranged. Scales are stored here as f16 patterns of 2^8 times their value, and there as
+// plain f16; that is exact down to 2^-14 and rounded to nearest below it.
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { floatToHalf, halfTable } from '../../../core/base/half.ts'
@@ -17,11 +17,11 @@ const BLOCK_DTYPES: Readonly<Record<Format, BlockDType>> = {
   w4_channel: 'Q4_0',
 }
 
-/** F32 where rows are not whole blocks: it holds the values of the codes exactly. */
+/** F32 if rows are not whole blocks: it represents the codes' values exactly. */
 export const blockDType = (format: Format, k: number): BlockDType =>
   k % GROUP_SIZE === 0 ? BLOCK_DTYPES[format] : 'F32'
 
-/** Rows of ggml's blocks of 32. `w4_channel` repeats its scale in each. */
+/** Rows of ggml blocks of 32. `w4_channel` repeats its scale in each block. */
 export function ggmlBlocks(coded: CodedMatrix): Uint8Array {
   const { format, n, k, codes, scales, minimums } = coded
   if (blockDType(format, k) === 'F32') return new Uint8Array(Float32Array.from(decode(coded)).buffer)
@@ -49,7 +49,7 @@ export function ggmlBlocks(coded: CodedMatrix): Uint8Array {
   return bytes
 }
 
-/** f16 of the value that a stored pattern stands for. */
+/** The value of a stored pattern as f16. */
 const half = (pattern: number): number => floatToHalf(halfTable()[pattern]! / SCALE_FACTOR)
 
 interface GptqTensor {
@@ -67,9 +67,8 @@ interface GptqMatrix {
 }
 
 /**
- * A weight is scale x (code - zero - 1), with the codes of a word from its lowest bits up. Throws
- * `unsupported` for minimums, which zero points of whole codes do not hold, and for sizes that do not fill
- * words and groups.
+ * A weight is scale x (code - zero - 1), with a word's codes from its lowest bits up. Throws `unsupported`
+ * for minimums, which integer zero points cannot represent, and for sizes that do not fill words and groups.
  */
 export function gptqMatrix(name: string, { format, n, k, codes, scales }: CodedMatrix): GptqMatrix {
   const isBytes = format === 'w8_g32'
@@ -81,7 +80,7 @@ export function gptqMatrix(name: string, { format, n, k, codes, scales }: CodedM
     throw new HalfbyteError(
       'unsupported',
       format === 'w4m_g32'
-        ? 'GPTQ files have whole zero points and w4m has minimums between; choose --weights w4, or write a .gguf'
+        ? 'GPTQ files have integer zero points, and w4m has minimums between them; choose --weights w4, or write a .gguf'
         : `${name} [${n}, ${k}] does not fill GPTQ's groups of ${GROUP_SIZE} inputs and words of ${inWord} outputs; write a .hbm or a .gguf`,
       { matrix: name, outputs: n, inputs: k },
     )

@@ -1,4 +1,4 @@
-// Laying. In: coded matrices. Out: their bytes, compared with the loader's and read back.
+// Packing. In: coded matrices. Out: their bytes, compared with the loader's and read back.
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'
@@ -12,12 +12,12 @@ import { layMatrix } from './lay.ts'
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
 const random = signedFrom(4)
 
-describe.each(FORMATS)('a matrix laid as %s', (format) => {
+describe.each(FORMATS)('a matrix packed as %s', (format) => {
   test.each([
     [40, 64],
     [5, 172],
     [33, 16],
-  ])('[%i, %i] reads back as its codes say', (n, k) => {
+  ])('[%i, %i] reads back as the same codes', (n, k) => {
     const coded = rtn(Float32Array.from({ length: n * k }, random), n, k, format)
     const values = unpackPanels(format, layMatrix(coded), k)
     expect(Array.from(values.subarray(0, n * k), (value) => value + 0)).toEqual([

@@ -4,7 +4,7 @@ import { GROUP_SIZE, matrixBytes, PANEL_ROWS, panelBytes, roundUp } from '../../
 import { layBytes, layNibbles } from '../../../core/weights/pack/pack-panels.ts'
 import { CODES, type CodedMatrix, emptyMatrix, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
-/** The inverse of `layMatrix`: nothing is computed. */
+/** The inverse of `layMatrix`, without any arithmetic. */
 export function unlayMatrix(bytes: Uint8Array, format: Format, n: number, k: number): CodedMatrix {
   const coded = emptyMatrix(format, n, k)
   const { codes, scales, minimums } = coded
@@ -37,7 +37,7 @@ export function unlayMatrix(bytes: Uint8Array, format: Format, n: number, k: num
   return coded
 }
 
-/** Codes and scales are moved, never computed. Rows and inputs that pad the matrix get the code of zero. */
+/** Codes and scales are only rearranged. Padding rows and inputs get the code of zero. */
 export function layMatrix(coded: CodedMatrix): Uint8Array {
   const { format, n, k } = coded
   const bytes = new Uint8Array(matrixBytes(format, n, k))

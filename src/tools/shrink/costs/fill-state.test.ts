@@ -1,4 +1,5 @@
-// In: a sequence of two groups. Out: whether all bytes of its blocks are written, and no others.
+// Filling the state. In: a sequence with two groups. Out: whether all bytes of its blocks are written, and no
+// others.
 import { expect, test } from 'vitest'
 import { Arena } from '../../../core/runtime/memory/arena.ts'
 import { SequenceState } from '../../../core/state/sequence-state.ts'

@@ -1,5 +1,5 @@
-// Measuring costs. In: random models of two kinds. Out: a table that is read again, with each shape of the
-// model's products; stand-ins with the zeros that were asked for.
+// Measuring costs. In: random models of two kinds. Out: a table that can be read back, with each shape of the
+// model's products; stand-ins with the requested zeros.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -37,7 +37,7 @@ describe.each(['w4_g32', 'w8_g32'] as const)('%s', (format) => {
     ['llama', safetensorsFiles(randomLlama({ seed: 3 })), ['128x64', '64x64', '320x64', '64x160']],
     ['mamba', recurrentSafetensors(randomRecurrent('mamba', 4)), undefined],
   ])(
-    '%s: times of every shape of its products, and a table that is read again',
+    '%s: every shape of its products is timed, and the table can be read back',
     async (_, files, shapes) => {
       const model = await prepared(files)
       const progress: number[] = []
@@ -55,7 +55,7 @@ describe.each(['w4_g32', 'w8_g32'] as const)('%s', (format) => {
   )
 })
 
-test('stops when it is told to', async () => {
+test('stops on an abort', async () => {
   const stop = new AbortController()
   const model = await prepared(safetensorsFiles(randomLlama({ seed: 3 })))
   const running = measureCosts(model, {
@@ -85,7 +85,7 @@ test.each([
         })
         const zeros = unit.filter((value) => value === 0).length
         if (zeros < unit.length) kept++
-        // A kept code is zero by chance once in 16 or 256 times.
+        // A kept code happens to be zero once in 16 or 256 times.
         expect(zeros === unit.length || zeros < unit.length / 2).toBe(true)
       }
     }

@@ -1,5 +1,4 @@
-// Measures the time of a token's products in each sparse format at several sparsities, and of the rest of the
-// token.
+// Times a token's products in each sparse format at several sparsities, and the rest of the token.
 
 import {
   GROUP_SIZE,
@@ -29,22 +28,22 @@ import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import { openTimedPlan, type RepeatedStep, type TimedPlan } from './timed-plan.ts'
 
 interface PaceOptions {
-  /** How many of the ids, at the end, are run one by one. */
+  /** How many of the last ids are run one by one. */
   readonly tokens: number
   readonly now: () => number
   readonly signal: AbortSignal
 }
 
-/** A prompt that was read. */
+/** A prompt that has been processed. */
 export interface Paced {
-  /** Tokens a second. */
+  /** Tokens per second. */
   readonly prefill: number
-  /** Runs the last ids. Tokens a second. */
+  /** Runs the last ids. Returns tokens per second. */
   decode(): Promise<number>
   release(): void
 }
 
-/** Reads the first ids with its own sequence. Throws what the scheduler throws. */
+/** Processes the first ids with a sequence of its own. Throws what the scheduler throws. */
 export async function pace(
   { scheduler, newSequence }: Pick<BuiltModel, 'scheduler' | 'newSequence'>,
   ids: readonly number[],
@@ -97,7 +96,7 @@ export function standIn(
   return { name: 'stand-in', dtype: DTYPE_OF[packed], shape: [n, k], packed, ...place }
 }
 
-/** Codes of all values but that of zero; scales with which rows of a norm stay of ordinary size. */
+/** Random codes other than zero's, with scales that keep normed rows at ordinary magnitude. */
 function randomPanels(base: SparseBase, n: number, k: number, random: () => number): Uint8Array {
   const bytes = new Uint8Array(matrixBytes(base, n, k))
   const block = panelBytes(base, GROUP_SIZE)
@@ -105,7 +104,7 @@ function randomPanels(base: SparseBase, n: number, k: number, random: () => numb
     const value = Math.floor(random() * 256)
     bytes[at] = base === 'w8_g32' && value === 128 ? 129 : value
   }
-  // f16 from 2^-3 on, times 2^8: scales near 0.0005 for 8 bits; 16 times as much for 4.
+  // An f16 pattern near 2^-3 (times 2^8): scales near 0.0005 for 8 bits, and 16 times that for 4.
   const exponent = base === 'w8_g32' ? 0x30 : 0x3c
   for (let at = 0; at < bytes.length; at += block) {
     for (let i = 1; i < SCALE_BYTES; i += 2) bytes[at + i] = exponent | (bytes[at + i]! & 3)
@@ -113,7 +112,7 @@ function randomPanels(base: SparseBase, n: number, k: number, random: () => numb
   return bytes
 }
 
-/** Sets units of the format to the code of zero, each with the same chance. */
+/** Sets units of the format to the code of zero, each with the same probability. */
 function dropUnits(
   base: SparseBase,
   panels: Uint8Array,
@@ -149,26 +148,26 @@ function dropUnits(
 export interface MeasureOptions {
   readonly host: Host
   readonly signal: AbortSignal
-  /** Named in the table, for people. */
+  /** Shown in the table, for users. */
   readonly machine: string
   readonly format: SparseBase
   readonly build: Build | 'auto'
   readonly threads: number
   /** Positions before the token that is timed. */
   readonly position: number
-  /** Samples of each variant, by turns with dense. */
+  /** Samples per variant, alternating with dense. */
   readonly samples: number
-  /** Least length of a sample in milliseconds. Default 2. */
+  /** Minimum length of a sample in milliseconds. Default 2. */
   readonly leastMs?: number
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
-/** The shares of kept weights that are measured. Times between them are interpolated. */
+/** The measured shares of kept weights. Times in between are interpolated. */
 const KEPT = [0.1, 0.3, 0.5, 0.7, 0.9] as const
 
 /**
- * Runs the model's whole step with random codes in place of its products' matrices: dense and one sparse
- * variant by turns, so that what else the machine does meets both. Experts stay as they are. Throws
+ * Runs the model's whole step with random codes instead of its products' matrices, alternating dense and one
+ * sparse variant, so that other load on the machine affects both. Experts are unchanged. Throws
  * `unsupported` for a model without such matrices or a graph, and what loading throws.
  */
 export async function measureCosts(prepared: PreparedModel, options: MeasureOptions): Promise<CostTable> {
@@ -222,7 +221,7 @@ export async function measureCosts(prepared: PreparedModel, options: MeasureOpti
 /** Milliseconds of one token. */
 interface Times {
   readonly step: number
-  /** Of one matrix, by `n x k` of merged matrices: the mean over those of one shape. */
+  /** Per matrix, keyed by `n x k` of merged matrices: the mean over matrices of that shape. */
   readonly byShape: ReadonlyMap<string, number>
   /** Of all of them. */
   readonly matrices: number
@@ -247,14 +246,14 @@ function timesOf(step: RepeatedStep, plan: Plan, calls: number): Times {
   return { step: whole, byShape, matrices }
 }
 
-/** A matrix that is pruned; experts are not. */
+/** Whether a matrix is pruned; experts are not. */
 export const isProduct = ({ ref: { kind, parts } }: WeightSlot): boolean =>
   kind === 'matrix' && parts.every(({ name }) => roleOf(name) === 'matrix' && !name.includes('.experts.'))
 
 const shapeOf = ({ ref: { parts, k } }: WeightSlot): string =>
   `${parts.reduce((sum, { n }) => sum + n, 0)}x${k}`
 
-/** The lower tenth: what else the machine does only adds to a time. */
+/** The 10th percentile, because other load on the machine can only add time. */
 const low = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 10)] ?? Number.NaN
 
@@ -271,7 +270,7 @@ function tableOf(
       ratios[name].map(([kept, ratio]): [number, number] => [kept, rounded(ratio * denseMs)])
     return { n, k, denseMs: rounded(denseMs), sb84: inMs('sb84'), sv32: inMs('sv32') }
   })
-  // The overhead of running an op alone is part of every matrix's time, so it is left out of the rest.
+  // Every matrix's time includes the overhead of running an op alone, so the rest excludes it.
   const restMs = rounded(low(dense.map(({ step }) => step)) - low(dense.map(({ matrices }) => matrices)))
   if (!(restMs > 0)) throw disturbed(restMs)
   return { version: 1, machine, model: file.name, build, threads, format, restMs, matrices }
@@ -280,13 +279,13 @@ function tableOf(
 const disturbed = (restMs: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a token takes ${restMs} ms less than its products; the machine did other work, so measure again with more --samples`,
+    `a token takes ${restMs} ms less than its products; the machine was busy; measure again with more --samples`,
     { restMs },
   )
 
 const rounded = (ms: number): number => Number(ms.toPrecision(5))
 
-/** The model with random codes in the matrices that are measured. */
+/** The model with random codes in the measured matrices. */
 function standInModel(
   prepared: PreparedModel,
   base: SparseBase,

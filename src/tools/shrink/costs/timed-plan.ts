@@ -19,15 +19,15 @@ import { memoryNeed } from '../../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 
 /**
- * 0x3c3c3c3c is 0.01 as f32, and 60 as a code. The value does not affect timings, only the fact that memory
- * was written.
+ * 0x3c3c3c3c is 0.01 as f32, and 60 as a code. The value does not affect timings; what matters is that the
+ * memory has been written.
  */
 const BYTE = 0x3c
 
 /**
  * Writes the first `positions` positions of all groups of keys and values, whole blocks. Memory that was
- * never written is one page of zeros to the machine: reading it measures a cache. `blockBytes`: of each
- * group.
+ * never written is mapped to a single zero page, so reading it would only measure the cache. `blockBytes`:
+ * block size of each group.
  */
 export function fillState(
   arena: Arena,
@@ -48,20 +48,20 @@ export function fillState(
 interface TimedPlanOptions extends WeightHooks {
   readonly host: Host
   readonly build: Build | 'auto'
-  /** Most threads; fewer where memory cannot be shared. */
+  /** Maximum threads; fewer if memory cannot be shared. */
   readonly threads: number
 }
 
-/** A step that can be run again and again. */
+/** A step that can be run repeatedly. */
 export interface RepeatedStep {
-  /** Mean milliseconds of the whole step in one run, as the engine does it. */
+  /** Mean milliseconds of the whole step in a single run, as in the engine. */
   steps(calls: number): number
   /**
-   * Mean milliseconds of each op. Every op is run alone but in the step's order, so that caches hold what
-   * they hold in a real step.
+   * Mean milliseconds of each op. Every op runs alone but in the step's order, so that caches are in the
+   * same state as in a real step.
    */
   ops(calls: number): Float64Array
-  /** Calls that take at least `leastMs`. */
+  /** Number of calls that take at least `leastMs`. */
   callsFor(leastMs: number): number
   release(): void
 }
@@ -75,10 +75,12 @@ export interface TimedPlan {
   dispose(): void
 }
 
-/** A byte token of any vocabulary, and no special one of most. */
+/** A byte token in any vocabulary, and not special in most. */
 const FIRST_TOKEN = 100
 
-/** Throws `out-of-memory`, `unsupported`, `internal` without a worker, errors of reading weights. */
+/**
+ * Throws `out-of-memory`, `unsupported`, `internal` if no worker can start, and errors of reading weights.
+ */
 export async function openTimedPlan(prepared: PreparedModel, options: TimedPlanOptions): Promise<TimedPlan> {
   const { host } = options
   const now = steadyClock(() => host.now())
@@ -140,10 +142,7 @@ function repeatStep({ pool, written, step, cache, blockBytes, now }: Placed, sha
   }
   return {
     steps,
-    /**
-     * The clock is read once between two ops, so its rounding moves time from one to the other but loses
-     * none.
-     */
+    /** The clock is read once between two ops, so its rounding shifts time between ops but loses none. */
     ops(calls) {
       const sums = new Float64Array(count)
       for (let call = 0; call < calls; call++) {

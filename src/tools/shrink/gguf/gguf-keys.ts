@@ -1,4 +1,4 @@
-// A tokenizer and sampling defaults under GGUF's keys, as src/core/formats/gguf/tokenizer-data.ts reads them.
+// A tokenizer and sampling defaults under GGUF's keys, as read by src/core/formats/gguf/tokenizer-data.ts.
 
 import type { GgufValue } from '../../../core/formats/gguf/gguf-writer.ts'
 import { SAMPLING_NAMES } from '../../../core/formats/gguf/tokenizer-data.ts'

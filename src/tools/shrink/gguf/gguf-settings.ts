@@ -1,5 +1,4 @@
-// The hyperparameters of a model under GGUF's names, and the check that a reader finds the same model in
-// them.
+// The hyperparameters of a model under GGUF's names, and a check that a reader would get the same model.
 
 import type { ModelConfig, RopeConfig } from '../../../core/arch/config/config.ts'
 import { ggufConfig } from '../../../core/arch/config/config-gguf.ts'
@@ -10,10 +9,10 @@ import type { GgufValue } from '../../../core/formats/gguf/gguf-writer.ts'
 
 type GgufMetadata = ReadonlyMap<string, GgufValue>
 
-/** Families whose GGUF form is written: all others store tensors joined, turned or stacked there. */
+/** Families that can be written as GGUF; all others have merged, transposed or stacked tensors there. */
 export const GGUF_FAMILIES: readonly string[] = ['llama', 'smollm3', 'qwen2', 'qwen3', 'gemma3']
 
-/** Keys of the family, without those of the tokenizer. */
+/** The family's keys, without the tokenizer's. */
 export function ggufSettings(config: ModelConfig): GgufMetadata {
   const { hiddenSize, headDim, window: sliding, logitCap = 0, localRope } = config
   const own: [string, GgufValue | undefined][] = [
@@ -63,7 +62,7 @@ function ropeSettings({ theta, dims, scaling }: RopeConfig): [string, GgufValue 
   ]
 }
 
-/** The divisors of frequencies that Llama 3 has in a tensor, [dims/2]; undefined where keys say all. */
+/** Llama 3's frequency divisors, which are stored as a tensor, [dims/2]; undefined if keys suffice. */
 export function ropeFactors({ rope }: ModelConfig): Float32Array | undefined {
   if (rope.scaling?.type !== 'llama3') return undefined
   const plain = inverseFrequencies({ ...rope, scaling: undefined } as RopeConfig)
@@ -72,8 +71,8 @@ export function ropeFactors({ rope }: ModelConfig): Float32Array | undefined {
 }
 
 /**
- * Throws `unsupported` where GGUF's keys would make another model of it: a key that the format lacks for this
- * family, such as a window in Llama.
+ * Throws `unsupported` if GGUF's keys would describe a different model: the format lacks a key for this
+ * family, such as a window for Llama.
  */
 export function checkSettings(
   config: ModelConfig,
@@ -94,12 +93,12 @@ export function checkSettings(
   if (other === undefined) return
   throw new HalfbyteError(
     'unsupported',
-    `${config.name}: GGUF's keys for ${familyFile(config.family).gguf.architecture} cannot say this model's ${other}, so another model would be read; write a .hbm`,
+    `${config.name}: GGUF's keys for ${familyFile(config.family).gguf.architecture} cannot express this model's ${other}, so a different model would be read; write a .hbm`,
     { family: config.family, setting: other },
   )
 }
 
-/** Pairs of a rotation have another order there, and how frequencies are scaled may be said in other ways. */
+/** Rotation pairs are ordered differently there, and frequency scaling can be expressed in other ways. */
 const BY_VALUE: readonly string[] = ['rope', 'localRope', 'name'] satisfies (keyof ModelConfig)[]
 
 function firstOther(config: ModelConfig, back: ModelConfig): string | undefined {
@@ -114,7 +113,7 @@ function firstOther(config: ModelConfig, back: ModelConfig): string | undefined 
   return isSame(rotation(config), rotation(back)) ? undefined : 'rope'
 }
 
-/** Equal to the digits that f32 has. Absent, 0 and none of a list are the same. */
+/** Equal to f32 precision. Absent values, 0 and empty lists are the same. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a === 'number' && typeof b === 'number')
     return Math.abs(a - b) <= 1e-6 * Math.max(Math.abs(a), Math.abs(b))

@@ -1,4 +1,4 @@
-// The weights of a model as tensors of GGUF: their names, the order of their rows, and their blocks.
+// A model's weights as GGUF tensors: their names, row order and blocks.
 
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
 import { familyFile } from '../../../core/arch/families.ts'
@@ -13,13 +13,13 @@ import { matrixSlabs, readMatrix } from '../calibrate/gram.ts'
 import { ggmlBlocks } from '../codes/foreign-codes.ts'
 import { rtn } from '../matrix/grid.ts'
 
-/** What matrices are stored in. */
+/** The type that matrices are stored in. */
 export type GgufDType = 'F32' | 'F16' | 'Q8_0' | 'Q4_0'
 
-/** The largest magnitude of f16. */
+/** The largest f16. */
 const HALF_LIMIT = 65504
 
-/** Every tensor that GGUF has for the model. Vectors are F32, and the tables of a Q4_0 file Q8_0. */
+/** All GGUF tensors of the model. Vectors are F32, and tables in a Q4_0 file are Q8_0. */
 export function ggufTensors(
   config: ModelConfig,
   weights: Weights,
@@ -65,8 +65,8 @@ function encoded(name: string, values: Float32Array, n: number, k: number, dtype
 }
 
 /**
- * Queries or keys, whose rotated pairs lie half a head apart here and side by side in GGUF:
- * row 2 i + j of a head was row i + j dims / 2.
+ * Reorders queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row 2 i + j
+ * of a head is row i + j dims / 2 here.
  */
 async function turned(
   weight: Parameters<typeof readMatrix>[0],

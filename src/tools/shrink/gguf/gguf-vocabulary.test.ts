@@ -34,7 +34,7 @@ test.each([
   )
 })
 
-test('rows without a token are unused ones, and the ends of a turn are kept', () => {
+test('rows without a token become unused tokens, and end-of-turn tokens are kept', () => {
   const { tokenizer, found } = asGguf(jsonSpec(), 300, [1, 268])
   const { vocabSize, bosId, eosId } = tokenizer
   expect(found.tokens).toHaveLength(300)
@@ -44,12 +44,12 @@ test('rows without a token are unused ones, and the ends of a turn are kept', ()
   expect(found).toMatchObject({ pre: 'gpt-2', bosId, eosId, eotId: 1 })
 })
 
-test('added tokens beyond the rows are left out', () => {
+test("added tokens beyond the table's rows are dropped", () => {
   const { found } = asGguf(jsonSpec({}, { eos_token: '<|bos|>' }), 268)
   expect(found.tokens).toHaveLength(268)
 })
 
-test('a way to cut that no name of GGUF has is rejected', () => {
+test('a pre-tokenizer that GGUF has no name for is rejected', () => {
   const pre_tokenizer = {
     type: 'Sequence',
     pretokenizers: [
@@ -59,6 +59,6 @@ test('a way to cut that no name of GGUF has is rejected', () => {
   }
   const merges = { type: 'BPE', vocab: vocabularyWith('er'), merges: ['e r'] }
   expect(() => asGguf(jsonSpec({ pre_tokenizer, model: merges, added_tokens: [] }, PLAIN))).toThrow(
-    /^model: under the best of GGUF's names its tokenizer gives the same tokens to \d\d of 53 texts only; write a \.hbm$/,
+    /^model: with the best of GGUF's pre-tokenizers, only \d\d of 53 texts get the same tokens; write a \.hbm$/,
   )
 })

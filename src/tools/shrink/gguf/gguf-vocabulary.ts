@@ -1,5 +1,5 @@
-// A model's tokenizer as GGUF has it. GGUF names a way to cut texts into words instead of spelling it out, so
-// each known name is tried on texts of every script, and the nearest is taken under which all ids agree.
+// A model's tokenizer in GGUF's form. GGUF names a pre-tokenizer instead of spelling it out, so each known
+// name is tried on texts in every script, and the closest one with which all ids agree is taken.
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { JsonObject } from '../../../core/base/values.ts'
@@ -15,21 +15,19 @@ import { pairOf } from '../vocabulary/merges.ts'
 import { SAMPLES, WRITTEN } from '../vocabulary/samples.ts'
 import { tokensOf } from '../vocabulary/trim-spec.ts'
 
-/** GGUF's types of tokens. */
+/** GGUF's token types. */
 const TYPE = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
 
 interface OwnTokenizer {
   readonly spec: TokenizerSpec
-  /** Made of `spec`. */
+  /** Made from `spec`. */
   readonly tokenizer: Tokenizer
   readonly generation?: MetaObject | undefined
-  /** Rows of the model's table. */
+  /** Number of rows in the model's table. */
   readonly rows: number
 }
 
-/**
- * Throws `unsupported` for a tokenizer whose ids none that GGUF can say has, `format` for a damaged one.
- */
+/** Throws `unsupported` for a tokenizer whose ids GGUF cannot reproduce, `format` for a damaged one. */
 export function ggufVocabulary(model: string, own: OwnTokenizer): GgufTokenizerSpec {
   const { spec, tokenizer, rows } = own
   const candidates = spec.kind === 'gguf' ? [spec] : candidatesOf(spec, own)
@@ -43,7 +41,7 @@ export function ggufVocabulary(model: string, own: OwnTokenizer): GgufTokenizerS
   }
   throw new HalfbyteError(
     'unsupported',
-    `${model}: under the best of GGUF's names its tokenizer gives the same tokens to ${most} of ${SAMPLES.length} texts only; write a .hbm`,
+    `${model}: with the best of GGUF's pre-tokenizers, only ${most} of ${SAMPLES.length} texts get the same tokens; write a .hbm`,
     { same: most, texts: SAMPLES.length },
   )
 }
@@ -53,7 +51,7 @@ function hasSameIds(text: string, own: Tokenizer, other: Tokenizer): boolean {
   return a === b
 }
 
-/** A table often has more rows than there are tokens. Added tokens may lie beyond the rows. */
+/** A table often has more rows than there are tokens. Added tokens may be beyond the rows. */
 function withRows(spec: GgufTokenizerSpec, rows: number): GgufTokenizerSpec {
   const { tokens, scores, types } = spec
   const ids = Array.from({ length: rows }, (_, id) => id)
@@ -85,8 +83,8 @@ function candidatesOf(spec: JsonTokenizerSpec, own: OwnTokenizer): GgufTokenizer
 }
 
 /**
- * GGUF's names, the one first that cuts most texts as the tokenizer does. Written texts decide: of rare
- * characters, such as digits of other scripts, names and files say different things.
+ * GGUF's names, sorted by how many texts they split like the tokenizer. Ordinary texts decide, because names
+ * and files differ on rare characters, such as digits of other scripts.
  */
 function byLikeness(json: JsonObject, ignores: boolean): string[] {
   const wordsOf = wordCutter(json)
@@ -134,8 +132,8 @@ function plainSpec(
 }
 
 /**
- * SentencePiece merges the pair whose result has the highest score, and a tokenizer.json lists merges in that
- * order. Pieces that nothing is merged into come last.
+ * SentencePiece merges the pair whose result has the highest score, and a tokenizer.json lists merges in
+ * that order. Pieces that no merge produces come last.
  */
 function scoresOf(tokens: readonly string[], merges: readonly unknown[]): number[] {
   const ranks = new Map<string, number>()

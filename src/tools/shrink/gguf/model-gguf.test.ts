@@ -1,4 +1,4 @@
-// Models as GGUF. In: random folders. Out: what the file says, or a refusal before anything is written.
+// Models as GGUF. In: random folders. Out: the file's contents, or an error before anything is written.
 import { expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { type RandomOptions, randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -26,7 +26,7 @@ async function written(options: Partial<RandomOptions>, dtype: GgufDType, config
   return readGguf(bufferSource('model.gguf', joinBytes(chunks)), signal)
 }
 
-test('says its sizes, its name and what most of its matrices are', async () => {
+test('states its sizes, its name and the type of most of its matrices', async () => {
   const { metadata, tensors } = await written({}, 'Q4_0')
   expect(Object.fromEntries(metadata)).toMatchObject({
     'general.architecture': 'llama',
@@ -52,23 +52,23 @@ test('rows that are not whole blocks are F16', async () => {
   expect(tensors.get('blk.0.ffn_up.weight')?.dtype).toBe('Q8_0')
 })
 
-test('a window, which llama.cpp does not give this family, is rejected', async () => {
+test('a window, which llama.cpp does not support for this family, is rejected', async () => {
   await expect(written({ window: 16 }, 'F16')).rejects.toThrow(
-    /GGUF's keys for llama cannot say this model's window, so another model would be read; write a \.hbm/,
+    /GGUF's keys for llama cannot express this model's window, so a different model would be read; write a \.hbm/,
   )
 })
 
-test('a rotation that the keys cannot say is rejected', async () => {
+test('a rotation that the keys cannot express is rejected', async () => {
   const rope_scaling = {
     rope_type: 'longrope',
     short_factor: Array(8).fill(1),
     long_factor: Array(8).fill(2),
     original_max_position_embeddings: 64,
   }
-  await expect(written({}, 'F16', { rope_scaling })).rejects.toThrow(/cannot say this model's rope/)
+  await expect(written({}, 'F16', { rope_scaling })).rejects.toThrow(/cannot express this model's rope/)
 })
 
-test('a weight that F16 cannot hold is named', async () => {
+test('a weight too large for F16 is reported', async () => {
   await expect(written({ gain: 1e6 }, 'F16')).rejects.toThrow(
     /weight has the weight -?[\d.]+, and F16 holds up to 65504; choose --format f32/,
   )

@@ -1,4 +1,4 @@
-// Writes a model of safetensors as one GGUF file that llama.cpp reads: its settings, tokenizer and weights.
+// Writes a safetensors model as one GGUF file for llama.cpp: its settings, tokenizer and weights.
 
 import { familyFile } from '../../../core/arch/families.ts'
 import { ROPE_FACTORS } from '../../../core/arch/tensors/names.ts'
@@ -19,12 +19,12 @@ interface GgufOptions {
   readonly signal: AbortSignal
 }
 
-/** The version of ggml's blocks that are written. */
+/** The ggml block version that is written. */
 const QUANTIZATION_VERSION = 2
 
 /**
- * The file as chunks. Throws `unsupported` for other formats and families, and for settings and tokenizers
- * that GGUF has no words for, before anything is written.
+ * The file as chunks. Before anything is written, throws `unsupported` for other formats and families, and
+ * for settings and tokenizers that GGUF cannot express.
  */
 export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncGenerator<Uint8Array> {
   const { file, config, weights } = prepared
@@ -33,7 +33,7 @@ export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncG
   const { vocabSize: rows } = config
   const tokenizer = modelTokenizer(file, rows)
   const spec = file.tokenizer
-  if (spec === undefined) throw new HalfbyteError('internal', `${file.name} has a tokenizer of no form`)
+  if (spec === undefined) throw new HalfbyteError('internal', `${file.name} has no usable tokenizer`)
   const generation = file.generationConfig
   const vocabulary = ggufVocabulary(file.name, { spec, tokenizer, generation, rows })
   const metadata = new Map<string, GgufValue>([
@@ -66,7 +66,7 @@ function otherModel({ file, config }: PreparedModel): HalfbyteError {
     'unsupported',
     isFolder
       ? `${file.name} is of the family ${config.family}, and GGUF is written for ${GGUF_FAMILIES.join(', ')}; write a .hbm`
-      : `${file.name} is ${file.format}, and GGUF is made of a folder with safetensors; write a .hbm, or give another GGUF codes with "halfbyte quantize"`,
+      : `${file.name} is ${file.format}, and GGUF is written from a folder with safetensors; write a .hbm, or re-quantize a GGUF file with "halfbyte quantize"`,
     { family: config.family, format: file.format },
   )
 }

@@ -1,5 +1,5 @@
-// Presents a model whose file brings a graph as a model of a family, if that family's graph computes the
-// same, so that it can be packed and compressed.
+// Presents a model that comes with a graph as a model of a family whose graph computes the same, so that it
+// can be packed and compressed.
 
 import type { ModelConfig, WindowConfig } from '../../../core/arch/config/config.ts'
 import { storedConfig } from '../../../core/arch/config/config-hbm.ts'
@@ -14,8 +14,8 @@ import type { Graph, NodeOf } from '../../../core/graph/nodes.ts'
 import { type Rows, sameGraph } from './same-graph.ts'
 
 /**
- * The model without its graph. A model that brings none is returned as it is. Throws `unsupported` for a
- * graph that no family builds, with what differs from the nearest one.
+ * The model without its graph. A model without a graph is returned unchanged. Throws `unsupported` for a
+ * graph that no family builds; the error gives the difference from the closest one.
  */
 export async function asFamily(file: ModelFile, signal?: AbortSignal): Promise<ModelFile> {
   const { name, graph } = file
@@ -30,13 +30,13 @@ export async function asFamily(file: ModelFile, signal?: AbortSignal): Promise<M
   }
   throw new HalfbyteError(
     'unsupported',
-    `${name} is a graph that no family of models builds; nearest is ${nearest.family}, where ${nearest.difference}; ` +
+    `${name} is a graph that no model family builds; the closest is ${nearest.family}, where ${nearest.difference}; ` +
       'load it as it is, without adapters, or convert the model from GGUF or safetensors',
     { file: name, nearest: nearest.family },
   )
 }
 
-/** Every family with the sizes that the file states and what its graph shows. */
+/** A configuration for every family, from the file's sizes and its graph. */
 function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator<ModelConfig> {
   const [activation, ...others] = new Set(nodesOf(graph, 'swiglu').map((node) => node.activation))
   for (const family of FAMILIES) {
@@ -56,7 +56,7 @@ function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator
   }
 }
 
-/** What configurations say of attention, apart from sizes. */
+/** The attention part of configurations, apart from sizes. */
 function attentionOf({ rope, headDim }: ModelConfig, graph: Graph): Partial<ModelConfig> {
   const rotations = nodesOf(graph, 'ropeKv')
   const attentions = nodesOf(graph, 'attention')
@@ -73,7 +73,7 @@ function attentionOf({ rope, headDim }: ModelConfig, graph: Graph): Partial<Mode
   }
 }
 
-/** What embeddings, what blocks add, and logits are multiplied by; 1 is left out. */
+/** The factors of embeddings, residuals and logits; factors of 1 are omitted. */
 function factorsOf(graph: Graph): Partial<ModelConfig> {
   const unlessOne = (scale = 1) => (scale === 1 ? undefined : scale)
   const last = nodesOf(graph, 'rescale').find(({ output }) => output === graph.output)

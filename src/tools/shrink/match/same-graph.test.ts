@@ -1,5 +1,5 @@
-// In: graphs of families, written in another way or with one thing changed. Out: whether they are known
-// again, with the places of their weights, and whether each change is seen.
+// Graph matching. In: families' graphs, written differently or with one change. Out: whether they are
+// recognised, with the locations of their weights, and whether each change is detected.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
@@ -44,7 +44,7 @@ const CONFIGS: readonly ModelConfig[] = [
 const isWeight = (field: unknown): field is WeightRef =>
   typeof field === 'object' && field !== null && 'parts' in field
 
-/** Fields of a node, and those of what lies in them, but for its values. */
+/** A node's fields and nested fields, except its values. */
 function changed(node: object, change: (key: string, field: unknown) => unknown): object {
   return Object.fromEntries(
     Object.entries(node).map(([key, field]) => {
@@ -59,7 +59,7 @@ const named = (weight: WeightRef): WeightRef => ({
   parts: weight.parts.map(({ name, n }) => ({ name: `file ${name}`, n })),
 })
 
-/** The same graph as a file may have it: other names and ids, sums the other way round. */
+/** The same graph as it may appear in a file: other names and ids, sums with swapped operands. */
 function rewritten(graph: Graph): Graph {
   const other = (value: Value): Value => ({ ...value, id: value.id + 1000, label: `file ${value.label}` })
   const nodes = graph.nodes.map((node) => {
@@ -71,7 +71,7 @@ function rewritten(graph: Graph): Graph {
 }
 
 describe.each(CONFIGS.map((config) => [config.family, buildGraph(config)] as const))('%s', (_, graph) => {
-  test('is known again under other names, with every weight in its place', () => {
+  test('is recognised under other names, with every weight located', () => {
     const { places, difference } = sameGraph(graph, rewritten(graph))
     expect(difference).toBeUndefined()
     const weights = graph.nodes.flatMap((node) => Object.values(node).filter(isWeight))
@@ -79,10 +79,10 @@ describe.each(CONFIGS.map((config) => [config.family, buildGraph(config)] as con
       expect(places?.get(name)).toEqual({ name: `file ${name}`, first: 0, n })
   })
 
-  test('is another graph when any number or word of a node is another', () => {
+  test('is a different graph if any number or word of a node changes', () => {
     for (const [index, node] of graph.nodes.entries()) {
       changed(node, (key, field) => {
-        // The width of a slice is that of its value too.
+        // A slice's width also changes its value's.
         const isFixed = key === 'op' || key === 'width'
         if (isFixed || (typeof field !== 'number' && typeof field !== 'string')) return field
         let isSeen = false
@@ -107,7 +107,7 @@ test('no two families are the same', () => {
       expect(sameGraph(buildGraph(one), buildGraph(other)).difference).toBeDefined()
 })
 
-/** Two products of one input, in one matrix or in two, in either order. */
+/** Two products with one input, in one matrix or two, in either order. */
 function products(weights: readonly (readonly [Record<string, number>, readonly number[]])[]): Graph {
   const b = graphBuilder()
   const x = b.embed('embed', matrix(32, { embed: 8 }))
@@ -135,21 +135,21 @@ describe('products', () => {
       ['a', 0],
       ['b', 0],
     ],
-  ])('%s stand for merged ones', (_, found, gate, up) => {
+  ])('%s match merged ones', (_, found, gate, up) => {
     const { places } = sameGraph(due, found)
     expect(places?.get('gate')).toEqual({ name: gate[0], first: gate[1], n: 32 })
     expect(places?.get('up.bias')).toEqual({ name: `${up[0]}.bias`, first: up[1], n: 32 })
   })
 
-  test('a weight whose rows lie in two tensors is reported', () => {
+  test('a weight whose rows are in two tensors is reported', () => {
     const one = products([[{ gate: 32, up: 32 }, [0, 32]]])
     const whole = products([[{ all: 64 }, [0, 32]]])
     expect(sameGraph(whole, one).difference).toBe(
-      'all is one weight, whose rows the graph has apart in gate and up',
+      'all is one weight, whose rows the graph has separately in gate and up',
     )
   })
 
-  test('any way to cut the rows of a matrix is put together again', () => {
+  test("any split of a matrix's rows is reassembled", () => {
     const cuts = fc.uniqueArray(fc.integer({ min: 1, max: 63 }), { maxLength: 4 })
     fc.assert(
       fc.property(cuts, cuts, (due, found) => {
@@ -163,7 +163,7 @@ describe('products', () => {
           products([[cut('due', due), [0, 32]]]),
           products([[cut('found', found), [0, 32]]]),
         )
-        // Only what the file cuts inside of one weight cannot be one tensor.
+        // Only a split inside a single weight cannot become one tensor.
         const isInside = found.some((at) => !due.includes(at))
         expect(places === undefined).toBe(isInside)
         expect(difference === undefined).toBe(!isInside)
@@ -172,9 +172,9 @@ describe('products', () => {
   })
 })
 
-test('a weight that a file has twice is reported', () => {
+test('a weight that appears twice in a file is reported', () => {
   const untied = buildGraph({ ...LLAMA, tiedEmbeddings: false })
   expect(sameGraph(buildGraph(LLAMA), untied).difference).toBe(
-    'embed.weight is one weight, and the graph has output.weight and embed.weight',
+    'embed.weight is one weight, but the graph has output.weight and embed.weight',
   )
 })

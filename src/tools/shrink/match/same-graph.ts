@@ -1,5 +1,5 @@
-// Compares the graph that a family builds with the graph of a file. If they compute the same, it says where
-// the family's weights are in the file; else what differs.
+// Compares a family's graph with a file's graph. If they compute the same, returns where the family's weights
+// are in the file; otherwise, what differs.
 import { shown } from '../../../core/base/check-options.ts'
 import type { Value, WeightRef } from '../../../core/graph/ir.ts'
 import { type Graph, type Node, type NodeOf, producersOf } from '../../../core/graph/nodes.ts'
@@ -25,10 +25,12 @@ function rowsOfParts({ parts }: WeightRef, first: number, n: number): Rows[] {
 }
 
 class WeightPlaces {
-  /** By weight and first row. */
+  /** Keyed by weight and first row. */
   readonly #places = new Map<string, Map<number, Rows>>()
 
-  /** Records that `due` are `found`, row by row. Returns a contradiction to an earlier call. */
+  /**
+   * Records that the rows `due` are `found`. Returns a description of any contradiction to an earlier call.
+   */
   note(due: readonly Rows[], found: readonly Rows[]): string | undefined {
     const left = due.toReversed()
     const right = found.toReversed()
@@ -38,7 +40,7 @@ class WeightPlaces {
       const n = Math.min(a.n, b.n)
       const known = this.#of(a.name).get(a.first)
       if (known !== undefined && (known.name !== b.name || known.first !== b.first || known.n !== n))
-        return `${a.name} is one weight, and the graph has ${known.name} and ${b.name}`
+        return `${a.name} is one weight, but the graph has ${known.name} and ${b.name}`
       this.#of(a.name).set(a.first, { name: b.name, first: b.first, n })
       a = a.n > n ? { ...a, first: a.first + n, n: a.n - n } : left.pop()
       b = b.n > n ? { ...b, first: b.first + n, n: b.n - n } : right.pop()
@@ -47,7 +49,7 @@ class WeightPlaces {
     return rest && `the graph has ${a === undefined ? 'more' : 'fewer'} rows of ${rest.name}`
   }
 
-  /** By weight. For a weight whose rows are not one run of one tensor, a sentence that says so. */
+  /** The location of each weight, or a sentence for weights whose rows are not one run of one tensor. */
   whole(): ReadonlyMap<string, Rows> | string {
     const whole = new Map<string, Rows>()
     for (const [name, runs] of this.#places) {
@@ -55,7 +57,7 @@ class WeightPlaces {
       let { name: tensor, first, n } = head![1]
       for (const [start, run] of rest) {
         if (run.name !== tensor || run.first !== first + n || start !== head![0] + n)
-          return `${name} is one weight, whose rows the graph has apart in ${tensor} and ${run.name}`
+          return `${name} is one weight, whose rows the graph has separately in ${tensor} and ${run.name}`
         n += run.n
       }
       whole.set(name, { name: tensor, first, n })
@@ -102,7 +104,7 @@ class GraphSide {
     return this.#graph.nodes[this.place(value)]!
   }
 
-  /** Where the node that makes a value stands. */
+  /** The index of the node that makes a value. */
   place({ id }: Value): number {
     return this.#makers.get(id) ?? -1
   }
@@ -115,17 +117,17 @@ class GraphSide {
 }
 
 export interface Comparison {
-  /** The rows of a stored tensor that each weight is, by name; absent where the graphs differ. */
+  /** The rows of a stored tensor that make up each weight, by name; absent if the graphs differ. */
   readonly places?: ReadonlyMap<string, Rows>
   /** The first difference, as a clause: `x has 4 columns instead of 8`. */
   readonly difference?: string
-  /** Values that were the same. */
+  /** Values already found equal. */
   readonly matched: number
 }
 
 /**
- * Compares from the logits back to the embeddings. The order of nodes does not matter, nor which matrices are
- * merged to one product, nor which operand of a plain sum comes first.
+ * Compares from the logits back to the embeddings. The order of nodes, the merging of matrices into
+ * products, and the operand order of plain sums do not matter.
  */
 export function sameGraph(due: Graph, found: Graph): Comparison {
   const matching = new Matching(due, found)
@@ -190,7 +192,7 @@ class Matching {
     return this.#fields(at, a, b)
   }
 
-  /** Columns of two products: the same rows of their weights, wherever these stand. */
+  /** Columns of two products match if the rows of their weights do, wherever these are. */
   #products(
     at: string,
     [due, found]: readonly [NodeOf<'linear'>, NodeOf<'linear'>],
@@ -212,7 +214,7 @@ class Matching {
     return undefined
   }
 
-  /** Both sums are plain, and their operands are alike only when those of one change places. */
+  /** Both sums are plain, and their operands match only with those of one swapped. */
   #isSwapped(due: NodeOf<'add'>, found: NodeOf<'add'>): boolean {
     if (due.scale !== 1 || found.scale !== 1) return false
     const left = this.#due.kind(due.left)
@@ -220,7 +222,7 @@ class Matching {
     const first = this.#found.kind(found.left)
     const second = this.#found.kind(found.right)
     if (left !== right) return left === second && right === first
-    // A family adds what is newer to what is older.
+    // A family adds the newer value to the older one.
     return first === second && this.#found.place(found.left) > this.#found.place(found.right)
   }
 

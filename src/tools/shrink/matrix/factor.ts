@@ -1,10 +1,10 @@
-// Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate
+// Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate for
 // errors of earlier ones.
 //
-//   H  sum x x^T, plus what was added to the diagonal      C  lower triangle, H = C^T C
+// H sum x x^T, plus damping on the diagonal C lower triangle, H = C^T C
 //
-// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input
-// in it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
+// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j involves no later
+// input, so inputs can be solved in order, each as the best response to the errors before it. GPTQ's inverse
 // Cholesky factor is C^-1; it is not needed.
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -19,17 +19,20 @@ export interface Rows {
 
 export interface Dense {
   /**
-   * Room that is used again for the same key, filled with zeros. Operands of `gemm` must come from here.
+   * A buffer that is reused for the same key, filled with zeros. Operands of `gemm` must come from here.
    * Throws `out-of-memory`.
    */
   room(key: string, length: number): Float64Array
-  /** New numbers, all zero, that are not operands. */
+  /** A new array of zeros that is not an operand. */
   numbers(length: number): Float64Array
   /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
 }
 
-/** In TypeScript. Sums have two parts, of even and odd p, as in wasm/solve/gemm.c, with the same bits. */
+/**
+ * The product in TypeScript. Even and odd p are summed separately, as in wasm/solve/gemm.c, with identical
+ * bits.
+ */
 export const plainDense: Dense = {
   room: (_, length) => new Float64Array(length),
   numbers: (length) => new Float64Array(length),
@@ -56,22 +59,19 @@ export const plainDense: Dense = {
 /** A call of `gemm`. */
 export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
 
-/** Bytes that a factor needs; with drift, those of its transpose too. */
+/** Bytes that a factor needs; with drift, including its transpose. */
 export const factorBytes = (k: number, withDrift: boolean): number =>
   8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
 
-/** Bytes that solving needs besides the factor, for up to `n` outputs at once: `panel` grows once. */
+/** Bytes that solving needs in addition to the factor, for up to `n` outputs at once; `panel` grows once. */
 export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + 2 * k) + 64)
 
 export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })
 
 export interface FactorOptions {
-  /**
-   * Dampening: this share of the mean of H's diagonal over the inputs that are not dead is added to the
-   * diagonal. Default 0.01.
-   */
+  /** Damping: this fraction of H's mean diagonal over live inputs is added to the diagonal. Default 0.01. */
   readonly damp?: number | undefined
-  /** Where products are computed. Default: in TypeScript. */
+  /** How products are computed. Default: in TypeScript. */
   readonly dense?: Dense | undefined
 }
 
@@ -81,40 +81,40 @@ export interface Factor {
   readonly k: number
   /** [k][k]. Row j holds columns 0 to j; the rest is unused. */
   readonly triangle: Float64Array
-  /** H, both triangles, with what was added to its diagonal. */
+  /** H, both triangles, including the damping. */
   readonly hessian: Float64Array
-  /** What was added to the diagonal. */
+  /** The damping that was added to the diagonal. */
   readonly added: Float64Array
-  /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
+  /** Number of inputs that were always zero. Errors in them cost nothing, so they are rounded. */
   readonly dead: number
   readonly dense: Dense
 }
 
-/** Rows of C that are applied to the rest of H together. */
+/** Rows of C applied to the rest of H at once. */
 const BLOCK = 32
 
 /**
- * Rows of a slab, which are solved together. Losses are summed slab by slab, so the result does not depend on
+ * Rows per slab; they are solved together. Losses are summed slab by slab, so the result does not depend on
  * the number of threads.
  */
 export const SLAB_ROWS = 64
-/** Maximum number of columns of the room `panel`. */
+/** Maximum columns of the buffer `panel`. */
 export const PANEL_INPUTS = BLOCK
-/** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
-export const LEAST_PIVOT = 1e-13
+/** A pivot below this fraction of the mean diagonal is a zero with rounding errors. */
+export const MIN_PIVOT = 1e-13
 
-/** Rows of H that are updated together. */
+/** Rows of H updated at once. */
 const UPDATE_ROWS = 64
 
 /**
- * Throws `unsupported` when H cannot be solved for
- * lack of dampening or of text, `internal` without inputs.
+ * Throws `unsupported` if H cannot be solved because there is too little damping or text, `internal` without
+ * inputs.
  */
 export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
   return alone(factorizing(name, stats, options), options.dense)
 }
 
-/** The same, step by step: the products of a step do not depend on each other, and a step on those before. */
+/** The same, step by step: a step's products are independent of each other, but depend on earlier steps. */
 export function* factorizing(
   name: string,
   stats: InputStats,
@@ -134,7 +134,7 @@ export function* factorizing(
     triangle[j * k + j]! += added[j]!
     hessian[j * (k + 1)]! += added[j]!
   }
-  yield* decomposing(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
+  yield* decomposing(name, triangle, k, MIN_PIVOT * mean, damp, dense)
   return { k, dense, triangle, hessian, added, dead: k - live.length }
 }
 
@@ -157,8 +157,8 @@ function bothTriangles(gram: Float64Array, k: number, dense: Dense): Float64Arra
 }
 
 /**
- * H -> C in place, from the last row up; `h` is a room of `dense`. Throws `unsupported` for a pivot that is
- * not above `least`.
+ * H -> C in place, from the last row up; `h` is a buffer of `dense`. Throws `unsupported` for a pivot that
+ * is not above `least`.
  */
 export function decompose(
   name: string,
@@ -195,14 +195,14 @@ function* decomposing(
   }
 }
 
-/** They subtract from the rows before `start` of H what rows [start, end) of C explain of them. */
+/** Calls that subtract the contribution of rows [start, end) of C from the rows of H before `start`. */
 function blockProducts(h: Float64Array, k: number, start: number, end: number, dense: Dense): GemmCall[] {
   const panel = rowsOf(columns(h, k, start, end, dense), end - start)
   const products: GemmCall[] = []
   for (let b = 0; b < start; b += UPDATE_ROWS) {
     const last = Math.min(b + UPDATE_ROWS, start)
     const rows = { ...panel, at: b * panel.stride }
-    // The upper triangle of H is not used, so it does not matter what the corner of a block writes there.
+    // The upper triangle of H is not used, so whatever a block's corner writes there is harmless.
     products.push([rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1])
   }
   return products
@@ -229,7 +229,7 @@ function noInputs(name: string, rows: number): HalfbyteError {
 function singular(name: string, rank: number, pivot: number, damp: number): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `the Hessian of ${name} is singular after ${rank} inputs (pivot ${pivot.toExponential(2)}) with a dampening of ${damp}; raise --damp, for example to ${DEFAULT_DAMP}, or use more calibration text`,
+    `the Hessian of ${name} is singular after ${rank} inputs (pivot ${pivot.toExponential(2)}) with damping ${damp}; raise --damp, for example to ${DEFAULT_DAMP}, or use more calibration text`,
     { matrix: name, pivot, damp },
   )
 }

@@ -1,4 +1,4 @@
-// GPTQ. In: small problems. Out: codes compared with OBS by definition, losses with measured ones.
+// GPTQ. In: small problems. Out: codes compared with the definition of OBS, losses with measured ones.
 import { describe, expect, test } from 'vitest'
 import { decode, type Format } from '../codes/coded-matrix.ts'
 import {
@@ -16,14 +16,14 @@ import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
 import { targetsOf, turned } from './targets.ts'
 
-/** Grids as they are fitted, for comparison with the definition. */
+/** Fits grids the same way, for comparison with the definition. */
 const PLAIN = { search: false }
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
 
 const factorOf = ({ inputs, k }: Problem, options = {}) => factorize('w', inputStats('w', inputs, k), options)
 
-/** Sixteen levels around zero: the clip with the least weighted error, written out. */
+/** Sixteen levels around zero: the clipping with the least weighted error, written out. */
 const symmetric =
   (clips: readonly number[]): QuantizerOf =>
   (weights, importance) => {
@@ -54,7 +54,7 @@ describe('gptq', () => {
     [4, 64, 300],
     [3, 76, 200],
     [5, 96, 40],
-  ])('chooses the codes of OBS by definition in groups: [%i, %i] from %i inputs', (n, k, rows) => {
+  ])('chooses the codes of OBS by its definition in groups: [%i, %i] from %i inputs', (n, k, rows) => {
     const problem = randomProblem(n, k, rows, n * k)
     const { coded } = gptq(problem.weights, n, k, 'w4_g32', factorOf(problem, { damp: 0.02 }), PLAIN)
     const reference = obs(problem, hessianOf(problem, 0.02), 32, symmetric(CLIPS))
@@ -70,7 +70,7 @@ describe('gptq', () => {
     expect(decode(channel.coded)).toEqual(obs(problem, hessian, 72, symmetric(ROW_CLIPS), true))
   })
 
-  test.each(FORMATS)('%s: the loss it reports is the loss that is measured, before and after', (format) => {
+  test.each(FORMATS)('%s: the reported loss equals the measured one, before and after', (format) => {
     const problem = randomProblem(6, 80, 250, 3, [7, 40])
     for (const options of [{}, { damp: 0.3 }]) {
       const factor = factorOf(problem, options)
@@ -97,7 +97,7 @@ describe('gptq', () => {
     expect(often).toBeLessThan(once)
   })
 
-  test('a sweep leaves no code whose neighbour alone would be better', () => {
+  test('after a sweep, no neighbouring code would be better on its own', () => {
     const problem = randomProblem(2, 64, 200, 12)
     const factor = factorOf(problem)
     const { coded, loss } = gptq(problem.weights, 2, 64, 'w4_g32', factor, { sweeps: 50 })
@@ -115,7 +115,7 @@ describe('gptq', () => {
     expect(loss).toBeGreaterThan(0)
   })
 
-  test('targets undo a drift of the inputs as far as inputs can', () => {
+  test('targets undo a drift of the inputs as far as possible', () => {
     const problem = randomProblem(3, 40, 300, 13)
     const { k, inputs } = problem
     const floats = inputs.map((x, at) => x * 1.2 + (at % k > 0 ? 0.1 * inputs[at - 1]! : 0))
@@ -135,7 +135,7 @@ describe('gptq', () => {
     }
   })
 
-  test('rounds dead inputs to nearest, and they change no other code', () => {
+  test('rounds dead inputs to nearest, which affects no other code', () => {
     const problem = randomProblem(4, 64, 200, 5, [3, 33, 34])
     const { coded } = gptq(problem.weights, 4, 64, 'w8_g32', factorOf(problem), PLAIN)
     const other = problem.weights.map((w, i) => ([3, 33, 34].includes(i % 64) ? w / 2 : w))
@@ -152,7 +152,7 @@ describe('gptq', () => {
     }
   })
 
-  test('solves with no dampening where the inputs allow it, and says so where they do not', () => {
+  test('solves without damping if the inputs allow it, and otherwise reports an error', () => {
     const problem = randomProblem(3, 64, 300, 6, [5])
     expect(
       gptq(problem.weights, 3, 64, 'w4_g32', factorOf(problem, { damp: 0 }), PLAIN).loss,
@@ -163,7 +163,7 @@ describe('gptq', () => {
     expect(() => factorOf(none)).toThrow(/all 20 inputs of w in the calibration text are zero/)
   })
 
-  test('refuses weights and inputs that are not numbers', () => {
+  test('rejects NaN weights and inputs', () => {
     const problem = randomProblem(2, 32, 50, 8)
     const weights = problem.weights.with(40, Number.NaN)
     expect(() => gptq(weights, 2, 32, 'w4_g32', factorOf(problem))).toThrow(/output 1 and input 8 is NaN/)

@@ -1,4 +1,5 @@
-// GPTQ: chooses codes and scales input by input, so that later inputs compensate the errors of earlier ones.
+// GPTQ: chooses codes and scales input by input, so that later inputs compensate for the errors of earlier
+// ones.
 //
 //   w  weights      e  w minus the stored value, known for solved inputs
 //   s_j = sum_{i solved, i < j} e_i C_ji
@@ -6,7 +7,7 @@
 // The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The
 // loss grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to
 // the values that the group would take if it could be stored exactly. The scale of a whole row is fitted to
-// the weights as they were.
+// the original weights.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import {
@@ -23,10 +24,10 @@ import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './g
 import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
 
-/** What solving a row takes besides the factor. */
+/** The inputs of solving a row, in addition to the factor. */
 interface SlabOptions extends Omit<SolveOptions, 'before'> {
   readonly format: Format
-  /** Sums of how far inputs have drifted; see `targetsOf`. */
+  /** Sums of the inputs' drift; see `targetsOf`. */
   readonly share: number
 }
 
@@ -35,7 +36,7 @@ export interface Slab {
   readonly k: number
   /** [n][k] */
   readonly weights: Float32Array
-  /** Its rows of B, as `targetsOf` has it. */
+  /** Its rows of B; see `targetsOf`. */
   readonly behind?: Float64Array | undefined
   readonly options: SlabOptions
 }
@@ -56,8 +57,8 @@ export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
 }
 
 /**
- * `drift`: D transposed, as `targetsOf` has it; absent when inputs have not drifted. `lossBefore` is that of
- * the weights' nearest codes. Throws what `gptq` throws.
+ * `drift`: D transposed, see `targetsOf`; absent if inputs have not drifted. `lossBefore` is that of the
+ * weights' nearest codes. Throws what `gptq` throws.
  */
 export function solveSlab(
   { n, k, weights, behind, options }: Slab,
@@ -89,7 +90,7 @@ export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): S
   return { coded, loss, lossBefore }
 }
 
-/** The data of solving one group, close together in memory because this runs many times. */
+/** The data for solving one group, kept compact in memory because this runs many times. */
 interface Group {
   /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
   readonly corner: Float64Array
@@ -135,7 +136,10 @@ function solveGroup(
   return loss
 }
 
-/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
+/**
+ * Stretches around zero, or around the middle of the codes. Returns false if the grid is unchanged or
+ * invalid.
+ */
 function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
   if (scale === 0 || format === 'w8_g32') return false
   if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
@@ -148,28 +152,28 @@ export interface Solved {
   readonly coded: CodedMatrix
   /** sum ((w - stored) x)^2 over outputs and calibration inputs. */
   readonly loss: number
-  /** The same when every code is chosen by its own weight alone, or of `before`. */
+  /** The loss if every code is simply the nearest one, or that of `before`. */
   readonly lossBefore: number
 }
 
-/** Inputs whose s is computed together. */
+/** Inputs whose s is computed at once. */
 const BLOCK = GROUP_SIZE
-/** Wider and narrower grids that are tried besides the fitted one. Negative: with the long side elsewhere. */
+/**
+ * Factors of the wider and narrower grids tried in addition to the fitted one. Negative: with the longer side
+ * flipped.
+ */
 const STRETCHES = [0.8, 0.87, 0.93, 1.06, 1.12, -0.93, -1, -1.07]
 
 export interface SolveOptions {
-  /** Tries wider and narrower grids than the fitted one. Default true. */
+  /** Whether to try wider and narrower grids than the fitted one. Default true. */
   readonly search?: boolean | undefined
-  /** How often `refine` may go over what was solved. Default 0. */
+  /** Maximum sweeps of `refine` over the solution. Default 0. */
   readonly sweeps?: number | undefined
-  /** What `lossBefore` is that of. Default: the nearest codes. */
+  /** The codes whose loss is `lossBefore`. Default: the nearest codes. */
   readonly before?: CodedMatrix | undefined
 }
 
-/**
- * Throws `format` for weights or scales
- * that no code holds.
- */
+/** Throws `format` for weights or scales that cannot be encoded. */
 export function gptq(
   weights: ArrayLike<number>,
   n: number,
@@ -186,10 +190,7 @@ export function gptq(
   return { coded, loss: lossOf(weights, coded, factor), lossBefore }
 }
 
-/**
- * Codes for the groups of `start`, of which only `w4_channel` reads the scales; what they cost is not
- * computed.
- */
+/** Codes for the groups of `start`, whose scales only `w4_channel` reads. Their loss is not computed. */
 export function solveCodes(
   weights: ArrayLike<number>,
   start: CodedMatrix,
@@ -203,7 +204,7 @@ export function solveCodes(
 
 interface Chosen {
   readonly coded: CodedMatrix
-  /** Of each row. */
+  /** Loss of each row. */
   readonly losses: Float64Array
 }
 
@@ -227,7 +228,7 @@ export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: F
   return total(solve(weights, coded, factor, 'kept'))
 }
 
-/** Solves with wider and narrower scales too, and keeps what is best for each row. */
+/** Solves with wider and narrower scales too, and keeps the best result for each row. */
 function solveRows(
   weights: ArrayLike<number>,
   fitted: CodedMatrix,
@@ -262,8 +263,8 @@ const copyOf = (coded: CodedMatrix): CodedMatrix => ({
 })
 
 /**
- * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`: chooses
- * codes for the scales that are there. `fitted`: chooses scales too.
+ * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`:
+ * chooses codes for the existing scales. `fitted`: chooses scales too.
  */
 function solve(
   weights: ArrayLike<number>,
@@ -322,19 +323,19 @@ interface Work {
   readonly groups: Groups
   /** e, [n][k]. */
   readonly errors: Float64Array
-  /** s without what the block itself adds, [n][BLOCK]. */
+  /** s without the block's own contribution, [n][BLOCK]. */
   readonly sums: Float64Array
   /** The values that a group would take if it could be stored exactly. */
   readonly free: Float64Array
   readonly importance: Float64Array
   readonly grid: Grid
   readonly best: Grid
-  /** Of `fitted`. */
+  /** Used by `fitted` only. */
   readonly group: Group
 }
 
 // hot
-/** Returns what the block adds to the row's loss, dampening included. */
+/** Returns the block's contribution to the row's loss, including damping. */
 function solveBlock(work: Work, row: number, first: number, end: number): number {
   const { coded, how, k, groups, grid } = work
   const { scales, minimums, codes } = coded
@@ -355,7 +356,7 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
 }
 
 // hot
-/** Stores input j, as `known` or as the best code, and returns what that costs. */
+/** Stores input j, as `known` or as the best code, and returns the resulting loss. */
 function solveInput(
   { weights, coded, factor, format, k, errors, sums }: Work,
   grid: Grid,
@@ -379,14 +380,14 @@ function solveInput(
 }
 
 /**
- * Chooses the grid of a group, by solving the group on several, and leaves its codes and errors in place.
- * Returns its loss.
+ * Chooses the grid of a group, by solving the group on several candidates, and leaves its codes and errors
+ * in place. Returns its loss.
  */
 function fitBlock(work: Work, row: number, first: number, end: number): number {
   const { weights, coded, format, k, sums, free, importance, grid, best, stretches, group } = work
   const { corner } = group
   const count = end - first
-  // First what is left of e when each input takes its best value.
+  // First computes the remaining e if each input takes its best value.
   for (let j = 0; j < count; j++) {
     let sum = sums[row * BLOCK + j]!
     for (let i = 0; i < j; i++) sum += free[i]! * corner[j * BLOCK + i]!

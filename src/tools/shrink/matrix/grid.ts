@@ -1,11 +1,11 @@
-// Finds the scale and minimum of a group, rounded as they are stored, with the least squared error.
+// Finds the scale and minimum of a group, rounded to their stored form, with the least squared error.
 //
 //   w  weight   q  code
 //
 // Without minimums: `searchScale` of src/core/weights/quantize-weights.ts finds the scale.
 //
-// With minimums: for each pair of cuts, codes are taken between the smallest and the largest weight after
-// each end was moved inwards. For fixed codes the best line through (q, w) gives scale and minimum.
+// With minimums: for each pair of cuts, both ends of the range are moved inwards and codes are assigned
+// between them. For fixed codes, the best line through (q, w) gives scale and minimum.
 
 import { halfTable } from '../../../core/base/half.ts'
 import { SCALE_FACTOR, searchScale, shiftedFloat } from '../../../core/weights/quantize-weights.ts'
@@ -19,7 +19,7 @@ import {
   groupSize,
 } from '../codes/coded-matrix.ts'
 
-/** Throws `format` for weights or scales that no code holds. */
+/** Throws `format` for weights or scales that cannot be encoded. */
 export function rtn(weights: ArrayLike<number>, n: number, k: number, format: Format): CodedMatrix {
   checkWeights(weights, n, k)
   const coded = emptyMatrix(format, n, k)
@@ -41,7 +41,7 @@ export function rtn(weights: ArrayLike<number>, n: number, k: number, format: Fo
   return coded
 }
 
-/** Where the codes of a group lie. `fitGrid` writes it. */
+/** The grid of values that a group's codes represent. `fitGrid` writes it. */
 export interface Grid {
   /** f16 patterns of 2^8 times scale and minimum. */
   scalePattern: number
@@ -49,18 +49,18 @@ export interface Grid {
   /** The stored scale and minimum. */
   scale: number
   minimum: number
-  /** 1 / scale, or 0 when the scale is 0. */
+  /** 1 / scale, or 0 if the scale is 0. */
   inverse: number
 }
 
 export const newGrid = (): Grid => ({ scalePattern: 0, minimumPattern: 0, scale: 0, minimum: 0, inverse: 0 })
 
-/** Shares of the range by which an end moves inwards. */
+/** Fractions of the range by which an end moves inwards. */
 const CUTS = [0, 0.02, 0.05, 0.09, 0.14]
 
 /**
- * Fits `grid` to weights[from..from+count). `importance`: how much an error in each counts, by the same
- * indices; default: all the same. Throws `format` for scales that f16 does not hold.
+ * Fits `grid` to weights[from..from+count). `importance`: how much an error in each weight matters, by the
+ * same indices; default: all equally. Throws `format` for scales that do not fit in f16.
  */
 export function fitGrid(
   format: Format,

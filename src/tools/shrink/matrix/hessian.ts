@@ -2,20 +2,18 @@
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
-/** What calibration keeps of the inputs x of one linear. */
+/** Statistics of the inputs x of one linear layer. */
 export interface InputStats {
   readonly k: number
   /** Number of inputs x. */
   readonly rows: number
-  /** sum x x^T: [k][k], of which row j holds columns 0 to j; the rest is unused. */
+  /** sum x x^T: [k][k], row j holds columns 0 to j; the rest is unused. */
   readonly gram: Float64Array
-  /**
-   * sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent when x is that input.
-   */
+  /** sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent if x is that input. */
   readonly drift?: Float64Array | undefined
   /**
-   * sum (s - r) x^T, [n][k], where r is what the products are added to and s the same in the float model.
-   * Absent when they are added to nothing.
+   * sum (s - r) x^T, [n][k], where r is the residual that the products are added to, and s the same in the
+   * float model. Absent if there is no residual.
    */
   readonly behind?: Float64Array | undefined
   /** Mean of each input, [k]. */
@@ -35,7 +33,7 @@ export class InputSums {
   readonly #behind: number[] = []
   #rows = 0
 
-  /** `name`: of the linear, for errors. */
+  /** `name`: the linear's name, for errors. */
   constructor(name: string, k: number) {
     this.#name = name
     this.#k = k
@@ -44,7 +42,7 @@ export class InputSums {
     this.#peaks = new Float64Array(k)
   }
 
-  /** Counts inputs, [rows][k]. Throws `integrity` when one is not finite. */
+  /** Counts inputs, [rows][k]. Throws `integrity` if one is not finite. */
   addRows(x: Float32Array): void {
     const k = this.#k
     for (let at = 0; at < x.length; at += k) {
@@ -60,8 +58,8 @@ export class InputSums {
   }
 
   /**
-   * Adds rows of a batch's x^T x, from `first` on, of which the block has the first `width` columns. Only
-   * those up to the diagonal count. Default: all columns.
+   * Adds rows of a batch's x^T x, starting at `first`; the block has their first `width` columns. Only
+   * columns up to the diagonal are used. Default: all columns.
    */
   addGram(block: ArrayLike<number>, first: number, width = this.#k): void {
     const gram = this.#gram
@@ -72,7 +70,7 @@ export class InputSums {
   }
 
   // hot
-  /** Counts inputs, [rows][k], and adds their x^T x, summed in f64. Throws as `addRows` does. */
+  /** Counts inputs, [rows][k], and adds their x^T x, summed in f64. Throws what `addRows` throws. */
   addBatch(x: Float32Array): void {
     this.addRows(x)
     const k = this.#k
@@ -115,13 +113,13 @@ export class InputSums {
     if (Number.isFinite(size)) return size
     throw new HalfbyteError(
       'integrity',
-      `input ${input} of ${this.#name} became ${size} while the calibration text was run; the model or its file is damaged, so fetch it again`,
+      `input ${input} of ${this.#name} became ${size} while the calibration text was run; the model or its file is damaged; download it again`,
       { matrix: this.#name, input },
     )
   }
 }
 
-/** The statistics of inputs that are all in memory, [rows][k], summed in f64. */
+/** Statistics of inputs in memory, [rows][k], summed in f64. */
 export function inputStats(name: string, x: Float32Array, k: number): InputStats {
   const sums = new InputSums(name, k)
   sums.addBatch(x)

@@ -25,7 +25,7 @@ function outliers(n: number, k: number, rows: number): Problem {
 }
 
 describe('mixed formats', () => {
-  test('the estimate is the share of the energy that rounding loses', () => {
+  test('the estimate is the share of energy lost by rounding', () => {
     const problem = outliers(40, 64, 150)
     const { weights, n, k, inputs } = problem
     const stats = inputStats('w', inputs, k)
@@ -38,7 +38,7 @@ describe('mixed formats', () => {
     expect(losses.w8_g32).toBeLessThan(0.02 * losses.w4_g32)
   })
 
-  test('a large matrix is judged by some of its outputs', () => {
+  test('a large matrix is estimated from some of its outputs', () => {
     expect(sampledRows(10, 64)).toHaveLength(10)
     expect(sampledRows(4096, 8192)).toHaveLength(8)
     expect(new Set(sampledRows(5000, 896)).size).toBe(249)
@@ -60,7 +60,7 @@ describe('mixed formats', () => {
   ]
   const { w4_g32: small, w4m_g32: middle, w8_g32: large } = products[0]!.bytes
 
-  test('the budget goes where a byte gains most, and is never passed', () => {
+  test('the budget is spent where a byte gains most, and never exceeded', () => {
     const formats = (budget: number) => [...chooseFormats(products, budget).values()]
     expect(formats(3 * small)).toEqual(['w4_g32', 'w4_g32', 'w4_g32'])
     expect(formats(2 * small + middle)).toEqual(['w4_g32', 'w4m_g32', 'w4_g32'])

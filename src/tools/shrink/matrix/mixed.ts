@@ -1,16 +1,16 @@
-// Chooses a format for each product within a budget of bytes, from what each would lose.
+// Chooses a format for each product within a byte budget, based on what each would lose.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { decode, type Format } from '../codes/coded-matrix.ts'
 import { rtn } from './grid.ts'
 import type { InputStats } from './hessian.ts'
 
-/** Multiply-adds that one estimate may take. */
+/** Maximum multiply-adds per estimate. */
 const WORK = 2e8
-const LEAST_ROWS = 8
+const MIN_ROWS = 8
 
-/** Outputs [0, n) to look at, evenly spread: fewer where a row costs more. */
+/** Evenly spread sample of the outputs [0, n): fewer if a row costs more. */
 export function sampledRows(n: number, k: number): number[] {
-  const count = Math.min(n, Math.max(LEAST_ROWS, Math.floor(WORK / (k * k))))
+  const count = Math.min(n, Math.max(MIN_ROWS, Math.floor(WORK / (k * k))))
   return Array.from({ length: count }, (_, index) => Math.floor((index * n) / count))
 }
 
@@ -39,15 +39,15 @@ export function takeRows(weights: ArrayLike<number>, rows: readonly number[], k:
   return taken
 }
 
-/** From the smallest up. */
+/** Smallest first. */
 export const MIXED_FORMATS = ['w4_g32', 'w4m_g32', 'w8_g32'] as const satisfies Format[]
 export type MixedFormat = (typeof MIXED_FORMATS)[number]
 
 export type Losses = Readonly<Record<MixedFormat, number>>
 
 /**
- * The error of the products in each format, as a share of their energy: sum e H e^T / sum w H w^T over
- * sampled outputs of all matrices, rounded to nearest.
+ * The error of the products in each format, relative to their energy: sum e H e^T / sum w H w^T over sampled
+ * outputs of all matrices, rounded to nearest.
  */
 export function lossesOf(
   matrices: readonly { readonly weights: ArrayLike<number>; readonly n: number }[],
@@ -79,8 +79,8 @@ interface MixedProduct {
 }
 
 /**
- * Begins with the smallest format everywhere. Then takes, again and again, the step that lowers the loss most
- * for its bytes, among those that fit. Throws `unsupported` when not even the smallest fits.
+ * Begins with the smallest format everywhere. Then repeatedly takes the step that lowers the loss most per
+ * byte, among those that fit. Throws `unsupported` if not even the smallest fits.
  */
 export function chooseFormats(
   products: readonly MixedProduct[],
@@ -91,7 +91,7 @@ export function chooseFormats(
   if (left < 0) {
     throw new HalfbyteError(
       'unsupported',
-      `the matrices take ${budgetBytes - left} bytes as w4 and the budget leaves ${Math.max(0, budgetBytes)} for them; raise --budget by ${-left} bytes or more`,
+      `the matrices take ${budgetBytes - left} bytes as w4 but the budget leaves ${Math.max(0, budgetBytes)} for them; raise --budget by ${-left} bytes or more`,
       { bytes: budgetBytes - left, budget: budgetBytes },
     )
   }

@@ -8,17 +8,17 @@
 // (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order cannot see what later codes will be;
 // a sweep can.
 //
-// Rows do not depend on each other. They go through the inputs together, so that what the changes of a block
-// of inputs do to g is a product of matrices.
+// Rows do not depend on each other. They are processed together, so that the effect of a block's changes on g
+// is a matrix product.
 
 import { CODES, type CodedMatrix, type Groups, groupsOf } from '../codes/coded-matrix.ts'
 import { type Factor, PANEL_INPUTS, rowsOf, SLAB_ROWS } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 
 export const DEFAULT_SWEEPS = 8
-/** A sweep that lowers the loss of a row by less than this share is its last. */
-const LEAST_GAIN = 1e-4
-/** Inputs whose changes are applied together. */
+/** A row's sweeps stop once one lowers its loss by less than this fraction. */
+const MIN_GAIN = 1e-4
+/** Inputs whose changes are applied at once. */
 const BLOCK = PANEL_INPUTS
 
 /** Some rows of a matrix. */
@@ -29,11 +29,11 @@ interface Slab {
   readonly rows: readonly Row[]
   /** g, [rows][k]. */
   readonly gradients: Float64Array
-  /** How far the errors of a block have changed since the gradients were right, [rows][BLOCK]. */
+  /** How far a block's errors have changed since the gradients were updated, [rows][BLOCK]. */
   readonly changes: Float64Array
   /** Columns of H, [k][inputs of the block]. */
   readonly panel: Float64Array
-  /** What an input's error changes by for each unit of a group's scale or minimum. */
+  /** The change of each input's error per unit of a group's scale or minimum. */
   readonly direction: Float64Array
   readonly grid: Grid
   /** The gradient of a block while its codes change. */
@@ -41,18 +41,18 @@ interface Slab {
 }
 
 interface Row {
-  /** Its number in the matrix. */
+  /** Its index in the matrix. */
   readonly row: number
   readonly weights: Float64Array
   readonly errors: Float64Array
-  /** Its part of the slab's. */
+  /** Its part of the slab's array. */
   readonly gradient: Float64Array
   readonly changes: Float64Array
   isChanged: boolean
   loss: number
 }
 
-/** Changes `coded`. Its loss, dampening included, never grows. */
+/** Modifies `coded`. The loss, including damping, never grows. */
 export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
   for (let first = 0; first < coded.n; first += SLAB_ROWS) {
     refineSlab(openSlab(weights, coded, factor, first, Math.min(first + SLAB_ROWS, coded.n)), sweeps)
@@ -67,7 +67,7 @@ function refineSlab(slab: Slab, sweeps: number): void {
     sweepScales(slab, active)
     active = active.filter((own) => {
       const next = lossOfRow(own)
-      const isLower = next < own.loss * (1 - LEAST_GAIN)
+      const isLower = next < own.loss * (1 - MIN_GAIN)
       own.loss = next
       return isLower
     })
@@ -80,7 +80,7 @@ function lossOfRow({ errors, gradient }: Row): number {
   return loss
 }
 
-/** With errors and gradients. */
+/** Opens a slab, with errors and gradients. */
 function openSlab(
   weights: ArrayLike<number>,
   coded: CodedMatrix,
@@ -145,7 +145,7 @@ function loadGroup({ coded: { scales, minimums }, groups, grid }: Slab, row: num
   loadGrid(grid, scales[at]!, minimums?.[at] ?? 0)
 }
 
-/** Adds what the changes of inputs [first, end) do to the gradients, and forgets them. */
+/** Applies the changes of inputs [first, end) to the gradients, and clears them. */
 function applyChanges({ rows, changes, gradients, panel, factor }: Slab, first: number, end: number): void {
   if (!rows.some(({ isChanged }) => isChanged)) return
   const { k, hessian, dense } = factor
@@ -245,7 +245,7 @@ function takeDirection(
   for (let i = first; i < end; i++) direction[i] = what === 'scale' ? codes[row * k + i]! - zero : 1
 }
 
-/** Stores a better scale, and returns by how much it grew. 0: none lowers the loss once it is rounded. */
+/** Stores a better scale and returns its change; 0 if no rounded scale lowers the loss. */
 function moveScale(
   slab: Slab,
   own: Row,

@@ -18,7 +18,7 @@ const errorOf = (values: ArrayLike<number>, from = 0, count = values.length) => 
 }
 
 describe('rtn', () => {
-  test('chooses the very codes and scales of the loader', () => {
+  test("chooses exactly the loader's codes and scales", () => {
     const codes = new Uint8Array(96)
     const [w4, w8, row] = (['w4_g32', 'w8_g32', 'w4_channel'] as const).map((f) => rtn(weights, 6, 96, f))
     for (let at = 0; at < weights.length; at += 32) {

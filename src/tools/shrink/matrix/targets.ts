@@ -1,19 +1,19 @@
-// Finds the weights that come nearest to the float model's products when the inputs come from the compressed
+// Finds the weights that come closest to the float model's products when inputs come from the compressed
 // model.
 //
-//   x  an input of the float model      z  the same input behind compressed matrices      D = sum (x - z) z^T
+// x an input of the float model z the same input after compressed matrices D = sum (x - z) z^T
 //
-// r  what the products are added to, if anything      s  the same in the float model      B = sum (s - r) z^T
+// r the residual they are added to, if any s the same in the float model B = sum (s - r) z^T
 //
-// The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T and its dampening.
-// A solver that aims at v compensates for part of the errors of the matrices before it. Only a share of the
-// way is taken: the whole way fits the calibration text better and other texts worse.
+// The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T plus damping. A
+// solver that targets v compensates for part of the earlier matrices' errors. Only a fraction of the way is
+// taken: going all the way fits the calibration text better but other texts worse.
 
 import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 
 export const DEFAULT_DRIFT = 0.5
 
-/** What a float model says about the inputs of a compressed one. Absent parts count as zero. */
+/** How a compressed model's inputs differ from the float model's. Absent parts count as zero. */
 interface Drift {
   /** D transposed, [k][k], by `turned`. */
   readonly drift?: Float64Array | undefined
@@ -21,7 +21,7 @@ interface Drift {
   readonly behind?: Float64Array | undefined
 }
 
-/** `share` of the way from w to v is taken. Returns [n][k]. */
+/** Goes the fraction `share` of the way from w to v. Returns [n][k]. */
 export function targetsOf(
   weights: ArrayLike<number>,
   n: number,
@@ -51,11 +51,11 @@ export function turned(drift: Float64Array, k: number, dense: Dense): Float64Arr
   return room
 }
 
-/** Columns that are divided together. */
+/** Columns divided at once. */
 const BLOCK = 32
 
 /**
- * Rows times H^-1, in place, with H = C^T C: first by C, from its end, then by C^T. `rows`: a room,
+ * Rows times H^-1, in place, with H = C^T C: first by C, from its end, then by C^T. `rows`: a buffer,
  * [n][width]; with a `width` below k, by the first rows and columns of C.
  */
 export function divide(

@@ -14,7 +14,7 @@ const itemsOf = (cost: fc.Arbitrary<number>) =>
     .array(fc.array(choice(cost), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
     .map((lists): SparsityItem[] => lists.map((choices, index) => ({ name: `m${index}`, choices })))
 
-/** Least loss of all combinations; infinite when none fits. */
+/** Least loss of all combinations; infinite if none fits. */
 function leastOf([item, ...others]: readonly SparsityItem[], budget: number): number {
   if (budget < -1e-9) return Number.POSITIVE_INFINITY
   if (item === undefined) return 0
@@ -24,7 +24,7 @@ function leastOf([item, ...others]: readonly SparsityItem[], budget: number): nu
 const sum = (chosen: ReturnType<typeof allocate>, what: 'cost' | 'loss') =>
   [...chosen.values()].reduce((total, each) => total + each[what], 0)
 
-test('finds the best of all combinations of whole costs', () => {
+test('finds the best of all combinations of integer costs', () => {
   fc.assert(
     fc.property(
       itemsOf(fc.integer({ min: 0, max: 20 })),

@@ -1,9 +1,9 @@
-// Chooses the sparsity of each product that loses least within a budget (multiple-choice knapsack).
+// Chooses each product's sparsity to lose the least within a budget (multiple-choice knapsack).
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface SparsityChoice {
   readonly sparsity: number
-  /** Time, bytes, or for a budget of loss the loss; at least 0. */
+  /** Time, bytes or, for a loss budget, the loss; at least 0. */
   readonly cost: number
   /** What is minimised. */
   readonly loss: number
@@ -14,19 +14,19 @@ export interface SparsityItem<Choice extends SparsityChoice = SparsityChoice> {
   readonly choices: readonly Choice[]
 }
 
-/** Costs are rounded up to this share of the budget. */
+/** Costs are rounded up to this fraction of the budget. */
 const STEPS = 8192
 
 /**
- * The best by dynamic programming over costs in steps, rounded up: never above the budget, and exact where
- * costs are whole numbers and the budget is at most 8192. Throws `unsupported` when the cheapest choices
- * exceed the budget.
+ * Solves it by dynamic programming over rounded-up cost steps: never above the budget, and exact if costs
+ * are integers and the budget is at most 8192. Throws `unsupported` if the cheapest choices exceed the
+ * budget.
  */
 export function allocate<Choice extends SparsityChoice>(
   items: readonly SparsityItem<Choice>[],
   budget: number,
 ): ReadonlyMap<string, Choice> {
-  // Compared without rounding: a choice that fits must not be reduced.
+  // Compares unrounded costs: a choice that fits must not be rejected.
   const wanted = items.map(({ name, choices }) => [name, leastLossOf(choices)] as const)
   if (wanted.reduce((sum, [, { cost }]) => sum + cost, 0) <= budget) return new Map(wanted)
   const cheapest = items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ cost }) => cost)), 0)

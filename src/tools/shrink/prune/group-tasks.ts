@@ -46,7 +46,7 @@ function codeKept(
   return whole
 }
 
-/** How many kept inputs there are up to the end of each group. */
+/** The number of kept inputs up to the end of each group. */
 function groupEnds(kept: Uint32Array, format: Format, k: number): Uint32Array {
   const size = groupSize(format, k)
   const ends = new Uint32Array(groupCount(format, k))
@@ -57,7 +57,7 @@ function groupEnds(kept: Uint32Array, format: Format, k: number): Uint32Array {
 
 function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps = 0 }: SolveOptions): Factor {
   const { k } = factor
-  // Only sweeps read it.
+  // Read only by sweeps.
   const hessian = new Float64Array(sweeps > 0 ? kept.length ** 2 : 0)
   for (let at = 0, j = 0; at < hessian.length; j++)
     for (const i of kept) hessian[at++] = factor.hessian[kept[j]! * k + i]!
@@ -71,7 +71,7 @@ export interface Coding extends Pick<SolveOptions, 'sweeps'> {
 }
 
 export interface GroupTask extends MaskSides {
-  /** Rows of the matrix, at most `SLAB_ROWS`: larger groups are several tasks. */
+  /** Rows of the matrix, at most `SLAB_ROWS`: larger groups are split into several tasks. */
   readonly rows: readonly number[]
   /** [rows][k] */
   readonly weights: Float64Array
@@ -86,10 +86,10 @@ export interface GroupResult {
   readonly coded?: CodedMatrix | undefined
 }
 
-/** Bytes of the rooms that tasks ask a `Dense` for. */
+/** Bytes of the buffers that tasks request from a `Dense`. */
 export const groupBytes = (k: number): number => 8 * (k * k + (4 * SLAB_ROWS + CROSS_ROWS + 64) * k + 64 * 64)
 
-/** Rooms of their largest size: one that grows leaves its old bytes unused. */
+/** Reserves buffers at their largest size: a buffer that grows wastes its old bytes. */
 export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   dense.room('compact', k * k)
   dense.room('cross', CROSS_ROWS * k)
@@ -112,7 +112,7 @@ export function groupTasks(
 }
 
 /**
- * `inverse`: H^-1; with it an update without codes factors the smaller side. Throws `unsupported` where H_KK
+ * `inverse`: H^-1; with it an update without codes factors the smaller side. Throws `unsupported` if H_KK
  * cannot be solved, and what `gptq` throws.
  */
 export function solveGroup(

@@ -1,5 +1,5 @@
 // The factor of H_KK for kept inputs K, and inverses of H and of its parts.
-import { decompose, type Factor, LEAST_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
+import { decompose, type Factor, MIN_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
 import { divide } from '../matrix/targets.ts'
 
 /** H_KK = C^T C of some inputs. */
@@ -19,7 +19,7 @@ export function factorOf(
     const row = inputs[j]! * size
     for (let i = 0; i <= j; i++) triangle[j * k + i] = matrix[row + inputs[i]!]!
   }
-  decompose('what a mask keeps', triangle, k, least, 0, dense)
+  decompose('the kept inputs of a mask', triangle, k, least, 0, dense)
   return { k, triangle, dense }
 }
 
@@ -27,10 +27,10 @@ export function factorOf(
 export function keptFactor(factor: Factor, kept: Uint32Array): Compact {
   let trace = 0
   for (const j of kept) trace += factor.hessian[j * (factor.k + 1)]!
-  return factorOf(factor.hessian, factor.k, kept, (LEAST_PIVOT * trace) / (kept.length || 1), factor)
+  return factorOf(factor.hessian, factor.k, kept, (MIN_PIVOT * trace) / (kept.length || 1), factor)
 }
 
-/** H^-1, [k][k], in the room `key`. */
+/** H^-1, [k][k], in the buffer `key`. */
 export function inverseOf(compact: Compact, key: string): Float64Array {
   const { k, dense } = compact
   const inverse = dense.room(key, k * k)
@@ -38,7 +38,7 @@ export function inverseOf(compact: Compact, key: string): Float64Array {
   return inverse
 }
 
-/** The slabs of rows of an inverse, the most work first. */
+/** The slabs of rows of an inverse, most work first. */
 export const inverseSlabs = (k: number): readonly (readonly [first: number, end: number])[] =>
   Array.from({ length: Math.ceil(k / SLAB_ROWS) }, (_, slab) => {
     const first = slab * SLAB_ROWS
@@ -46,8 +46,8 @@ export const inverseSlabs = (k: number): readonly (readonly [first: number, end:
   }).reverse()
 
 /**
- * Fills rows [first, end) of H^-1 up to the diagonal, and the columns that mirror them. H^-1 = C^-1 C^-T, and
- * neither row j of C^-1 nor what is wanted of row j reaches beyond column j.
+ * Fills rows [first, end) of H^-1 up to the diagonal, and the columns that mirror them. H^-1 = C^-1 C^-T,
+ * and neither row j of C^-1 nor the needed part of row j extends beyond column j.
  */
 export function invertRows(compact: Compact, inverse: Float64Array, first: number, end: number): void {
   const { k, dense } = compact

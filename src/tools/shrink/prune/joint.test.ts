@@ -1,5 +1,5 @@
-// Pruning with codes. In: random problems. Out: dropped weights as exact zeros, and codes compared with those
-// of GPTQ under other Hessians.
+// Pruning with codes. In: random problems. Out: dropped weights as exact zeros, and codes compared with
+// GPTQ's under other Hessians.
 import { describe, expect, test } from 'vitest'
 import { decode } from '../codes/coded-matrix.ts'
 import { factorize } from '../matrix/factor.ts'
@@ -17,7 +17,7 @@ const PATTERNS = ['unstructured', '2:4', '4:8', '3:10', 'sb84', 'sv32'].map(pars
 const statsOf = ({ inputs, k }: Problem) => inputStats('w', inputs, k)
 const factorOf = (problem: Problem) => factorize('w', statsOf(problem), { damp: DAMP })
 
-/** Pruned and coded under one Hessian. */
+/** Prunes and codes under one Hessian. */
 function prunedCodes(problem: Problem, options: PruneOptions, coding: Coding) {
   const { n, k, weights } = problem
   const stats = statsOf(problem)
@@ -42,7 +42,7 @@ describe('with codes', () => {
   })
 
   test.each(['w4_g32', 'w8_g32'] as const)(
-    '%s: a mask that keeps everything leaves the codes of GPTQ',
+    "%s: a mask that keeps everything gives GPTQ's codes",
     (format) => {
       const problem = randomProblem(70, 72, 250, 29)
       const options = { method: 'obs', pattern: PATTERNS[0]!, sparsity: 0 } as const
@@ -53,12 +53,12 @@ describe('with codes', () => {
   )
 
   test.each(['w4_g32', 'w8_g32'] as const)(
-    '%s: what is kept is coded as if the dropped inputs had never been there',
+    '%s: kept weights are coded as if the dropped inputs did not exist',
     (format) => {
       const problem = randomProblem(6, 96, 300, 37)
       const options = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.5 } as const
       const { values, mask, coded } = prunedCodes(problem, options, { format, sweeps: 2 })
-      // In this Hessian each dropped input stands alone: no error flows to it or from it.
+      // In this Hessian, each dropped input is independent: no error flows to or from it.
       const stats = statsOf(problem)
       for (let a = 0; a < 96; a++)
         for (let b = 0; b < a; b++) if (mask.kept[a] === 0 || mask.kept[b] === 0) stats.gram[a * 96 + b] = 0
@@ -67,7 +67,7 @@ describe('with codes', () => {
     },
   )
 
-  test('errors flow only to what is kept: codes cost less than rounding what is left', () => {
+  test('errors flow only to kept weights: codes lose less than rounding the remaining ones', () => {
     const problem = randomProblem(64, 96, 300, 31)
     const options = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.5 } as const
     const { values, mask, stored } = prunedCodes(problem, options, { format: 'w4_g32' })
@@ -75,7 +75,7 @@ describe('with codes', () => {
     const naive = gptq(pruned.weights, 64, 96, 'w4_g32', factorOf(problem)).coded
     const masked = decode(naive).map((v, at) => v * mask.kept[at]!)
     expect(measuredLoss(problem, stored)).toBeLessThan(measuredLoss(problem, masked))
-    // The optimum splits the loss in two: what was dropped, and what codes add to what is left.
+    // At the optimum, the loss is the sum of two parts: the dropping, and the coding of the rest.
     const h = hessianOf(problem, DAMP)
     for (const row of [0, 40]) {
       const whole = rowLoss(problem, stored, h, row)

@@ -1,9 +1,9 @@
-// Which scores a mask drops. In: random scores with many equals. Out: what sorting them would drop.
+// Masks from scores. In: random scores with many ties. Out: whether a mask drops what sorting would drop.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { keepHighest } from './mask.ts'
 
-/** Positions of the lowest scores, of equals the first. */
+/** Positions of the lowest scores; ties go to the first. */
 const lowest = (scores: readonly number[], count: number): number[] =>
   [...scores.keys()]
     .sort((a, b) => scores[a]! - scores[b]! || a - b)

@@ -1,14 +1,13 @@
-// Chooses which weights are kept from a score for each unit of a pattern, and finds the rows that share a
-// mask.
+// Chooses the weights to keep from scores of a pattern's units, and finds rows that share a mask.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
-/** Weights that are kept or dropped as one: `rows` outputs x `inputs` inputs. */
+/** Weights that are kept or dropped together: `rows` outputs x `inputs` inputs. */
 export interface Pattern {
   /** `unstructured`, `sb84`, `sv32`, or like `2:4`. */
   readonly name: string
   readonly rows: number
   readonly inputs: number
-  /** Of every `of` inputs of an output, `keep` are kept. Absent: the sparsity says how many. */
+  /** Of every `of` inputs of an output, `keep` are kept. Absent if the sparsity determines the number. */
   readonly nm?: { readonly keep: number; readonly of: number } | undefined
 }
 
@@ -20,8 +19,8 @@ const UNITS: ReadonlyMap<string, Pattern> = new Map(
   }),
 )
 
-/** SparseGPT's blocks of 128 inputs hold at least two groups of this many. */
-const MOST_OF = 64
+/** SparseGPT's blocks of 128 inputs hold at least two groups of this size. */
+const MAX_OF = 64
 
 /** Throws `unsupported` for an unknown pattern. */
 export function parsePattern(text: string): Pattern {
@@ -30,10 +29,10 @@ export function parsePattern(text: string): Pattern {
   const found = /^(\d{1,3}):(\d{1,3})$/.exec(text)
   const keep = Number(found?.[1])
   const of = Number(found?.[2])
-  if (!(keep >= 1 && keep < of && of <= MOST_OF)) {
+  if (!(keep >= 1 && keep < of && of <= MAX_OF)) {
     throw new HalfbyteError(
       'unsupported',
-      `${text} is not a pattern; choose unstructured, sb84, sv32, or N:M with 1 <= N < M <= ${MOST_OF}, like 2:4`,
+      `${text} is not a pattern; choose unstructured, sb84, sv32, or N:M with 1 <= N < M <= ${MAX_OF}, like 2:4`,
       { pattern: text },
     )
   }
@@ -41,22 +40,22 @@ export function parsePattern(text: string): Pattern {
 }
 
 /**
- * The share of weights to drop. N:M says it itself. Throws `unsupported` without one, or for one that is not
- * that of N:M.
+ * The share of weights to drop. N:M implies it. Throws `unsupported` if it is missing, or differs from what
+ * N:M implies.
  */
 export function sparsityOf({ name, nm }: Pattern, asked: number | undefined): number {
   if (nm === undefined) {
     if (asked !== undefined) return asked
     throw new HalfbyteError(
       'unsupported',
-      `${name} does not say how many weights to drop; give --sparsity, like --sparsity 0.5`,
+      `${name} does not determine how many weights to drop; give --sparsity, like --sparsity 0.5`,
     )
   }
   const own = 1 - nm.keep / nm.of
   if (asked === undefined || Math.abs(asked - own) < 1e-9) return own
   throw new HalfbyteError(
     'unsupported',
-    `${name} drops ${own} of the weights and the sparsity is ${asked}; leave out --sparsity, or choose another pattern`,
+    `${name} drops ${own} of the weights, but the sparsity is ${asked}; omit --sparsity, or choose another pattern`,
     { sparsity: asked },
   )
 }
@@ -70,18 +69,18 @@ export interface Mask {
 
 export const fullMask = (n: number, k: number): Mask => ({ n, k, kept: new Uint8Array(n * k).fill(1) })
 
-/** Share of weights that are dropped. */
+/** Share of dropped weights. */
 export const droppedShare = ({ kept }: Mask): number =>
   1 - kept.reduce((sum, each) => sum + each, 0) / (kept.length || 1)
 
-/** Rows of units, and units in a row, of a matrix. */
+/** A matrix's number of unit rows, and units per row. */
 export const unitGrid = (n: number, k: number, { rows, inputs }: Pattern): readonly [number, number] => [
   Math.ceil(n / rows),
   Math.ceil(k / inputs),
 ]
 
 /**
- * Drops the lowest `count` of scores[from..from+length); of equal scores, the first. Returns 1 for those that
+ * Drops the lowest `count` of scores[from..from+length); ties go to the first. Returns 1 for those that
  * stay.
  */
 export function keepHighest(scores: Float64Array, from: number, length: number, count: number): Uint8Array {
@@ -175,12 +174,12 @@ export interface MaskSides {
   readonly dropped: Uint32Array
 }
 
-/** Rows of one mask. */
+/** Rows with the same mask. */
 interface RowGroup extends MaskSides {
   readonly rows: readonly number[]
 }
 
-/** Rows that share a mask have one factor. */
+/** Rows that share a mask share a factor. */
 export function rowGroups({ n, k, kept }: Mask): RowGroup[] {
   const groups = new Map<string, number[]>()
   for (let row = 0; row < n; row++) {

@@ -1,5 +1,5 @@
 // Pruning one matrix. In: random problems. Out: updates compared with constrained least squares, equation 24
-// with the loss that is measured, methods with each other.
+// with the measured loss, methods with each other.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -87,7 +87,7 @@ describe('the OBS update', () => {
     },
   )
 
-  test('equation 24 is the measured loss and its dampening, to 1e-9 of it', () => {
+  test('equation 24 equals the measured loss plus damping, within 1e-9', () => {
     const problem = randomProblem(16, 40, 200, 21)
     const factor = factorOf(problem)
     for (const share of [0.1, 0.3, 0.6, 0.9]) {
@@ -103,7 +103,7 @@ describe('the OBS update', () => {
     }
   })
 
-  test('a mask that keeps everything changes nothing, and one that keeps nothing costs all', () => {
+  test('a mask that keeps everything changes nothing, and one that keeps nothing loses everything', () => {
     const problem = randomProblem(3, 8, 60, 2)
     const [all, none] = [1, 0].map((kept) => ({ n: 3, k: 8, kept: new Uint8Array(24).fill(kept) })) as [
       Mask,
@@ -127,7 +127,7 @@ describe('updates under one mask', () => {
     pattern: fc.constantFrom(...PATTERNS),
   })
 
-  test('OBS costs no row more than SparseGPT, or than no update', () => {
+  test('OBS loses no more in any row than SparseGPT or no update', () => {
     fc.assert(
       fc.property(drawn, ({ seed, n, k, share, pattern }) => {
         const problem = randomProblem(n, k, 2 * k + 5, seed)
@@ -147,7 +147,7 @@ describe('updates under one mask', () => {
     )
   })
 
-  test("SparseGPT's update helps on the whole, and can harm a row whose later inputs are dropped", () => {
+  test("SparseGPT's update helps overall, but can harm a row whose later inputs are dropped", () => {
     let harmed = 0
     let rows = 0
     let gpt = 0
@@ -195,7 +195,7 @@ describe('updates under one mask', () => {
 
 describe.each(PRUNE_METHODS)('%s', (method) => {
   test.each(PATTERNS.map((pattern) => [pattern.name, pattern] as const))(
-    '%s: drops what was asked for',
+    '%s: drops the requested share',
     (_, pattern) => {
       const n = 70
       const k = 90
@@ -225,7 +225,7 @@ describe.each(PRUNE_METHODS)('%s', (method) => {
   )
 })
 
-test('methods that look at inputs cost less, and OBS costs less than SparseGPT', () => {
+test('methods that use input statistics lose less, and OBS loses less than SparseGPT', () => {
   for (const pattern of PATTERNS) {
     const problem = randomProblem(64, 96, 300, 17)
     const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
@@ -242,7 +242,7 @@ test('methods that look at inputs cost less, and OBS costs less than SparseGPT',
   }
 })
 
-test("sparsegpt-obs is OBS's update under SparseGPT's mask", () => {
+test("sparsegpt-obs is the OBS update under SparseGPT's mask", () => {
   const problem = randomProblem(40, 72, 250, 41, [9])
   for (const pattern of PATTERNS) {
     const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
@@ -256,7 +256,7 @@ test("sparsegpt-obs is OBS's update under SparseGPT's mask", () => {
   }
 })
 
-test('each output drops the same share of single weights, and strips compete, unless it is said otherwise', () => {
+test('by default, each output drops the same share of single weights, while strips compete', () => {
   const problem = randomProblem(64, 40, 200, 29)
   const keptOf = (pattern: Pattern, scope?: 'row' | 'matrix') => {
     const options = { method: 'obs', pattern, sparsity: 0.5, scope } as const
@@ -283,7 +283,7 @@ test('dead inputs are dropped first', () => {
   }
 })
 
-test('the rooms of a thread that solves groups never grow, in whatever order groups come', () => {
+test("a thread's buffers never grow, in whatever order groups are solved", () => {
   const k = 96
   const problem = randomProblem(24, k, 300, 31)
   const { factor } = knownOf(problem)
@@ -317,12 +317,12 @@ test('rows that share a mask are one group', () => {
   expect(rowGroups(mask).map(({ rows }) => rows.length)).toEqual([32, 32, 6])
 })
 
-test('patterns and sparsities that do not go together are rejected', () => {
+test('conflicting patterns and sparsities are rejected', () => {
   expect(() => parsePattern('4:2')).toThrow(/^4:2 is not a pattern; choose unstructured, sb84, sv32, or N:M/)
   expect(() => parsePattern('2:400')).toThrow(/M <= 64/)
   expect(() => sparsityOf(parsePattern('sv32'), undefined)).toThrow(/give --sparsity, like --sparsity 0.5/)
   expect(() => sparsityOf(parsePattern('2:4'), 0.7)).toThrow(
-    /2:4 drops 0.5 of the weights and the sparsity is 0.7/,
+    /2:4 drops 0.5 of the weights, but the sparsity is 0.7/,
   )
   expect(sparsityOf(parsePattern('2:4'), 0.5)).toBe(0.5)
 })

@@ -1,4 +1,4 @@
-// Prunes one matrix by a method and a pattern: the weights that are left, and the loss of dropping the
+// Prunes one matrix by a method and a pattern: returns the remaining weights and the loss of dropping the
 // others.
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -45,7 +45,7 @@ const normsOf = ({ gram, k }: Pick<InputStats, 'gram' | 'k'>): Float64Array =>
   Float64Array.from({ length: k }, (_, i) => gram[i * (k + 1)]!)
 
 /**
- * Mean cost per weight of dropping each unit alone, w^T ([H^-1]_UU)^-1 w over its rows, [rows of
+ * Mean loss per weight of dropping each unit alone, w^T ([H^-1]_UU)^-1 w over its rows, [rows of
  * units][units]. Dead inputs cost nothing.
  */
 function obsScores(
@@ -84,7 +84,7 @@ function meanOf(scores: Float64Array, n: number, k: number, { rows, inputs }: Pa
   })
 }
 
-/** Of a small positive definite matrix, by elimination in place. */
+/** Inverts a small positive definite matrix in place, by elimination. */
 function invert(matrix: number[][]): number[][] {
   const size = matrix.length
   for (let p = 0; p < size; p++) {
@@ -110,7 +110,7 @@ export const PRUNE_METHODS: readonly PruneMethod[] = [
   'magnitude',
 ]
 
-/** Whether all kept weights of a row change at once, which takes H^-1. */
+/** Whether all kept weights of a row change at once, which needs H^-1. */
 export const isObsUpdated = (method: PruneMethod): boolean => method === 'obs' || method === 'sparsegpt-obs'
 
 export interface PruneOptions {
@@ -120,31 +120,31 @@ export interface PruneOptions {
   readonly sparsity: number
   /**
    * OBS: whether rows compete for weights, or each drops the same share. Default: `row` for single weights,
-   * `matrix` for strips and blocks. The energy that rows lose says little of small outputs, which lose nearly
-   * everything where they compete.
+   * `matrix` for strips and blocks. Energy says little about small outputs, which lose nearly everything
+   * when they compete.
    */
   readonly scope?: Scope | undefined
 }
 
-/** Bytes of a `Dense` for matrices of up to `n` outputs, factor and codes included. */
+/** Bytes of a `Dense` for matrices of up to `n` outputs, including factor and codes. */
 export const pruneBytes = (n: number, k: number): number =>
   groupBytes(k) + 8 * (3 * k * k + 3 * n * k + (n + SLAB_ROWS) * SUMS + 64 * (n + k) + 64)
 
-/** Most inputs whose sums a solver takes together. */
+/** Maximum inputs whose sums a solver takes together. */
 const SUMS = 128
 
-/** Rooms of their largest size: one that grows leaves its old bytes unused. */
+/** Reserves buffers at their largest size: a buffer that grows wastes its old bytes. */
 function reserve(factor: Factor, n: number): void {
   const { dense } = factor
   dense.room('sums', Math.max(n, SLAB_ROWS) * SUMS)
   reserveGroup(factor, Math.max(n, SLAB_ROWS))
 }
 
-/** What calibration knows. */
+/** What is known from calibration. */
 export interface Known {
   readonly stats: InputStats
   readonly factor: Factor
-  /** H^-1, [k][k]. Default: `prune` computes it for OBS's update. */
+  /** H^-1, [k][k]. Default: `prune` computes it for the OBS update. */
   readonly inverse?: Float64Array | undefined
 }
 
@@ -152,9 +152,9 @@ export interface Pruned {
   /** [n][k]; dropped weights are 0. */
   readonly values: Float64Array
   readonly mask: Mask
-  /** Multiply-adds of the update, without the inverse of H; 0 where weights are not updated all at once. */
+  /** Multiply-adds of the update, excluding the inverse of H; 0 if weights are not updated all at once. */
   readonly work: number
-  /** If asked for. */
+  /** If requested. */
   readonly coded?: CodedMatrix | undefined
 }
 
@@ -183,7 +183,7 @@ function withInverse(known: Known, n: number): Known {
   return { ...known, inverse: known.inverse ?? inverseOf(known.factor, 'inverse') }
 }
 
-/** The same, with the groups left to the caller. `coding` needs `known`, and OBS's update its inverse. */
+/** The same, with the groups left to the caller. `coding` needs `known`, and the OBS update its inverse. */
 export function* pruning(
   weights: ArrayLike<number>,
   n: number,
@@ -256,7 +256,7 @@ function obsMask(
   return maskOf(scores, n, k, pattern, sparsity, scope)
 }
 
-/** The whole matrix, from its groups. */
+/** Assembles the whole matrix from its groups. */
 function* solved(
   weights: ArrayLike<number>,
   mask: Mask,

@@ -1,5 +1,5 @@
-// SparseGPT: changes kept weights input by input, so that later ones compensate what earlier ones lost, and
-// chooses masks on the way.
+// SparseGPT: changes kept weights input by input, so that later ones compensate for the losses of earlier
+// ones, and chooses masks along the way.
 //
 //   C  lower triangle, H = C^T C    e  w minus the new value, of the inputs before j    s_j = sum e_i C_ji
 //
@@ -10,7 +10,7 @@
 import { type Factor, rowsOf } from '../matrix/factor.ts'
 import { dropsOf, fullMask, keepHighest, type Mask, type Pattern } from './mask.ts'
 
-/** Inputs whose mask is chosen together. */
+/** Inputs whose mask is chosen at once. */
 const BLOCK = 128
 
 export interface Choice {
@@ -75,12 +75,12 @@ interface Work {
   readonly values: Float64Array
   readonly mask: Mask
   readonly block: number
-  /** s without what inputs from the block's first on add, [n][block]. */
+  /** s without the contribution of inputs from the block's first on, [n][block]. */
   readonly sums: Float64Array
 }
 
 // hot
-/** Chooses what inputs [at, to) of all rows keep; those before are solved. */
+/** Chooses the mask of inputs [at, to) in all rows; earlier inputs are already solved. */
 function choose(
   work: Work,
   { pattern, sparsity, isDead }: Choice,
@@ -122,7 +122,7 @@ function choose(
 }
 
 // hot
-/** s_j: before `at` with the errors there are, from there on with those in `free`. */
+/** s_j: with the actual errors before `at`, and with those in `free` from there on. */
 function sumOf(
   { k, block, sums, errors, triangle }: Work,
   row: number,

@@ -1,4 +1,4 @@
-// The OBS update: the kept weights that compensate best for the dropped ones, all of a row at once.
+// The OBS update: the kept weights that best compensate for the dropped ones, for a whole row at once.
 //
 //   w  a row      P  dropped inputs      K  kept inputs      H  sum x x^T + g I      v  the row afterwards
 //
@@ -8,15 +8,15 @@
 //   v   = w - w_P [(H^-1)_PP]^-1 (H^-1)_P                which factors (H^-1)_PP, and
 //   L   = w_P [(H^-1)_PP]^-1 w_P^T = w_P (H_PP - H_PK (H_KK)^-1 H_KP) w_P^T.
 //
-// This is theorem 4.1 of a paper on sparse Mamba models for phones. Its Hessian
-// is 2 X X^T, hence the 1/2 in its equation 24; its printed equation 23 has lost the minus of equation 19.
+// This is Theorem 4.1 of a paper on sparse Mamba models for phones. Its Hessian is 2 X X^T, hence the 1/2 in
+// its equation 24; its printed equation 23 has lost the minus of equation 19.
 
 import { type Factor, rowsOf } from '../matrix/factor.ts'
 import { divide } from '../matrix/targets.ts'
 import { type Compact, factorOf } from './inverse.ts'
 import { type Mask, type MaskSides, rowGroups } from './mask.ts'
 
-/** Multiply-adds of the update, without the inverse. `byKept`: whether what is kept is always factored. */
+/** Multiply-adds of the update, excluding the inverse. `byKept`: whether the kept side is always factored. */
 export function updateWork(mask: Mask, byKept: boolean): number {
   return rowGroups(mask).reduce((sum, { rows, kept, dropped }) => {
     const side = byKept ? kept.length : Math.min(kept.length, dropped.length)
@@ -24,7 +24,7 @@ export function updateWork(mask: Mask, byKept: boolean): number {
   }, 0)
 }
 
-/** Updates rows of one mask in place, [n][k]. `compact`: the factor of H_KK. */
+/** Updates rows with the same mask in place, [n][k]. `compact`: the factor of H_KK. */
 export function updateByKept(values: Float64Array, sides: MaskSides, factor: Factor, compact: Compact): void {
   const { kept, dropped } = sides
   const { k, hessian, dense } = factor
@@ -65,7 +65,7 @@ function takeInputs(values: Float64Array, k: number, inputs: Uint32Array, to: Fl
   return to
 }
 
-/** Kept inputs whose columns are gathered together. */
+/** Kept inputs whose columns are gathered at once. */
 export const CROSS_ROWS = 128
 
 /** Adds left [n][P] times the rows P and columns K of a symmetric matrix [k][k] to `to`, [n][K]. */

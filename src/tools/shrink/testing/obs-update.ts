@@ -1,5 +1,5 @@
-// OBS under a given mask. In: weights, a mask, the factor of their inputs' Hessian. Out: all groups updated
-// as pruning does it, and equation 24, which says what that costs.
+// OBS under a given mask. In: weights, a mask, the factor of their inputs' Hessian. Out: all groups, updated
+// as in pruning, and their loss by equation 24.
 import type { Factor } from '../matrix/factor.ts'
 import { groupTasks, solveGroup } from '../prune/group-tasks.ts'
 import { type Mask, rowGroups } from '../prune/mask.ts'
@@ -20,7 +20,7 @@ export function obsUpdate(
   return values
 }
 
-/** L of each row by equation 24, dampening included, [n]. `values`: the updated weights. */
+/** L of each row by equation 24, including damping, [n]. `values`: the updated weights. */
 export function obsLosses(
   weights: ArrayLike<number>,
   values: Float64Array,

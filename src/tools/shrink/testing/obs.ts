@@ -1,5 +1,5 @@
 // OBS by definition. In: a small matrix, its inputs, how to solve. Out: codes and scales, by eliminating one
-// column after the other from the explicit inverse of the Hessian. Shares no arithmetic with the solver.
+// column after another from the explicit inverse of the Hessian. Shares no arithmetic with the solver.
 import { signedFrom } from '../../../../test/helpers/random.ts'
 import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
 
@@ -11,7 +11,7 @@ export interface Problem {
   readonly inputs: Float32Array
 }
 
-/** Weights, and inputs that are correlated as those of models are. `dead`: inputs that are always zero. */
+/** Weights, and inputs that are correlated like those of real models. `dead`: inputs that are always zero. */
 export function randomProblem(
   n: number,
   k: number,
@@ -46,7 +46,8 @@ export function measuredLoss({ n, k, weights, inputs }: Problem, stored: ArrayLi
 }
 
 /**
- * Full sum x x^T plus dampening: `damp` of the mean diagonal of live inputs, the mean itself for dead ones.
+ * The full sum x x^T plus damping: `damp` of the mean diagonal of live inputs, the mean itself for dead
+ * ones.
  */
 export function hessianOf({ k, inputs }: Problem, damp: number): number[][] {
   const h = Array.from({ length: k }, (_, a) =>
@@ -62,7 +63,7 @@ export function hessianOf({ k, inputs }: Problem, damp: number): number[][] {
   return h
 }
 
-/** Dampened loss of a row: e H e^T. */
+/** Loss of a row, including damping: e H e^T. */
 export function rowLoss(
   { k, weights }: Problem,
   values: ArrayLike<number>,
@@ -98,7 +99,7 @@ export function inverseOf(matrix: readonly (readonly number[])[]): number[][] {
 /** The nearest of the scales that a pack can hold. */
 export const storedScale = (scale: number): number => halfToFloat(floatToHalf(scale * 256)) / 256
 
-/** Makes the quantiser of a group. */
+/** Makes a group's quantiser. */
 export type QuantizerOf = (
   weights: readonly number[],
   importance: readonly number[],
@@ -128,7 +129,7 @@ export function obs(
     for (let j = 0; j < k; j++) {
       if (!isStatic && j % size === 0) {
         const end = Math.min(k, j + size)
-        // The importance of column m: what an error costs when all later columns pay for it.
+        // The importance of column m: the cost of an error if all later columns compensate for it.
         const importance = w.slice(j, end).map((_, m) => 1 / conditional(inverse, j, j + m))
         quantizers.push(quantizer(w.slice(j, end), importance))
       }

@@ -1,38 +1,38 @@
-// Chooses the tokens of a trimmed vocabulary. In: what is always kept, how often a text has each token, and
-// the scripts of languages. Out: the ids that stay.
+// Chooses the tokens of a trimmed vocabulary. In: the tokens that are always kept, a text's token counts, and
+// the scripts of languages. Out: the ids to keep.
 import type { Derive } from './merges.ts'
 
 export interface KeptTokens {
-  /** Ascending old ids; a token's new id is its place here. */
+  /** Ascending old ids; a token's new id is its index here. */
   readonly ids: readonly number[]
-  /** Bytes, special tokens, the template's, and those without which a text cannot be spelled. */
+  /** Number of bytes, special tokens, template tokens, and others needed to spell any text. */
   readonly fixed: number
-  /** Tokens of the text, or of the scripts where there is no text, that are not among those. */
+  /** Number of further tokens from the text, or from the scripts if there is no text. */
   readonly counted: number
-  /** Tokens that are there only to be merged. */
+  /** Number of tokens that are kept only as parts of merges. */
   readonly merged: number
-  /** Tokens of the text that are left out because of their scripts. */
+  /** Number of the text's tokens that are dropped because of their scripts. */
   readonly foreign: number
 }
 
 export interface TokenWishes {
-  /** How often a text has each token. Undefined: every token counts. */
+  /** How often each token occurs in a text. Undefined if every token counts. */
   readonly counts: ReadonlyMap<number, number> | undefined
-  /** Of the counted tokens, how many of the most frequent are kept. Default: all. */
+  /** How many of the most frequent counted tokens to keep. Default: all. */
   readonly most?: number | undefined
-  /** Whether a token is of the languages that are asked for. Default: all are. */
+  /** Whether a token belongs to the requested languages. Default: all do. */
   readonly belongs?: ((id: number) => boolean) | undefined
 }
 
 export interface Vocabulary {
-  /** Ids below this, but for those of `hasRow`. */
+  /** Ids below this, restricted by `hasRow`. */
   readonly size: number
   readonly hasRow: (id: number) => boolean
   readonly fixed: Iterable<number>
   readonly derive: Derive
 }
 
-/** Of equally frequent tokens the first is kept. */
+/** Of equally frequent tokens, the first is kept. */
 export function keptTokens(
   { size, hasRow, fixed, derive }: Vocabulary,
   { counts, most = Number.POSITIVE_INFINITY, belongs = () => true }: TokenWishes,

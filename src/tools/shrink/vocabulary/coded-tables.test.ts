@@ -1,5 +1,5 @@
-// Tables in other codes. In: a random table in the contents of a pack. Out: which codes, and how near they
-// are.
+// Tables in other formats. In: a random table in a pack's contents. Out: the resulting codes, and how
+// accurate they are.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -11,7 +11,7 @@ import { readMatrix } from '../calibrate/gram.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { TABLES, type TableFormats, withTables } from './coded-tables.ts'
 
-// More rows than are rounded at once, and a last group that is not full.
+// More rows than are rounded at once, and a partial last group.
 const N = 2083
 const K = 40
 const { signal } = new AbortController()
@@ -37,7 +37,7 @@ function coded(formats: TableFormats, names: readonly string[] = ['embed.weight'
 const encodingsOf = ({ tensors }: { readonly tensors: readonly PackTensor[] }) =>
   tensors.map(({ name, encoding }) => `${name} ${encoding}`)
 
-/** The largest difference of a weight, read back. */
+/** The largest difference of a weight when read back. */
 async function errorOf({ bytes, data }: PackTensor, format: Format): Promise<number> {
   const parts: Uint8Array[] = []
   for await (const chunk of data()) parts.push(chunk)
@@ -48,7 +48,7 @@ async function errorOf({ bytes, data }: PackTensor, format: Format): Promise<num
   return own.reduce((most, value, at) => Math.max(most, Math.abs(value - (values[at] ?? 0))), 0)
 }
 
-test('tables become codes of the format that is asked for, and nothing else does', async () => {
+test('tables get the requested format, and nothing else does', async () => {
   const four = coded({ table: 'w4_g32' })
   const eight = coded({ table: 'w8_g32' })
   expect(encodingsOf(four)).toEqual(['embed.weight w4_g32', 'other f32'])
@@ -59,7 +59,7 @@ test('tables become codes of the format that is asked for, and nothing else does
   expect(encodingsOf(coded({}))).toEqual(['embed.weight f32', 'other f32'])
 })
 
-test('a head of another format becomes its own matrix', async () => {
+test('a head in another format becomes a separate matrix', async () => {
   const untied = coded({ table: 'w4_g32', head: 'w8_g32' })
   expect(encodingsOf(untied)).toEqual(['embed.weight w4_g32', 'output.weight w8_g32', 'other f32'])
   expect(untied.config).toEqual({ tiedEmbeddings: false })
@@ -67,7 +67,7 @@ test('a head of another format becomes its own matrix', async () => {
   expect(coded({ table: 'w4_g32', head: 'w4_g32' }).config).toEqual({ tiedEmbeddings: true })
 })
 
-test('a head that is its own matrix takes its format, or that of the table', () => {
+test("a separate head gets its own format, or the table's", () => {
   const names = ['embed.weight', 'output.weight']
   expect(encodingsOf(coded({ table: 'w4_g32' }, names))).toEqual(names.map((name) => `${name} w4_g32`))
   expect(encodingsOf(coded({ head: 'w8_g32' }, names))).toEqual(['embed.weight f32', 'output.weight w8_g32'])

@@ -1,5 +1,5 @@
-// Stores a pack's tables (embedding, logits matrix) in other codes: each weight rounded to the nearest
-// under a scale that is searched for, or codes that were solved before.
+// Stores a pack's tables (embedding, logits matrix) in other formats: weights rounded to nearest with a
+// searched scale, or codes solved beforehand.
 
 import { matrixBytes } from '../../../core/abi/encodings.ts'
 import { type Weights, weightOf } from '../../../core/arch/tensors/names.ts'
@@ -13,22 +13,22 @@ import { gatherRows } from './gather-rows.ts'
 
 const EMBEDDING = 'embed.weight'
 const LOGITS = 'output.weight'
-/** The embedding, and the logits matrix where it is another. */
+/** The embedding, and the logits matrix if it is separate. */
 export const TABLES: readonly string[] = [EMBEDDING, LOGITS]
 
-/** Rows that are in memory as floats: a multiple of the rows to which matrices are padded. */
+/** Rows held in memory as floats: a multiple of the row padding of matrices. */
 const SLAB = 2048
 
-/** Codes of the embedding, and of the logits matrix. */
+/** Formats of the embedding and the logits matrix. */
 export interface TableFormats {
-  /** Default: as the contents have it. */
+  /** Default: unchanged. */
   readonly table?: Format | undefined
-  /** Default: `table`. Another one makes the logits matrix its own matrix where it was the embedding. */
+  /** Default: `table`. A different format separates the logits matrix from the embedding. */
   readonly head?: Format | undefined
 }
 
 /**
- * `weights`: those that the contents were made of. `solved`: codes of the logits matrix in `head`, in the
+ * `weights`: those that the contents were made from. `solved`: codes of the logits matrix in `head`, in the
  * kernels' layout. Default: its weights are rounded.
  */
 export function withTables(
@@ -78,7 +78,7 @@ function codedTable(
     return out
   }
   async function* data() {
-    // A writer reads twice, for the hashes and for the file.
+    // A writer reads the data twice, for the hashes and for the file.
     made ??= (solved ?? rounded)()
     yield await made
   }

@@ -1,6 +1,6 @@
 // The tokens of a WordPiece or unigram vocabulary that are always kept. In: its specification and the scripts
-// of languages. Out: ids of special tokens and characters, without which texts cannot be spelled, and how
-// ids are spelled.
+// of languages. Out: the ids of special tokens and characters needed to spell any text, and how ids are
+// spelled.
 import { isObject } from '../../../core/base/values.ts'
 import type { JsonTokenizerSpec } from '../../../core/text/spec.ts'
 import type { EncoderTokenizer } from '../../../core/text/tokenize/read/encoder-tokenizer.ts'
@@ -12,20 +12,20 @@ import { idsOf, type Tokens } from './merges.ts'
 
 interface EncoderTokens {
   readonly fixed: ReadonlySet<number>
-  /** Whether a token is of the scripts. */
+  /** Whether a token belongs to the scripts. */
   readonly belongs: (id: number) => boolean
-  /** True where characters without a token become bytes, so that no text is lost. */
+  /** Whether characters without a token become bytes, so that no text is lost. */
   readonly writesBytes: boolean
-  /** The text of ids. What is unknown is U+FFFD. */
+  /** The text of ids. Unknown text is U+FFFD. */
   readonly spell: (tokens: Tokens) => (ids: readonly number[]) => string
 }
 
-/** What stands for what a vocabulary cannot spell. */
+/** Stands for text that a vocabulary cannot spell. */
 const UNKNOWN = '\ufffd'
 
 /**
- * `encoder`: the tokenizer of `spec`. `scripts`: characters of others are given up where a vocabulary has no
- * bytes. Default: none are.
+ * `encoder`: the tokenizer of `spec`. `scripts`: characters of other scripts are dropped if a vocabulary has
+ * no bytes. Default: none are dropped.
  */
 export function encoderTokens(
   spec: JsonTokenizerSpec,
@@ -60,7 +60,7 @@ const plain = (token: string, inner: string): string =>
 
 const isCharacter = (text: string): boolean => [...text].length === 1
 
-/** A token with a character that the vocabulary does not have alone in its place. */
+/** Whether a token has a character that is not a token of its own in that position. */
 function isUnspellable(token: string, inner: string, ids: ReadonlyMap<string, number>): boolean {
   const text = plain(token, inner)
   return [...text].some((character, at) => {
@@ -70,8 +70,8 @@ function isUnspellable(token: string, inner: string, ids: ReadonlyMap<string, nu
 }
 
 /**
- * Tokens that are found in text before the rest of it is cut, those around texts, and those that the settings
- * name. Reserved ones that no text had go.
+ * Tokens that are matched before text is split, those around texts, and those named by the settings.
+ * Reserved tokens without text are dropped.
  */
 function specialIds(
   { tokenizer, config }: JsonTokenizerSpec,
@@ -89,7 +89,7 @@ function specialIds(
   return new Set([...prefix, ...suffix, ...pair.flatMap((part) => ('ids' in part ? part.ids : [])), ...found])
 }
 
-/** What is unknown costs a fixed amount more than the piece of least score. */
+/** Unknown text costs a fixed amount more than the piece with the lowest score. */
 function worstPiece(model: Parameters<typeof listAt>[0]): number {
   let worst = 0
   let least = Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
-// The tokens that a trimmed vocabulary keeps whatever its text is. In: a specification and its tokenizer.
-// Out: the ids of bytes, special tokens, and what the chat template writes.
+// The tokens that a trimmed vocabulary always keeps. In: a specification and its tokenizer. Out: the ids of
+// bytes, special tokens, and the chat template's tokens.
 
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { isObject } from '../../../core/base/values.ts'
@@ -12,11 +12,11 @@ import type { Message, Tool } from '../../../engine/api/types.ts'
 import { modelText } from '../../../engine/load/model-text.ts'
 import { idsOf, type Tokens } from './merges.ts'
 
-/** Reserved tokens that no training text had. */
+/** Reserved tokens that never occur in training text. */
 const PLACEHOLDER =
   /^(?:<unused_?\d+>|\[unused_?\d+\]|<\|?reserved_(?:special_)?(?:token_)?\d+\|?>|\[PAD\d+\]|\[EMPTY_\d+\])$/i
 export const isPlaceholder = (token: string): boolean => PLACEHOLDER.test(token)
-/** GGUF types of tokens that are made of others, or of none: normal and unused. */
+/** GGUF token types for tokens that are merged from others, or unused. */
 const TEXT_TYPES: readonly number[] = [0, 1, 5]
 
 /** `tokens`: those of `spec`, by id. */
@@ -46,7 +46,7 @@ function writesAllBytes(spec: TokenizerSpec, tokens: Tokens): boolean {
   return Array.from({ length: 256 }, (_, byte) => nameOf(byte)).every((name) => ids.has(name))
 }
 
-/** Tokens that are found in text before the rest of it is cut. */
+/** Tokens that are matched before text is split. */
 function addedIds(spec: TokenizerSpec): ReadonlySet<number> {
   if (spec.kind === 'gguf') {
     const { types = [] } = spec
@@ -60,7 +60,7 @@ function addedIds(spec: TokenizerSpec): ReadonlySet<number> {
 
 function unknownIds(spec: TokenizerSpec, tokens: Tokens): readonly (number | undefined)[] {
   if (spec.kind === 'gguf') {
-    // The ids that a SentencePiece vocabulary has where it names none.
+    // A SentencePiece vocabulary's default ids.
     return spec.model === 'llama' ? [spec.unknownId ?? 0, spec.bosId ?? 1, spec.eosId ?? 2] : [spec.unknownId]
   }
   const { model } = spec.tokenizer
@@ -77,7 +77,7 @@ const TOOLS: readonly Tool[] = [
     parameters: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
   },
 ]
-/** The strings of a template, and what it writes between its blocks. */
+/** A template's strings, and the text between its blocks. */
 const STRINGS = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/gs
 const BLOCKS = /\{[{%#].*?[}%#]\}/gs
 const ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -85,7 +85,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ])
 
-/** Tokens of conversations as the template writes them, and of every text in it. */
+/** Tokens of conversations rendered with the template, and of every string in it. */
 function templateIds(tokenizer: Tokenizer): readonly number[] {
   const { renderPrompt } = modelText(tokenizer)
   const asked: [readonly Message[], readonly Tool[] | undefined][] = [
@@ -93,7 +93,7 @@ function templateIds(tokenizer: Tokenizer): readonly number[] {
     [[{ role: 'system', content: 'a' }, ...TURNS], undefined],
     [TURNS, TOOLS],
   ]
-  // A template may know no system role and no tools, and may write tokens that the model has no rows for.
+  // A template may lack a system role or tools, and may write tokens without rows in the model.
   const texts = asked.flatMap(([messages, tools]) =>
     unlessRefused(() => [renderPrompt(messages, tools === undefined ? {} : { tools })]),
   )

@@ -1,4 +1,4 @@
-// Rows of tables. In: random matrices as files and packs store them. Out: the same values as in the whole.
+// Rows of tables. In: random matrices as stored in files and packs. Out: the same values as in the whole.
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import type { Encoding } from '../../../core/abi/encodings.ts'
@@ -11,7 +11,7 @@ import { gatherRows } from './gather-rows.ts'
 
 const N = 2083
 const K = 40
-// The ends of panels, of padded rows and of what is read at once.
+// Covers the ends of panels, of padded rows and of slabs.
 const ROWS = [0, 1, 7, 8, 30, 31, 33, 2047, 2048, 2082]
 const { signal } = new AbortController()
 const random = new Random('rows')
@@ -33,10 +33,10 @@ async function packed(tensor: TensorInfo, encoding: Encoding): Promise<TensorInf
 const rowsOf = (values: Float32Array, rows: readonly number[], k = K) =>
   rows.map((row) => values.slice(row * k, (row + 1) * k))
 
-describe('the rows of a table have the bits that they had', () => {
+describe('the rows of a table keep their bits', () => {
   const stored = floats()
 
-  test('as a file stores it, from an offset', async () => {
+  test('as stored in a file, from an offset', async () => {
     const bytes = new Uint8Array(8 + stored.byteLength)
     bytes.set(await stored.source.read(0, stored.byteLength), 8)
     const moved = { ...stored, source: bufferSource('moved', bytes), offset: 8 }
@@ -47,7 +47,7 @@ describe('the rows of a table have the bits that they had', () => {
   })
 
   test.each(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const)(
-    'as a pack stores it in %s',
+    'as stored in a pack in %s',
     async (encoding) => {
       const dtype = encoding === 'f16' || encoding === 'bf16' ? encoding.toUpperCase() : undefined
       const halves = dtype === undefined ? stored : halved(stored, dtype as 'F16' | 'BF16')
@@ -71,7 +71,7 @@ describe('the rows of a table have the bits that they had', () => {
   })
 })
 
-/** Random bits as halves of moderate size. */
+/** Random half floats of moderate size. */
 function halved(tensor: TensorInfo, dtype: 'F16' | 'BF16'): TensorInfo {
   const bits = Uint16Array.from({ length: N * K }, () => 0x3000 + random.below(0x0800))
   const source = bufferSource('table', new Uint8Array(bits.buffer))

@@ -1,5 +1,5 @@
-// Takes rows of a matrix in the encoding that it is stored in. In: a tensor and the rows' numbers. Out: a
-// tensor in memory, whose rows have the same bits.
+// Takes rows of a matrix in its stored encoding. In: a tensor and row indices. Out: a tensor in memory whose
+// rows have the same bits.
 
 import {
   type Encoding,
@@ -15,7 +15,7 @@ import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { emptyMatrix, type Format, groupCount } from '../codes/coded-matrix.ts'
 import { layMatrix, unlayMatrix } from '../codes/lay.ts'
 
-/** Rows that are read at once: whole panels, because tensors that are computed are read in such. */
+/** Rows read at once: whole panels, because computed tensors are read in panels. */
 const SLAB = 2048
 
 /** `rows` ascend. Throws `unsupported` for a matrix stored without its zeros, and what reading throws. */
@@ -25,6 +25,12 @@ export async function gatherRows(
   signal: AbortSignal,
 ): Promise<TensorInfo> {
   const { name, packed } = tensor
+  if (packed === 'w2_g256') {
+    throw new HalfbyteError(
+      'unsupported',
+      `${name} has 2 bits a weight, in which no table of tokens is stored`,
+    )
+  }
   if (packed !== undefined && isSparse(packed)) {
     throw new HalfbyteError(
       'unsupported',
@@ -47,7 +53,7 @@ export async function gatherRows(
   }
 }
 
-/** Calls `take` with each row's place in the result, in its slab, and the slab's bytes. */
+/** Calls `take` with each row's index in the result, its index in its slab, and the slab's bytes. */
 async function eachRow(
   { source, offset, shape }: TensorInfo,
   rows: readonly number[],

@@ -1,14 +1,16 @@
-// Which texts languages can write: in, codes of languages; out, a test of a text by the scripts of Unicode.
+// Tests which texts belong to some languages. In: language codes. Out: a test of a text by Unicode scripts.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface Scripts {
   /** Unicode's short names, like `Latn`. */
   readonly names: readonly string[]
-  /** True for a text whose characters are all of these scripts or of none, as digits and most marks. */
+  /**
+   * Whether all characters of a text are of these scripts or of none, such as digits and most punctuation.
+   */
   has(text: string): boolean
 }
 
-/** Languages that are written in several scripts at once, by ISO 15924's names of the mixtures. */
+/** Scripts that are mixtures of several, by their ISO 15924 names. */
 const MIXTURES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Jpan', ['Hira', 'Kana', 'Hani']],
   ['Hrkt', ['Hira', 'Kana']],
@@ -19,14 +21,14 @@ const MIXTURES: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * The scripts of languages, by Unicode's likely subtags: `en` is Latn, `sr` is Cyrl, `sr-Latn` is Latn,
- * `ja` is Hira, Kana and Hani. Throws `unsupported` for a code that is none, or of which Unicode knows no
- * script.
+ * The scripts of languages, by Unicode's likely subtags: `en` is Latn, `sr` is Cyrl, `sr-Latn` is Latn, `ja`
+ * is Hira, Kana and Hani. Throws `unsupported` for an invalid code, or one whose script Unicode does not
+ * know.
  */
 export function scriptsOf(languages: readonly string[]): Scripts {
   const names = [...new Set(languages.flatMap(scriptsOfOne))]
   const own = names.map((name) => `\\p{scx=${name}}`).join('')
-  // Characters of no script: Zyyy are shared ones, Zinh take the script of what they follow.
+  // Characters of no script: Zyyy are shared, Zinh inherit the preceding character's script.
   const pattern = new RegExp(`^[${own}\\p{scx=Zyyy}\\p{scx=Zinh}]*$`, 'u')
   return { names, has: (text) => pattern.test(text) }
 }
@@ -37,7 +39,7 @@ function scriptsOfOne(language: string): readonly string[] {
   if (names.length > 0 && names.every(isScript)) return names
   throw new HalfbyteError(
     'unsupported',
-    `"${language}" is not a language of which Unicode knows the script; give codes like en, de, ja, zh-Hant or sr-Latn`,
+    `"${language}" is not a language whose script Unicode knows; give codes like en, de, ja, zh-Hant or sr-Latn`,
     { language },
   )
 }

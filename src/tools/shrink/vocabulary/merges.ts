@@ -1,4 +1,4 @@
-// How a tokenizer makes each of its tokens: in, a specification; out, the tokens that are merged on the way.
+// How a tokenizer builds each token. In: a specification. Out: the intermediate tokens of its merges.
 
 import {
   type GgufTokenizerSpec,
@@ -14,17 +14,17 @@ import { listAt, objectAt } from '../../../core/text/tokenize/read/json-parts.ts
 /** The tokens of a specification by id; undefined for an id without a token. */
 export type Tokens = readonly (string | undefined)[]
 
-/** The ids of the tokens that are merged on the way to a token, from its characters to itself. */
+/** The ids of the tokens merged on the way to a token, from its characters to itself. */
 export type Derive = (id: number) => readonly number[]
 
 /** GGUF types of tokens that SentencePiece merges: normal and unused. */
 const MERGED_TYPES: readonly (number | undefined)[] = [undefined, 0, 1, 5]
 
-/** The last of several tokens with one spelling is the one that text becomes. */
+/** Of several tokens with the same spelling, text becomes the last. */
 export const idsOf = (tokens: Tokens): ReadonlyMap<string, number> =>
   new Map(tokens.flatMap((token, id) => (token === undefined ? [] : [[token, id] as const])))
 
-/** The two tokens of a merge as a file states it, or undefined for anything else. */
+/** The two tokens of a file's merge entry, or undefined for anything else. */
 export function pairOf(merge: unknown): readonly [string, string] | undefined {
   if (Array.isArray(merge)) return merge.length === 2 ? (merge as unknown as [string, string]) : undefined
   if (typeof merge !== 'string') return undefined
@@ -32,35 +32,33 @@ export function pairOf(merge: unknown): readonly [string, string] | undefined {
   return at < 1 ? undefined : [merge.slice(0, at), merge.slice(at + 1)]
 }
 
-/**
- * Whether its tokens are merged of others. A vocabulary of words and parts of words, or of pieces, has none.
- */
+/** Whether its tokens are built by merges. WordPiece and unigram vocabularies have none. */
 export function hasMerges(spec: TokenizerSpec): boolean {
   if (spec.kind === 'gguf') return true
   const { type } = objectAt(spec.tokenizer, 'model')
   if (type === undefined || type === 'BPE') return true
   if (type === 'WordPiece' || type === 'Unigram') return false
   throw unsupported(
-    `is of the kind ${shown(type)}, whose vocabulary cannot be trimmed`,
+    `is of type ${shown(type)}, whose vocabulary cannot be trimmed`,
     'use a model with a BPE, SentencePiece, WordPiece or unigram vocabulary',
   )
 }
 
-/** Throws `unsupported` for a tokenizer that makes its tokens in another way. */
+/** Throws `unsupported` for a tokenizer of any other kind. */
 export function derivations(spec: GgufTokenizerSpec | JsonTokenizerSpec, tokens: Tokens): Derive {
   if (!hasMerges(spec)) return (id) => [id]
   if (spec.kind === 'json') return byMerges(tokens, listAt(objectAt(spec.tokenizer, 'model'), 'merges'))
   if (spec.model === 'gpt2') return byMerges(tokens, spec.merges ?? [])
   if (spec.model === 'llama') return byScores(tokens, spec.scores ?? [], spec.types)
   throw unsupported(
-    `is of the kind ${shown(spec.model)}, whose vocabulary cannot be trimmed`,
+    `is of type ${shown(spec.model)}, whose vocabulary cannot be trimmed`,
     'use a model with a BPE, SentencePiece, WordPiece or unigram vocabulary',
   )
 }
 
 /**
  * The merges inside a token do not depend on the text around it, because none of them crosses its ends. So
- * the token's own spelling shows them all.
+ * encoding the token's own spelling shows them all.
  */
 function derive(tokens: Tokens, ids: ReadonlyMap<string, number>, merge: Merges): Derive {
   let parts: number[] = []
@@ -84,14 +82,14 @@ function derive(tokens: Tokens, ids: ReadonlyMap<string, number>, merge: Merges)
     const symbols = characters.map((character) => ids.get(character) ?? -1)
     parts = []
     merger.begin(symbols.length).set(symbols)
-    // A token that merges do not reach is found whole, and needs no others.
+    // A token that merges cannot produce is matched whole, and needs no others.
     if (merger.merge() !== 1) return [id]
     return [...symbols.filter((symbol) => symbol >= 0), ...parts, id]
   }
 }
 
 interface Merges {
-  /** The merge of two neighbours, or -1. */
+  /** The merge of two adjacent tokens, or -1. */
   find(left: number, right: number, text: () => string): number
   priority(rule: number): number
   made(rule: number): number

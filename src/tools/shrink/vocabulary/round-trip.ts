@@ -1,21 +1,20 @@
-// Compares a vocabulary with the trimmed one on texts: in, the ids of both; out, counts, or an error where a
+// Compares a vocabulary with the trimmed one on texts. In: the ids of both. Out: counts, or an error if a
 // text is lost.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface RoundTrip {
-  /** Old and new ids. Throws `internal` where the new tokenizer loses or changes a text. */
+  /** Old and new ids. Throws `internal` if the new tokenizer loses or changes a text. */
   check(ids: readonly number[], newer: readonly number[]): void
-  /** Texts that both write alike, and those of them that have the same pieces. */
+  /** Texts that both spell alike, and how many of those have the same pieces. */
   readonly texts: number
   readonly samePieces: number
-  /** Texts that were not compared, because characters of them were given up. */
+  /** Texts that were not compared, because some of their characters were dropped. */
   readonly foreign: number
 }
 
 /**
  * A text must be spelled as before, and a text of kept tokens must have the same pieces. `kept`: the old id
- * of each new one. `spell`: the text of ids. `isGivenUp`: whether a text with this token need not stay the
- * same.
+ * of each new one. `spell`: the text of ids. `isGivenUp`: whether a text with this token may change.
  */
 export function compareSpelling(
   kept: readonly number[],
@@ -32,12 +31,12 @@ export function compareSpelling(
         return
       }
       if (spell(ids) !== spellNewer(newer))
-        throw wrong('a text is another after the trimmed tokenizer encoded and decoded it')
+        throw wrong('the trimmed tokenizer changes a text by encoding and decoding it')
       found.texts++
       const own = ids.map((id) => newIds.get(id))
       if (own.includes(undefined)) return
       if (own.length !== newer.length || own.some((id, at) => id !== newer[at]))
-        throw wrong('a text of kept tokens has other tokens with the trimmed tokenizer')
+        throw wrong('a text of kept tokens gets other tokens with the trimmed tokenizer')
       found.samePieces++
     },
     get texts() {
@@ -55,5 +54,5 @@ export function compareSpelling(
 const wrong = (what: string): HalfbyteError =>
   new HalfbyteError(
     'internal',
-    `${what}; nothing was written, and this is a bug: tell us the model and the text`,
+    `${what}; nothing was written, and this is a bug: please report the model and the text`,
   )

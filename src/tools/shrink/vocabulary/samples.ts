@@ -4,7 +4,7 @@
 const inNormalForm = (texts: readonly string[]): readonly string[] =>
   texts.map((text) => text.normalize('NFC'))
 
-/** As people write. In Unicode's normal form NFC, to which most tokenizers bring their texts. */
+/** Ordinary texts, in the normal form NFC, to which most tokenizers convert. */
 export const WRITTEN: readonly string[] = inNormalForm([
   '\t\r\n  \n\n\n   \u00a0\u3000\u200b\u200d\ufeff end',
   '👩‍👩‍👧‍👦🏳️‍🌈 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 漢字かな交じり文 한국어 العربية עברית हिन्दी ไทย Ελληνικά Русский',
@@ -12,7 +12,7 @@ export const WRITTEN: readonly string[] = inNormalForm([
   "It's what they'VE said, isn't it? WE'LL see: camelCaseWords and HTTPServer, 3.14159 of 2,000,000!\n\n\n  end",
 ])
 
-/** These, and characters in the order of Unicode. */
+/** These, and characters in Unicode order. */
 export const SAMPLES: readonly string[] = [
   ...WRITTEN,
   ...inNormalForm([

@@ -32,11 +32,11 @@ export interface OpenEncoder {
   readonly spec: JsonTokenizerSpec
   readonly tokens: Tokens
   readonly encoder: EncoderTokenizer
-  /** Rows of the embedding. */
+  /** Number of rows in the embedding. */
   readonly rows: number
   /** The embedding's name in the files. */
   readonly table: string
-  /** Ids below this stay where they are, because positions are counted from the id of padding. */
+  /** Ids below this stay unchanged, because positions count from the padding id. */
   readonly fixedIds: number
 }
 
@@ -51,7 +51,7 @@ export function openEncoder(file: ModelFile): OpenEncoder {
     const lacks = file.format === 'safetensors' ? 'has no tokenizer.json' : `is a ${file.format} file`
     throw new HalfbyteError(
       'unsupported',
-      `${file.name} is an encoder and ${lacks}; encoders are trimmed as folders of safetensors with tokenizer.json, so give such a folder`,
+      `${file.name} is an encoder and ${lacks}; only safetensors folders with tokenizer.json can be trimmed; give such a folder`,
       { file: file.name },
     )
   }
@@ -75,7 +75,7 @@ export interface TrimmedEncoder {
   readonly spec: JsonTokenizerSpec
 }
 
-/** Which tokens stay, and the tokenizer of these. `scripts`: of the languages that are asked for. */
+/** Chooses the tokens to keep, and makes their tokenizer. `scripts`: those of the requested languages. */
 export function trimEncoder(
   open: OpenEncoder,
   wishes: Omit<TokenWishes, 'belongs'>,
@@ -107,7 +107,7 @@ interface Always {
   readonly spell: (spec: JsonTokenizerSpec, tokens: Tokens) => (ids: readonly number[]) => string
 }
 
-/** BPE, as of ModernBERT and RoBERTa. */
+/** BPE, as in ModernBERT and RoBERTa. */
 function mergedTokens({ spec, tokens, rows }: OpenEncoder, scripts: Scripts | undefined): Always {
   const tokenizer = createTokenizer(spec, { rows })
   const decoder = new TextDecoder()
@@ -137,7 +137,7 @@ function plainTokens({ spec, tokens, encoder }: OpenEncoder, scripts: Scripts | 
   }
 }
 
-/** Rows of the embedding, and of what else has a row for each token, which encoders do not read. */
+/** The embedding, and other tensors with a row per token, which encoders do not read. */
 const VOCABULARY_HEADS = /(^|\.)(cls\.predictions|lm_head|decoder)\./
 
 interface EncoderFiles {
@@ -182,7 +182,7 @@ function written(
   return { name, dtype, shape, bytes: byteLength, data }
 }
 
-/** config.json with the new ids and their number. An id whose token is gone is left out. */
+/** config.json with the new ids and their number. An id whose token was dropped is omitted. */
 export function trimmedConfig(config: JsonObject, { ids }: KeptTokens): JsonObject {
   const newIds: NewIds = new Map(ids.map((id, at) => [id, at]))
   const named = Object.entries(config).filter(([key]) => key.endsWith('_token_id'))
@@ -191,10 +191,7 @@ export function trimmedConfig(config: JsonObject, { ids }: KeptTokens): JsonObje
   return { ...Object.fromEntries(others), ...renamed, vocab_size: ids.length }
 }
 
-/**
- * Whether a folder's files are those of an encoder; a chat model of the same architecture has no
- * modules.json.
- */
+/** Whether a folder is an encoder's; a chat model of the same architecture has no modules.json. */
 export function isEncoder(file: ModelFile, hasModules: boolean): boolean {
   try {
     return encoderFamily(file).isDecoder !== true || hasModules

@@ -1,5 +1,5 @@
 // Trims a model's vocabulary to chosen tokens. In: a prepared model and the ids of a text. Out: the same
-// model with fewer rows in its table, and a tokenizer that knows only these.
+// model with fewer rows in its table, and a tokenizer that has only these tokens.
 
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -15,7 +15,7 @@ import { derivations } from './merges.ts'
 import { compareSpelling, type RoundTrip } from './round-trip.ts'
 import { type NewIds, tokensOf, trimGeneration, trimSpec } from './trim-spec.ts'
 
-/** `scripts`: of the languages whose tokens are kept. Default: those of all. */
+/** `scripts`: those of the languages whose tokens are kept. Default: all. */
 export function chooseTokens(
   { file, config }: Pick<PreparedModel, 'file' | 'config'>,
   wishes: Omit<TokenWishes, 'belongs'>,
@@ -36,12 +36,12 @@ export function chooseTokens(
   )
 }
 
-/** Part of a character is of no script: it is kept where a token of the script is merged of it. */
+/** Part of a character has no script: it is kept if a token of the script is merged from it. */
 const isWhole = (text: string, { has }: Scripts): boolean => !text.includes('\ufffd') && has(text)
 
 const specOf = (file: PreparedModel['file']) => {
   if (file.tokenizer !== undefined) return file.tokenizer
-  throw new HalfbyteError('format', `${file.name} comes without a tokenizer; give one with it`)
+  throw new HalfbyteError('format', `${file.name} comes without a tokenizer; give a model that has one`)
 }
 
 /** Reads the tables once. Throws what reading throws. */
@@ -67,7 +67,7 @@ export async function trimModel(
   }
 }
 
-/** Both tokenizers, and a comparison of them on texts. `kept` is as `KeptTokens.ids`. */
+/** Both tokenizers, and a comparison of them on texts. `kept`: see `KeptTokens.ids`. */
 export function roundTrip(
   before: Tokenizer,
   trimmed: Pick<PreparedModel, 'file'>,

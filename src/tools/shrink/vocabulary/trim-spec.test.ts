@@ -1,5 +1,5 @@
-// Trimmed tokenizers. In: tiny specifications, published tokenizers, texts. Out: the
-// same texts, the same pieces where all are kept, and no more tokens than are needed.
+// Trimmed tokenizers. In: tiny specifications, published tokenizers, texts. Out: the same texts, the same
+// pieces if all are kept, and no more tokens than needed.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { fixedTokens } from './fixed-tokens.ts'
 import { derivations } from './merges.ts'
 import { tokensOf, trimGeneration, trimSpec } from './trim-spec.ts'
 
-/** Both tokenizers, and the old id of each new one. */
+/** Both tokenizers, and the old id for each new one. */
 function trimmedTo(spec: TokenizerSpec, text: string) {
   const before = createTokenizer(spec)
   const tokens = tokensOf(spec)
@@ -35,7 +35,7 @@ const TINY: readonly (readonly [string, TokenizerSpec, string])[] = [
 describe.each(TINY)('%s', (_, spec, text) => {
   const { before, after, ids } = trimmedTo(spec, text)
 
-  test('is smaller, and names its special tokens by their new ids', () => {
+  test('is smaller, and its special tokens have their new ids', () => {
     expect(after.vocabSize).toBe(ids.length)
     expect(after.vocabSize).toBeLessThan(before.vocabSize)
     expect(before.bosId).toBeDefined()
@@ -44,7 +44,7 @@ describe.each(TINY)('%s', (_, spec, text) => {
     expect([...after.endIds].map((id) => ids[id])).toEqual([...before.endIds])
   })
 
-  test('every text stays itself, and one of kept tokens keeps its pieces', () => {
+  test('every text round-trips, and a text of kept tokens keeps its pieces', () => {
     const unit = fc.oneof(
       fc.constantFrom(
         'hello',
@@ -78,7 +78,7 @@ describe.each(TINY)('%s', (_, spec, text) => {
   })
 })
 
-test('the tokens that a kept one is merged of are kept, and their merges; others go', () => {
+test('the tokens that a kept one is merged from are kept with their merges; others are dropped', () => {
   const { ids, newer, before } = trimmedTo(byteLevelSpec(), ' world')
   const kept = ids.slice(256).map((id) => before.tokenText(id))
   const merged = [' w', 'or', ' wor', ' worl', ' world']
@@ -97,7 +97,7 @@ test('a vocabulary without all bytes keeps its single characters', () => {
   expect(trimmedTo({ ...spec, tokens: lacking }, 'a').after.idOf('é')).toBeDefined()
 })
 
-test('reserved tokens that no text has go, and the others stay', () => {
+test('reserved tokens without text are dropped, and the others stay', () => {
   const spec = byteLevelSpec()
   const names = ['<unused7>', '<|reserved_special_token_12|>', '<think>']
   const tokens = [...spec.tokens, ...names]
@@ -108,14 +108,14 @@ test('reserved tokens that no text has go, and the others stay', () => {
   expect(asked.isSpecial(asked.idOf('<unused7>') ?? -1)).toBe(true)
 })
 
-test('what the chat template writes is kept', () => {
+test("the chat template's tokens are kept", () => {
   const chatTemplate = "{{ 'hello' }} world{% for m in messages %}{{ m.content }}{% endfor %}"
   const { after } = trimmedTo(byteLevelSpec({ chatTemplate }), 'a')
   expect(after.encode('hello world')).toHaveLength(2)
   expect(trimmedTo(byteLevelSpec(), 'a').after.encode('hello world').length).toBeGreaterThan(5)
 })
 
-test('ids in a tokenizer.json and its settings move with their tokens', () => {
+test('ids in a tokenizer.json and its settings follow their tokens', () => {
   const post = {
     type: 'TemplateProcessing',
     single: [{ SpecialToken: { id: '<|bos|>' } }, { Sequence: { id: 'A' } }],
@@ -149,7 +149,7 @@ describe('published tokenizers', () => {
     'ggml-vocab-falcon.gguf',
     'smollm.tokenizer.json',
     'phi3-v.tokenizer.json',
-  ])('%s keeps a text in less than a tenth of its tokens', async (name) => {
+  ])('%s preserves a text with less than a tenth of its tokens', async (name) => {
     const { before, after, ids } = trimmedTo(await published(name), TEXT)
     expect(after.vocabSize).toBeLessThan(before.vocabSize / 10)
     expect(after.encode(TEXT).map((id) => ids[id])).toEqual(before.encode(TEXT))

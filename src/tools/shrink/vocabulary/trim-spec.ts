@@ -1,4 +1,4 @@
-// Writes a tokenizer's specification and a model's settings for some of the tokens, under new ids.
+// Writes a tokenizer's specification and a model's settings for a subset of tokens, under new ids.
 
 import { isObject, type JsonObject } from '../../../core/base/values.ts'
 import type { MetaObject } from '../../../core/formats/json-files.ts'
@@ -25,7 +25,7 @@ export function tokensOf(spec: TokenizerSpec): Tokens {
 const piecesOf = (model: JsonObject): (string | undefined)[] =>
   listAt(model, 'vocab').map((entry) => String(Array.isArray(entry) ? entry[0] : entry))
 
-/** A merge stays if both of its parts and what it makes do. */
+/** A merge stays if both its parts and its result do. */
 export function trimSpec(spec: TokenizerSpec, tokens: Tokens, ids: NewIds): TokenizerSpec {
   const known = new Set([...idsOf(tokens)].filter(([, id]) => ids.has(id)).map(([token]) => token))
   const isKept = (merge: unknown): boolean => {
@@ -93,7 +93,7 @@ function trimJson(
       post_processor: trimProcessor(tokenizer['post_processor'], newOf),
       model: {
         ...model,
-        // Entries of a list have their places as ids, and added tokens come after them in both vocabularies.
+        // List entries have their index as id, and added tokens come after them in both vocabularies.
         ...(isList
           ? { vocab: listAt(model, 'vocab').filter((_, id) => ids.has(id)), unk_id: newOf(model['unk_id']) }
           : { vocab: renamed(Object.entries(vocab)) }),
@@ -140,7 +140,7 @@ function trimConfig(config: JsonObject, ids: NewIds): JsonObject {
 /** Lists of ids that only other programs read. */
 const DROPPED = /^(suppress_tokens|begin_suppress_tokens|forced_decoder_ids|bad_words_ids|sequence_bias)$/
 
-/** The settings of generation_config.json. An id whose token is gone is left out. */
+/** The settings of generation_config.json. An id whose token was dropped is omitted. */
 export function trimGeneration(generation: MetaObject | undefined, ids: NewIds): MetaObject | undefined {
   if (generation === undefined) return undefined
   const newOf = (id: unknown) => (typeof id === 'number' ? (ids.get(id) ?? []) : [])

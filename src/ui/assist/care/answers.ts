@@ -3,32 +3,32 @@ import type { Need } from './patterns/pattern-set.ts'
 
 /** The sentences of a language. `{number}` is the emergency number, or `local`. */
 interface Sentences {
-  /** Stands for a number that is not known here. */
+  /** Takes the place of an unknown number. */
   readonly local: string
   readonly selfHarm: string
-  /** With a help line's `{number}`. */
+  /** Added if a help line's `{number}` is known. */
   readonly crisis: string
-  /** Where help lines of other countries are listed. */
+  /** Where other countries' help lines are listed. */
   readonly lines: string
   readonly medical: string
   readonly violence: string
-  /** After each: this is only a program. */
+  /** Ends each answer: this is only a program. */
   readonly end: string
 }
 
 const FIND = '[findahelpline.com](https://findahelpline.com)'
 
-const SENTENCES: Readonly<Record<string, Sentences>> = {
+const BY_LANGUAGE = {
   en: {
     local: 'your local emergency number',
     selfHarm:
-      'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call {number}.',
+      'I am sorry that things are so hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call {number}.',
     crisis: 'You can call {number} at any time, day or night, free of charge.',
     lines: `${FIND} lists free and confidential help lines in your country, by phone, text or chat.`,
     medical:
       'This may be an emergency. **Please call {number} now**, and say what happened and where you are.\n\n- Stay with the person, or ask someone to stay with you. The people on the phone will tell you what to do until help comes.\n- If someone swallowed something, keep the packaging. Do not make them vomit unless you are told to.',
     violence:
-      'Nobody has the right to hurt you, and nobody should be hurt. If anyone is in danger now, please **call {number}**, and go somewhere safe if you can.\n\n- Tell someone whom you trust.',
+      'Nobody has the right to hurt you, and nobody should be hurt. If anyone is in danger now, please **call {number}**, and go somewhere safe if you can.\n\n- Tell someone you trust.',
     end: 'This is only a small program. The people there will listen and help.',
   },
   es: {
@@ -247,19 +247,22 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
       '누구도 당신을 해칠 권리가 없고, 누구도 다쳐서는 안 됩니다. 지금 위험한 사람이 있다면 **{number}(으)로 전화**하고 가능하면 안전한 곳으로 가세요.\n\n- 믿을 수 있는 사람에게 이야기하세요.',
     end: '이것은 작은 프로그램일 뿐입니다. 그곳에는 귀 기울이고 도와줄 사람들이 있습니다.',
   },
-}
+} as const satisfies Record<string, Sentences>
+const SENTENCES: ReadonlyMap<string, Sentences> = new Map(Object.entries(BY_LANGUAGE))
 
 /** Languages whose sentences lack the preposition before a number: "llama al 112". */
-const BEFORE_NUMBER: Readonly<Record<string, string>> = {
-  es: 'al ',
-  pt: 'para ',
-  fr: 'le ',
-  it: 'il ',
-  he: 'ל־',
-}
+const BEFORE_NUMBER: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    es: 'al ',
+    pt: 'para ',
+    fr: 'le ',
+    it: 'il ',
+    he: 'ל־',
+  }),
+)
 
-/** Languages in which people in need are answered. */
-export const CARE_LANGUAGES: readonly string[] = Object.keys(SENTENCES)
+/** Languages that have answers to people in need. */
+export const CARE_LANGUAGES: readonly string[] = [...SENTENCES.keys()]
 
 /** The answer in Markdown. Without a known number it names "your local emergency number". */
 export function answerTo(
@@ -267,9 +270,9 @@ export function answerTo(
   language: string,
   numbers: { emergency?: string; crisis?: string },
 ): string {
-  const said = SENTENCES[language] ?? SENTENCES['en']!
+  const said = SENTENCES.get(language) ?? BY_LANGUAGE.en
   const named =
-    numbers.emergency === undefined ? said.local : `${BEFORE_NUMBER[language] ?? ''}${numbers.emergency}`
+    numbers.emergency === undefined ? said.local : `${BEFORE_NUMBER.get(language) ?? ''}${numbers.emergency}`
   const main = (need === 'self-harm' ? said.selfHarm : said[need]).replace('{number}', named)
   const isCrisis = need === 'self-harm' && numbers.crisis !== undefined
   const lines = [

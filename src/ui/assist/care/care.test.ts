@@ -10,7 +10,7 @@ test.each([
   ['AU', '000', '13 11 14'],
   ['DE', '112', undefined],
   ['BR', 'your local emergency number', undefined],
-])('in %s the numbers are %s and %s', (region, emergency, crisis) => {
+])('in %s, the numbers are %s and %s', (region, emergency, crisis) => {
   const { text } = careAnswer('I want to kill myself', region)!
   expect(text).toContain(emergency)
   expect(text).toContain('https://findahelpline.com')
@@ -37,7 +37,7 @@ describe('a region', () => {
   })
 })
 
-test('each language has all answers, without a name in braces left', () => {
+test('each language has all answers, with no placeholder left', () => {
   expect(CARE_LANGUAGES.length).toBeGreaterThanOrEqual(12)
   for (const language of CARE_LANGUAGES)
     for (const need of ['self-harm', 'medical', 'violence'] as const) {
@@ -48,6 +48,6 @@ test('each language has all answers, without a name in braces left', () => {
     }
 })
 
-test('an ordinary message has no answer of care', () => {
+test('an ordinary message has no such answer', () => {
   expect(careAnswer('Tell me a story about a dragon.')).toBeUndefined()
 })

@@ -1,20 +1,20 @@
-// Care. In: a user's message. Out: the answer to someone in need, or none.
+// Care. In: a user's message. Out: an answer if the user is in need, otherwise none.
 import { answerTo } from './answers.ts'
 import { numbersOf, regionOf } from './numbers.ts'
 import { type Need, recognizeNeed } from './recognize.ts'
 
 export interface CareAnswer {
   readonly need: Need
-  /** The answer's language, which is the message's. */
+  /** The language of the message and the answer. */
   readonly language: string
   /** Markdown. */
   readonly text: string
 }
 
 /**
- * The answer to a message of someone who may be in danger, instead of the model's; undefined for other messages.
- * It is in the message's language. `region`: where the user is, as a code of ISO 3166, for the emergency numbers;
- * by default the one of the browser's language and time zone, if they agree.
+ * The answer to give, instead of the model's, to someone who may be in danger; undefined for other messages.
+ * It is in the message's language. `region`: the user's location as an ISO 3166 code, for the emergency
+ * numbers. Default: the region of the browser's language and time zone, if they agree.
  */
 export function careAnswer(
   message: string,

@@ -1,8 +1,8 @@
-// Emergency numbers. In: a region. Out: the numbers to call there.
+// Emergency numbers. In: a region. Out: its emergency numbers.
 
-/** What to call in a region. A number that is not known here is left to the reader: "your local emergency number". */
+/** The numbers of a region. Instead of an unknown number, the answer says "your local emergency number". */
 export interface Numbers {
-  /** Ambulance and police alike. */
+  /** For both ambulance and police. */
   readonly emergency?: string
   /** Help lines for people in a crisis. */
   readonly crisis?: string
@@ -10,14 +10,14 @@ export interface Numbers {
 
 /**
  * Sources: 112 in the European Union by Directive (EU) 2018/1972, article 109, and in Iceland, Norway,
- * Switzerland and Turkey; 911 in the United States by the Wireless Communications and Public Safety Act of 1999,
- * and in Canada by the CRTC; 999 in the United Kingdom and Ireland beside 112; 000 in Australia by the Triple
- * Zero Custodian; 111 in New Zealand by its police.
+ * Switzerland and Turkey; 911 in the United States by the Wireless Communications and Public Safety Act of
+ * 1999, and in Canada by the CRTC; 999, as well as 112, in the United Kingdom and Ireland; 000 in Australia
+ * by the Triple Zero Custodian; 111 in New Zealand by its police.
  */
 const EUROPEAN =
   'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IT LT LU LV MT NL PL PT RO SE SI SK IS NO CH TR'.split(' ')
 
-/** Police and ambulance have numbers of their own in Japan, Korea and Taiwan; 119 is the ambulance's. */
+/** Police and ambulance have separate numbers in Japan, Korea and Taiwan; 119 is the ambulance's. */
 const NUMBERS: ReadonlyMap<string, Numbers> = new Map<string, Numbers>([
   ...['EU', ...EUROPEAN].map((region) => [region, { emergency: '112' }] as const),
   ['US', { emergency: '911', crisis: '988' }],
@@ -33,14 +33,17 @@ const AMBULANCES: ReadonlyMap<string, string> = new Map([
   ['TW', '119'],
 ])
 
-/** The numbers of a region, as a code of ISO 3166. For an ambulance where the police has another number. */
+/**
+ * The numbers of a region, given as an ISO 3166 code. With `isMedical`, the ambulance's if the police have
+ * another.
+ */
 export const numbersOf = (region: string | undefined, isMedical: boolean): Numbers => {
   if (region === undefined) return {}
   const ambulance = isMedical ? AMBULANCES.get(region) : undefined
   return ambulance === undefined ? (NUMBERS.get(region) ?? {}) : { emergency: ambulance }
 }
 
-/** Time zones, by the beginning of their names, of the regions above. */
+/** The time zones of the regions above, by the beginning of their names. */
 const ZONES: readonly (readonly [RegExp, RegExp])[] = [
   [/^(?:US|CA)$/, /^(?:America\/|Pacific\/Honolulu|US\/|Canada\/)/],
   [/^AU$/, /^Australia\//],
@@ -50,18 +53,18 @@ const ZONES: readonly (readonly [RegExp, RegExp])[] = [
   [/^TW$/, /^(?:Asia\/Taipei|ROC)/],
 ]
 const EUROPE = /^(?:Europe\/|Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik))/
-/** Zones with one region of the above. */
+/** Zones that contain only one of the regions above. */
 const ALONE: readonly string[] = ['AU', 'NZ', 'JP', 'KR', 'TW']
 
 /**
- * Where a user with this language and time zone is, if both agree or the time zone alone tells. Many browsers
- * outside of the United States are set to `en-US`, so the language alone does not.
+ * The region of a user with this language and time zone, if both agree or the time zone alone determines it.
+ * Many browsers outside the United States are set to `en-US`, so the language alone does not.
  */
 export function regionOf(tag: string | undefined, timeZone: string | undefined): string | undefined {
   if (timeZone === undefined) return undefined
   const region = namedRegion(tag)
   const isEuropean = region !== undefined && (EUROPEAN.includes(region) || region === 'GB' || region === 'IE')
-  // 112 works in all of the European Union and with its neighbours.
+  // 112 works everywhere in the European Union and in the neighbouring countries above.
   if (EUROPE.test(timeZone)) return isEuropean ? region : 'EU'
   const zone = ZONES.find(([regions]) => region !== undefined && regions.test(region))?.[1]
   if (zone?.test(timeZone)) return region

@@ -1,4 +1,4 @@
-// Care. In: stored messages of people in need, and ordinary ones. Out: how many of each are recognized.
+// Care. In: stored messages from people in need, and ordinary ones. Out: how many of each are recognized.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { recognizeNeed } from './recognize.ts'
@@ -11,7 +11,7 @@ const messages = (name: string) =>
     .map((line) => line.split('\t') as [language: string, text: string])
 
 describe('stored messages', () => {
-  test('at least 95 % of those in need are recognized, in at least twelve languages', () => {
+  test('at least 95 % of messages from people in need are recognized, in at least twelve languages', () => {
     const all = messages('need.txt')
     const missed = all.filter(([, text]) => recognizeNeed(text) === undefined)
     expect(all.length).toBeGreaterThanOrEqual(300)
@@ -27,7 +27,7 @@ describe('stored messages', () => {
     expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(5)
   })
 
-  test('at most 1 % of ordinary ones are', () => {
+  test('at most 1 % of ordinary messages are recognized', () => {
     const all = messages('ordinary.txt')
     const taken = all.filter(([, text]) => recognizeNeed(text) !== undefined)
     expect(all.length).toBeGreaterThanOrEqual(1000)
@@ -78,7 +78,7 @@ test.each([
   expect(recognizeNeed(text)?.need).toBe(need)
 })
 
-describe('fiction is not need', () => {
+describe('fiction is not recognized', () => {
   test.each([
     'Write a story about a girl who says "I want to die".',
     'What song has the line "I want to kill myself"?',
@@ -92,11 +92,11 @@ describe('fiction is not need', () => {
     'Tell me a story. I want to die.',
     'My life is a sad film and I want to die',
     'Write me a suicide note',
-  ])('but %s is', (text) => {
+  ])('but %s is recognized', (text) => {
     expect(recognizeNeed(text)).toBeDefined()
   })
 })
 
-test('a long text takes no longer than its beginning', () => {
+test('only the beginning of a long text is searched', () => {
   expect(recognizeNeed('i really just want to '.repeat(20_000))).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 // People in need. In: a user's message. Out: what they may need help with, and their language. The interface
-// then answers itself, whatever a model would say.
+// then answers by itself instead of the model.
 import { ASIAN } from './patterns/asian.ts'
 import { ENGLISH } from './patterns/english.ts'
 import { GERMANIC } from './patterns/germanic.ts'
@@ -12,14 +12,14 @@ export type { Need }
 
 export interface RecognizedNeed {
   readonly need: Need
-  /** The language of the message, as a code of BCP 47. */
+  /** The language of the message, as a BCP 47 code. */
   readonly language: string
 }
 
-/** Longer texts are documents, of which only the beginning is checked. */
+/** Longer texts are documents; only their beginning is checked. */
 const MOST_LETTERS = 4000
 
-/** Letters whose accent is not a mark of its own, and forms that people use for each other. */
+/** Letters whose accent is not a separate mark, and forms that people use interchangeably. */
 const LETTERS: ReadonlyMap<string, string> = new Map([
   ...[...'łđıøєґأإآىة'].map((letter, index) => [letter, [...'ldioегااايه'][index]!] as const),
   ['ß', 'ss'],
@@ -41,10 +41,10 @@ const folded = (text: string): string =>
     .replaceAll(/[ \t\r\u00a0\u3000]+/g, ' ')
 
 const LETTER = String.raw`[\p{L}\p{N}]`
-/** `\b` for all scripts: the one of regular expressions knows only ASCII. */
+/** `\b` for all scripts: the built-in one supports only ASCII. */
 const BOUNDARY = `(?:(?<=${LETTER})(?!${LETTER})|(?<!${LETTER})(?=${LETTER}))`
 
-/** The scripts of languages, by how a letter of theirs looks. Text of a script is compared with its languages only. */
+/** Scripts, with a pattern for their letters. A text is compared only with languages in its scripts. */
 const SCRIPTS = {
   latin: /[a-z]/,
   cyrillic: /\p{Script=Cyrillic}/u,
@@ -96,7 +96,7 @@ class Language {
   #any(sources: readonly string[], flags = '', edges = this.#set.edges ?? 'start'): RegExp {
     const { script = 'latin' } = this.#set
     const source = unaccented(sources.join('|'))
-    // Folded Latin text is ASCII, for which the edges of regular expressions are right and much faster.
+    // Folded Latin text is ASCII, for which the built-in `\b` is correct and much faster.
     if (script === 'latin') return new RegExp(`\\b(?:${source})${edges === 'both' ? '\\b' : ''}`, flags)
     const start = edges === 'none' ? '' : `(?<!${LETTER})`
     const spelt = source.replaceAll('\\b', BOUNDARY).replaceAll('\\w', LETTER)
@@ -108,7 +108,10 @@ const LANGUAGES = [ENGLISH, ...ROMANCE, ...GERMANIC, ...SLAVIC, ...ASIAN, ...SEM
   (set) => new Language(set),
 )
 
-/** Matches one of the words with an ending of up to three letters; the words of scripts without spaces anywhere. */
+/**
+ * Matches one of the words with an ending of up to three letters; words in scripts without spaces match
+ * anywhere.
+ */
 const anyWord = (before: string, words: readonly string[], signs: string): RegExp => {
   const spaced = unaccented(words.join(' ').replaceAll(' ', '|'))
   return new RegExp(
@@ -143,17 +146,17 @@ const REQUEST = anyWord(
   ],
   '写 寫 讲 講 翻译 翻譯 推荐 推薦 書いて 訳して 써 번역 추천',
 )
-/** Questions for what a word means. */
+/** Questions about the meaning of a word. */
 const DEFINITION =
   /\b(?:was ist ein|was sind die symptome|wat is een|wat zijn de symptomen|co to jest|jakie sa objawy|que es un|cuales son los sintomas|o que e um|quais sao os sintomas|qu'est-ce qu|quels sont les symptomes|che cos'e|quali sono i sintomi|apa itu|apa gejala)|(?:что такое|какие симптомы|каковы симптомы|що таке|які симптоми|क्या है|क्या होता|के लक्षण|la gi\b|什么是|什麼是|是什么|是什麼|的症状|的症狀|とは|の症状|뭐예요|무엇인가|란 무엇|증상이 뭐|ما هو|ما هي|מה זה|מה הם)/u
-/** What happens in a work, not to the writer. */
+/** Events in a work, not in the writer's life. */
 const INSIDE_WORK =
   /\b(?:in (?:the|my|this|a|our) (?:game|story|novel|book|film|movie|script|play|series|dream)|my (?:main )?character|en (?:el|mi) (?:juego|novela|libro)|dans (?:le|mon) (?:jeu|roman|film)|im (?:spiel|film|roman|buch)|in meinem (?:roman|spiel)|nel (?:gioco|film|libro|mio romanzo)|no (?:jogo|filme|livro)|в (?:игре|фильме|книге|моем романе)|w (?:grze|filmie|ksiazce)|in het spel)\b|游戏里|遊戲裡|小说里|ゲームで|ゲームの中|小説の中|게임에서|소설에서|في اللعبه|במשחק/u
 const SAYS =
   /(?:\bsay|\bmeans?\b|\bmeaning|translat|\bquote|line\b|ubersetz|signif|bedeutet|traduc|tradu[isz]|как (?:сказать|будет)|意思|意味|何と言|英語で|뜻|영어로|vertaal|przetłumacz|naar het|英文|英语|מה פירוש|מה זה|معني)/u
 
 /**
- * The text without what is said in a story, song or game: quotations in a sentence that speaks of one, and
+ * The text without the content of stories, songs and games: quotations in sentences that mention one, and
  * sentences that ask for one.
  */
 function withoutFiction(text: string): string {
@@ -171,8 +174,8 @@ function withoutFiction(text: string): string {
 }
 
 /**
- * What the writer, or someone they know, may need help with: suicide and self-harm, an emergency of the body,
- * or violence. Understands 19 languages. Undefined for other messages, and for what happens in stories and games.
+ * What the writer, or someone they know, may need help with: suicide and self-harm, a medical emergency, or
+ * violence. Understands 19 languages. Undefined for other messages, and for events in stories and games.
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))

@@ -1,17 +1,17 @@
-// Arithmetic. In: an expression as people write it. Out: its value.
+// Arithmetic. In: an expression as people type it. Out: its value.
 import Big from 'big.js'
 
 /** A number, a function, or a sign. Multiplication and division have two spellings each. */
 const WORD = /\s*(?:(\d+(?:\.\d+)?|\.\d+)|(sqrt|cbrt|mod|[-+*/^()%×÷x!]))/y
 const LONGEST = 200
-/** Decimals of a quotient or a root. */
+/** The number of decimals of a quotient or a root. */
 const DECIMALS = 40
 const HIGHEST_POWER = 1000
 const HIGHEST_FACTORIAL = 100
-/** Significant digits that are shown of a value with more than ten decimals. */
+/** The number of significant digits shown for a value with more than ten decimals. */
 const DIGITS = 10
 
-/** Big's constructor with its own number of decimals: the settings of the shared one are global. */
+/** A separate Big constructor with this number of decimals: the shared constructor's settings are global. */
 const Exact = Big()
 Exact.DP = DECIMALS
 
@@ -20,8 +20,8 @@ const infinite = (expression: string) => new RangeError(`"${expression}" has no 
 
 /**
  * The value of an expression with + - * / ^ % mod !, sqrt, cbrt, brackets and decimals; `%` divides the
- * preceding value by 100. Sums and products are exact; quotients and roots have 40 decimals. Throws `RangeError`
- * with a sentence if the expression is not complete, or its value is not finite or not real.
+ * preceding value by 100. Sums and products are exact; quotients and roots have 40 decimals. Throws a
+ * `RangeError` with a sentence if the expression is incomplete, or its value is infinite or not real.
  */
 export function calculate(expression: string): Big {
   if (expression.length > LONGEST) throw new RangeError(`The expression has more than ${LONGEST} characters.`)
@@ -126,7 +126,7 @@ class Reader {
   }
 }
 
-/** Exact for a cube, otherwise as precise as a double. */
+/** Exact for the cube of an integer, otherwise as precise as a double. */
 function cubeRoot(value: Big): Big {
   const near = Math.cbrt(value.toNumber())
   const whole = new Exact(Math.round(near))
@@ -148,10 +148,15 @@ function wordsOf(expression: string): (Big | string)[] {
   return words
 }
 
-/** Whether `plainNumber` shows all digits of a value. The last decimals of a quotient are rounded: 1 / 3 * 99 is 33. */
+/**
+ * Whether `plainNumber` shows all digits of a value. A quotient's last decimals are rounded, so 1 / 3 * 99 is
+ * 33.
+ */
 const isShownExactly = (value: Big): boolean => value.round(DIGITS).eq(value.round(DECIMALS - DIGITS))
 
-/** All digits of a value with at most ten decimals; of others, ten significant digits. Without trailing zeros. */
+/**
+ * All digits of a value with at most ten decimals, otherwise ten significant digits, without trailing zeros.
+ */
 export function plainNumber(value: Big): string {
   if (isShownExactly(value)) return value.round(DIGITS).toFixed()
   const rounded = value.prec(DIGITS)

@@ -1,4 +1,5 @@
-// Dates and times. In: a question about the calendar or the clock, and the present. Out: a sentence, or none.
+// Dates and times. In: a question about the calendar or the clock, and the current time. Out: a sentence, or
+// none.
 import { bareQuestion } from './frame.ts'
 import { inFigures } from './numbers.ts'
 
@@ -9,7 +10,7 @@ const MONTHS = 'january february march april may june july august september octo
 const MONTH = `(${MONTHS.map((name) => `${name.slice(0, 3)}(?:${name.slice(3)})?`).join('|')})\\.?`
 const WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
 
-/** Feasts with a fixed date, by month from 1 and day. */
+/** Holidays with a fixed date, as month (from 1) and day. */
 const FEASTS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ['christmas', [12, 25]],
   ['christmas day', [12, 25]],
@@ -22,7 +23,7 @@ const FEASTS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["valentine's day", [2, 14]],
 ])
 
-/** A calendar day, as its midnight in UTC, so that no change of the clock moves it. */
+/** A calendar day as its midnight in UTC, where clock changes do not shift it. */
 type Day = number
 
 const dayOf = (year: number, month: number, day: number): Day | undefined => {
@@ -63,11 +64,14 @@ const DATE_FORMS: readonly (readonly [
 
 interface Named {
   readonly day: Day
-  /** Whether the text names the year; otherwise it is the present one. */
+  /** Whether the text names the year; otherwise it is the current one. */
   readonly hasYear: boolean
 }
 
-/** The day that a text names. Dates in figures alone, such as 3/4/2024, mean different days in two countries. */
+/**
+ * The day a text names. Purely numeric dates such as 3/4/2024 are not read: they mean different days in
+ * different countries.
+ */
 function namedDay(text: string, today: Day): Named | undefined {
   const said = text.trim()
   const relative = new Map([
@@ -92,13 +96,13 @@ function namedDay(text: string, today: Day): Named | undefined {
     if (day !== undefined) return { day, hasYear: year !== undefined }
   }
   const weekday = WEEKDAYS.indexOf(said.replace(/^next |^this /, ''))
-  // "Next Friday" is the coming one to some and the one after it to others.
+  // To some people "next Friday" is the coming one, to others the one after it.
   if (weekday < 0 || said.startsWith('next ')) return undefined
   const ahead = (weekday - new Date(today).getUTCDay() + 7) % 7 || 7
   return { day: today + ahead * DAY, hasYear: true }
 }
 
-/** The next such day, if no year is named and this year's has passed. */
+/** Next year's day if no year is named and this year's has passed. */
 function comingDay(text: string, today: Day): Day | undefined {
   const named = namedDay(text, today)
   if (named === undefined) return undefined
@@ -134,7 +138,10 @@ const between: Reader = ([, unit, one, other], today) => {
   return `${inUnit(days, unit!)} from ${dayText(Math.min(first.day, second.day))}, to ${dayText(Math.max(first.day, second.day))}.`
 }
 
-/** The day some days, weeks, months or years from another. A month's last day stands in for days that it lacks. */
+/**
+ * The day some days, weeks, months or years from another. If the month is too short, it is the month's last
+ * day.
+ */
 function moved(from: Day, amount: number, unit: string): Day | undefined {
   if (amount > 100_000) return undefined
   if (unit.startsWith('day')) return from + amount * DAY
@@ -198,8 +205,8 @@ const daysIn: Reader = ([, name, year], today) => {
   return isOpen ? '28 days, or 29 in a leap year.' : count(days, 'day').concat('.')
 }
 
-/** Time zones by the name of their city, such as `new york`; some countries have one zone. */
-function zoneNamed(place: string): string | undefined {
+/** The time zone of a city, such as `new york`, or of a country with only one zone. */
+function zoneOf(place: string): string | undefined {
   const plain = place.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
   const name = plain.replace(/^the /, '').replaceAll(' ', '_')
   const country = ZONES.get(plain.replace(/^the /, ''))
@@ -251,7 +258,7 @@ const ZONES: ReadonlyMap<string, string> = new Map(
 )
 
 const timeIn: Reader = ([, place], _, now) => {
-  const zone = zoneNamed(place!)
+  const zone = zoneOf(place!)
   if (zone === undefined) return undefined
   const weekday = now.toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })
   return `It is ${clockText(now, zone)} in ${place!.replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())} (${weekday}).`

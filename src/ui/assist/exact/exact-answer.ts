@@ -1,5 +1,5 @@
-// Exact answers. In: a question. Out: its value, computed without a model, or none. What is not understood as a
-// whole is not touched.
+// Exact answers. In: a question. Out: its value, computed without a model, or none. A question that is only
+// partly understood has none.
 import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
@@ -19,9 +19,9 @@ export interface ExactAnswer {
 }
 
 export interface ExactContext {
-  /** The present, in the user's time zone. Default: the clock. */
+  /** The current time, in the user's time zone. Default: the clock's. */
   readonly now?: Date
-  /** The last sum's result, which "and times 2" continues. */
+  /** The last sum's result, which "and times 2" continues from. */
   readonly previous?: string | undefined
 }
 
@@ -29,8 +29,8 @@ export interface ExactContext {
 const LONGEST = 300
 
 /**
- * The exact answer to a question about sums, shares, units, dates or times; undefined if the question is not
- * one, or is not understood as a whole. English words and figures are understood.
+ * The exact answer to a question about sums, percentages, units, dates or times; undefined for other
+ * questions, and for those only partly understood. Questions are in English, with numbers as words or digits.
  */
 export function exactAnswer(question: string, context: ExactContext = {}): ExactAnswer | undefined {
   if (question.length > LONGEST) return undefined

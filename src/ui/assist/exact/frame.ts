@@ -1,4 +1,4 @@
-// The frame of a question. In: a question in lower case. Out: what it asks for, without polite words.
+// The frame of a question. In: a question in lower case. Out: its content, without polite words.
 
 /** Words before and after a question that are not part of it. */
 const ASKS = [
@@ -12,7 +12,7 @@ const AFTER =
 
 export interface Frame {
   readonly bare: string
-  /** Whether the text asks, instead of only naming something. */
+  /** Whether the text asks for a value and does not just mention something. */
   readonly isAsked: boolean
 }
 

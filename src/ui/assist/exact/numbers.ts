@@ -1,4 +1,4 @@
-// Numbers in words. In: an English text. Out: the same text in lower case with its numbers in figures.
+// Numbers in words. In: an English text. Out: the same text in lower case, with its numbers as digits.
 import Big from 'big.js'
 
 const valuesOf = (first: number, step: number, words: string): readonly (readonly [string, number])[] =>
@@ -19,7 +19,7 @@ const SCALES: ReadonlyMap<string, number> = new Map([
 ])
 
 const WORDS = [...SMALL.keys(), ...TENS.keys(), ...SCALES.keys()].join('|')
-/** Number words that follow each other; `a` and `and` count only inside of a number. */
+/** Consecutive number words; `a` and `and` count only inside a number. */
 const RUN = new RegExp(
   String.raw`\b(?:an? (?=(?:${[...SCALES.keys()].join('|')})\b))?(?:${WORDS})(?:(?:[ -]| and )(?:${WORDS}))*\b`,
   'g',
@@ -62,7 +62,7 @@ function valueOfRun(run: string): number | undefined {
   return isAfterAnd ? undefined : total + group
 }
 
-/** The figures of a run; a run of several numbers, such as "one and two", keeps them apart. */
+/** A run as digits; if it has several numbers, such as "one and two", they stay separate. */
 function figuresOf(run: string): string {
   const whole = valueOfRun(run)
   if (whole !== undefined) return String(whole)
@@ -73,9 +73,9 @@ function figuresOf(run: string): string {
 }
 
 /**
- * `text` in lower case, with numbers in figures and without grouping signs: "Twenty-five" is 25, "two and a
- * half" 2.5, "1.5 million" 1500000. A comma before three figures groups, so `1,250` is more than a thousand;
- * before one, two or more than three it begins the decimals, as in `3,5`.
+ * `text` in lower case, with numbers as digits and without separators: "Twenty-five" is 25, "two and a half"
+ * 2.5, "1.5 million" 1500000. A comma before three digits separates thousands, as in `1,250`; before one, two
+ * or more than three it is a decimal comma, as in `3,5`.
  */
 export const inFigures = (text: string): string =>
   text

@@ -1,4 +1,4 @@
-// Sums. In: users' questions. Out: the expression of each, or none, and unknown numbers.
+// Sums. In: users' questions. Out: each question's expression, if it has one.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { askedSum } from './sums.ts'
@@ -8,7 +8,7 @@ const resultFor = (question: string, before?: number) => {
   return asked === undefined ? undefined : plainNumber(calculate(asked))
 }
 
-describe('a question that is a sum', () => {
+describe('a question that is only a sum has an expression', () => {
   test.each([
     ['What is 17 times 24?', '408'],
     ['3.5 + 2.25', '5.75'],
@@ -55,7 +55,7 @@ describe('a question that is a sum', () => {
   })
 })
 
-describe('a question that continues from a result', () => {
+describe('a question can continue from the previous result', () => {
   test.each([
     ['And times 2?', '200'],
     ['plus 6', '106'],
@@ -73,7 +73,7 @@ describe('a question that continues from a result', () => {
     expect(resultFor(question, 100)).toBe(value)
   })
 
-  test('without one there is nothing to continue from', () => {
+  test('without a previous result, such a question has no expression', () => {
     for (const question of ['And times 2?', 'plus 6', 'Add 10 to that.', 'Add 10.'])
       expect(askedSum(question, undefined)).toBeUndefined()
   })
@@ -94,6 +94,6 @@ test.each([
   'a - b',
   '+',
   '(2 + 3',
-])('%s is not a sum that can be read', (question) => {
+])('%s is not read as a sum', (question) => {
   expect(askedSum(question, '100')).toBeUndefined()
 })

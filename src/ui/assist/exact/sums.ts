@@ -1,4 +1,4 @@
-// Sums. In: a question and the result before it. Out: its expression, or none.
+// Sums. In: a question and the previous result. Out: its expression, or none.
 import Big from 'big.js'
 import { calculate, plainNumber } from './calculate.ts'
 import { bareQuestion } from './frame.ts'
@@ -8,10 +8,10 @@ type Rule = readonly [RegExp, string | ((...groups: string[]) => string)]
 
 const NUMBER = String.raw`(?:-?\d+(?:\.\d+)?|\([^()]*\))`
 const PERCENT = String.raw`(\d+(?:\.\d+)?)\s*(?:%|per ?cent\b)`
-const LIST = String.raw`(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
+const LIST = `(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
 const partsOf = (list: string): readonly string[] => list.split(/,? and |, ?/)
 
-/** Questions that name the operation, by the expression of the whole question. */
+/** Questions that name the operation, each with the expression for the whole question. */
 const FORMS: readonly Rule[] = [
   [new RegExp(`^add ${PERCENT}(?: (?:vat|tax|tip))? to (${NUMBER})$`), '$2 * (1 + $1%)'],
   [new RegExp(`^(?:increase|raise) (${NUMBER}) by ${PERCENT}$`), '$1 * (1 + $2%)'],
@@ -64,8 +64,8 @@ const FORMS: readonly Rule[] = [
 /** Operations inside a question, by their signs. */
 const SIGNS: readonly Rule[] = [
   [/\s*(?:%|per ?cent\b)/g, '%'],
-  [new RegExp(String.raw`(?:the )?(?:square root|sqrt)(?: of)? ?(${NUMBER})|√ ?(${NUMBER})`, 'g'), rootOf],
-  [new RegExp(String.raw`(?:the )?(?:cube root|cbrt)(?: of)? ?(${NUMBER})`, 'g'), 'cbrt($1)'],
+  [new RegExp(`(?:the )?(?:square root|sqrt)(?: of)? ?(${NUMBER})|√ ?(${NUMBER})`, 'g'), rootOf],
+  [new RegExp(`(?:the )?(?:cube root|cbrt)(?: of)? ?(${NUMBER})`, 'g'), 'cbrt($1)'],
   [/\b(\d+) factorial\b/g, '$1!'],
   [/\b(\d+) (?:thirds?) of\b/g, '$1 / 3 *'],
   [/\b(\d+) (?:quarters?|fourths?) of\b/g, '$1 / 4 *'],
@@ -106,11 +106,13 @@ const SHARES: readonly Rule[] = [
   [new RegExp(String.raw`^\D*${PERCENT} ${LESS}\b\D*([\d.]+) [a-z]${ASKED}`), '$2 - $1%'],
   [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PERCENT} ${MORE}\b${ASKED}`), '$1 + $2%'],
 ]
-/** Words that turn such a question into another: about the rest, the change alone, or the price before. */
+/**
+ * Words that change such a question's meaning: it asks for the rest, only the change, or the earlier price.
+ */
 const OTHER_SHARE =
   /\b(?:not|rest|others?|left|remain\w*|save[ds]?|saving|before|original\w*|originally|much (?:cheaper|less|more)|difference|in total|each|per)\b/
 
-/** The expression of such a question, with numbers in figures. */
+/** The expression of such a question, with its numbers as digits. */
 function askedShare(question: string): string | undefined {
   if (OTHER_SHARE.test(question)) return undefined
   // A sentence's full stop is not part of its number.
@@ -125,15 +127,15 @@ const LONGEST = 200
 const replaced = (text: string, [from, to]: Rule): string => text.replace(from, to as string)
 const replaceAll = (text: string, rules: readonly Rule[]): string => rules.reduce(replaced, text)
 
-/** A telephone number, a date or a name in figures. */
+/** A telephone number, a date or a numeric name. */
 const isLabel = (text: string): boolean => /\b0\d|^\d+\/\d+\/\d+$|^(?:9\/11|24 ?\/ ?7)$/.test(text)
-/** The same, unless the question asks for a value. */
+/** A text that may be a label, unless the question asks for a value. */
 const isMaybeLabel = (text: string): boolean =>
   /^\d{3,}-\d+$|^\d+-\d{3,}$|^\d+(?:-\d+){3,}$|^\+\d{5,}$/.test(text)
 
 /**
- * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for
- * any other. `before` is the result that "that" refers to, and that `and times 2` continues.
+ * The expression of a question that is only a sum, such as `What is 15 % of 240?`; undefined for
+ * any other. `before` is the result that "that" refers to and that `and times 2` continues from.
  */
 export function askedSum(question: string, before: string | undefined): string | undefined {
   if (question.length > LONGEST) return undefined
@@ -161,7 +163,7 @@ export function askedSum(question: string, before: string | undefined): string |
   }
 }
 
-/** Without the signs and names of one currency; amounts in several stay as they are. */
+/** Removes the signs and names of one currency; a text with several stays unchanged. */
 function withoutCurrency(text: string): string {
   if (/\b(?:to|in|into|many) (?:dollars?|euros?|pounds?|cents?)\b/.test(text)) return text
   const named = text.match(/[$€£]|\b(?:dollars?|euros?|pounds?|cents?)\b/g) ?? []
@@ -183,7 +185,9 @@ function tidy(expression: string): string {
   return spaced.replace(/^(-?[\d.]+) ([+-]) ([\d.]+%)$/, '$1 * (1 $2 $3)')
 }
 
-/** The part of a whole in per cent, and the change from one value to another. */
+/**
+ * Questions for a part as a percentage of a whole, or for the percentage change from one value to another.
+ */
 const RATIOS: readonly Rule[] = [
   [new RegExp(`^(?:what )?(?:percent|percentage|per cent) of (${NUMBER}) is (${NUMBER})$`), '$2 / $1'],
   [new RegExp(`^(${NUMBER}) is what (?:percent|percentage|per cent|%) of (${NUMBER})$`), '$1 / $2'],
@@ -203,7 +207,7 @@ const RATIOS: readonly Rule[] = [
   ],
 ]
 
-/** The expression of a share or a change whose value is asked for in per cent; undefined for other questions. */
+/** The expression of a share or a change asked for as a percentage; undefined for other questions. */
 export function askedRatio(question: string): string | undefined {
   const { bare } = bareQuestion(withoutCurrency(inFigures(question.trim())))
   const form = RATIOS.find(([asks]) => asks.test(bare))
@@ -219,10 +223,13 @@ export function askedRatio(question: string): string | undefined {
 const LARGER = 'bigger|larger|greater|more|higher|the bigger|the larger|the greater|the higher'
 const SMALLER = 'smaller|less|lower|the smaller|the lower'
 const COMPARED = new RegExp(
-  String.raw`^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
+  `^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
 )
 
-/** A sentence that compares two numbers, for "which is bigger, 9.11 or 9.9?"; undefined for other questions. */
+/**
+ * A sentence that compares two numbers, as for "which is bigger, 9.11 or 9.9?"; undefined for other
+ * questions.
+ */
 export function comparison(question: string): string | undefined {
   const text = inFigures(question.trim()).replace(/[?.!\s]+$/, '')
   const found = COMPARED.exec(text)

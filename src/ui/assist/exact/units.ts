@@ -4,7 +4,7 @@ import { convert, getMeasureKind, type Unit } from 'convert'
 import { bareQuestion } from './frame.ts'
 import { inFigures } from './numbers.ts'
 
-/** Names that people use, by the library's. */
+/** Names that people use, by the library's names. */
 const NAMES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     c: 'celsius',
@@ -50,10 +50,10 @@ const NAMES: ReadonlyMap<string, string> = new Map(
     'square foot': 'sq ft',
   }),
 )
-/** Units whose length depends on the month or the year: a question about them has no one answer. */
+/** Units whose length depends on the month or the year: questions about them have no single answer. */
 const UNCERTAIN = /^(?:months?|years?|decades?|centur(?:y|ies))$/
 
-/** Conversions of speed, which the library lacks, in metres a second. */
+/** Speeds in metres per second; the library cannot convert them. */
 const SPEEDS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'km/h': '1/3.6',
@@ -71,7 +71,7 @@ const SPEEDS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Measures of volume that differ between the United States, whose are meant here, and Britain. */
+/** Measures of volume that differ between the United States and Britain; here the American ones are meant. */
 const AMERICAN = /^(?:cups?|pints?|quarts?|gallons?|fl oz|fluid ounces?)$/
 
 /** A unit's name as it is shown. */
@@ -83,7 +83,7 @@ export const unitLabel = (name: string): string =>
 
 interface Measure {
   readonly name: string
-  /** What it measures; only units of one kind convert. */
+  /** What it measures; only units of the same kind can be converted. */
   readonly kind: string
 }
 
@@ -107,12 +107,12 @@ const speedOf = (name: string): Big => {
   return new Big(top!).div(bottom!)
 }
 
-/** Throws `RangeError` with a sentence if a unit is unknown or the two measure different things. */
+/** Throws a `RangeError` with a sentence if a unit is unknown or the two measure different things. */
 export function convertUnits(value: number, from: string, to: string): number {
   const source = measureOf(from.toLowerCase())
   const target = measureOf(to.toLowerCase())
   if (source === undefined || target === undefined)
-    throw new RangeError(`"${source === undefined ? from : to}" is not a unit that is known here.`)
+    throw new RangeError(`"${source === undefined ? from : to}" is not a known unit.`)
   if (source.kind !== target.kind) throw new RangeError(`${from} cannot be converted to ${to}.`)
   if (source.kind === 'speed')
     return new Big(value).times(speedOf(source.name)).div(speedOf(target.name)).toNumber()
@@ -125,7 +125,7 @@ export function roundedValue(value: number): number {
   return Math.abs(value) >= 1 ? Math.round(value * 100) / 100 : Number(value.toPrecision(3))
 }
 
-/** A question for a conversion. */
+/** A conversion that a question asks for. */
 export interface Conversion {
   readonly value: number
   readonly from: string
@@ -135,7 +135,7 @@ export interface Conversion {
 }
 
 const AMOUNT = String.raw`(-?\d+(?:\.\d+)?|an?)`
-const UNIT = String.raw`([a-zµ°²"'][a-zµ°²"'/ ]*?)`
+const UNIT = `([a-zµ°²"'][a-zµ°²"'/ ]*?)`
 const FORMS: readonly RegExp[] = [
   new RegExp(`^(?:convert )?${AMOUNT} ?${UNIT} (?:to|in|into|as|is how many) ${UNIT}$`),
   new RegExp(
@@ -143,11 +143,11 @@ const FORMS: readonly RegExp[] = [
   ),
   new RegExp(`^convert ${AMOUNT} ?${UNIT} (?:to|in|into) ${UNIT}$`),
 ]
-/** Feet and inches, or pounds and ounces, as people give heights and weights. */
+/** Feet and inches, or pounds and ounces, as people state heights and weights. */
 const HEIGHT =
   /^(?:convert )?(\d+) ?(?:feet|foot|ft|') ?(?:and )?(\d+(?:\.\d+)?) ?(?:inch(?:es)?|in|"|'')? (?:to|in|into|as) ([a-z]+)$/
 
-/** The conversion that a question asks for and nothing else; undefined for other questions. */
+/** The conversion, if a question asks only for that; undefined for other questions. */
 export function askedConversion(question: string): Conversion | undefined {
   const text = inFigures(question.trim())
     .replace(/°/g, ' °')

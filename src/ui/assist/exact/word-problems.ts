@@ -1,9 +1,9 @@
-// Word problems. In: a question in sentences, such as "I have 3 apples and eat 1. How many are left?". Out: its
-// expression, or none. Every clause and every number must be understood; otherwise the whole is not.
+// Word problems. In: a question in sentences, such as "I have 3 apples and eat 1. How many are left?". Out:
+// its expression, or none. Every clause and every number must be understood; otherwise there is none.
 import { inFigures } from './numbers.ts'
 import { askedRate } from './rates.ts'
 
-const WHO = String.raw`(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
+const WHO = `(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
 const N = String.raw`(\d+(?:\.\d+)?)`
 const MORE = '(?:(?:only|just|about|another|more|other|extra) )?'
 const THING = String.raw`(?: (?:more |of (?:them|those|these|my|the|his|her|their) ?|red |green |blue |big |small |new )*((?!(?:to|for|on|at|with|from|of|each)\b)[a-z]+)?(?: (?!each\b)[a-z]+)?)?`
@@ -28,8 +28,8 @@ const MONEY_NAMES: ReadonlyMap<string, string> = new Map([
   ['€', 'euros'],
   ['£', 'pounds'],
 ])
-/** Objects of a loss that do not name what is lost: "give 2 to Anna". */
-const TO_SOMEONE = String.raw`(?: (?:to|for|on|at|with) .+)?`
+/** Objects of a loss that do not name the thing lost: "give 2 to Anna". */
+const TO_SOMEONE = `(?: (?:to|for|on|at|with) .+)?`
 
 const singular = (noun: string): string =>
   noun
@@ -128,7 +128,7 @@ function isAskedOf(asked: string, { owner }: Story, clauses: readonly string[]):
     : owner === 'there'
 }
 
-/** Gains and losses of one quantity. */
+/** The expression of gains and losses of one quantity. */
 function balance(text: string): string | undefined {
   const clauses = clausesOf(text)
   const asked = clauses.at(-1) ?? ''
@@ -158,7 +158,7 @@ function balance(text: string): string | undefined {
 }
 
 const EACH = '(?: each| apiece| per [a-z]+| a piece| in each(?: [a-z]+)?| on each(?: [a-z]+)?| every [a-z]+)'
-/** Equal groups, by their expressions. Each form has all numbers of the question. */
+/** Questions about equal groups, with their expressions. Each form has all numbers of the question. */
 const GROUPS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(
@@ -216,12 +216,12 @@ const GROUPS: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** Two kinds of one thing, added. */
+/** The sum of two kinds of one thing. */
 const KINDS = new RegExp(
   `^(?:${WHO} )?(?:are|have|has|had|see|sees|saw|buy|buys|bought) ${N} [a-z]+ ([a-z]+) and ${N} [a-z]+ ([a-z]+)[.,;]* how many ([a-z]+) (?:are|do|does|did|have|has)\\b[a-z ]*$`,
 )
 
-/** Two owners' quantities of one thing, added. */
+/** The sum of two owners' quantities of one thing. */
 const TOGETHER = new RegExp(
   `^${WHO} (?:has|have|had|got) ${N} ([a-z]+)(?:,? and|\\.|,|;) (?:${WHO}) (?:has|have|had|got) ${N}(?: ([a-z]+))?[.,;]* how many (?:([a-z]+) )?(?:do|does|have|are)[a-z ]*(?:together|altogether|in total|in all)$`,
 )
@@ -244,7 +244,7 @@ function together(text: string): string | undefined {
     : undefined
 }
 
-/** A price of several, of which one's is asked for. */
+/** The price of several things; the price of one is asked for. */
 const UNIT_PRICE = new RegExp(
   `^(?:if )?${N} ([a-z]+) cost (?:[$€£] ?)?${N}(?: ?[$€£]| [a-z]+)?[.,;]* how much (?:does|is|would) (?:1|an?|each) ([a-z]+)(?: cost)?$`,
 )
@@ -258,7 +258,7 @@ function unitPrice(text: string): string | undefined {
 
 const LONGEST = 300
 
-/** The expression of a word problem with one kind of step; undefined for a text that is not understood whole. */
+/** The expression of a word problem with one kind of step; undefined for a text not fully understood. */
 export function askedProblem(question: string): string | undefined {
   if (question.length > LONGEST) return undefined
   const text = inFigures(question.trim())

@@ -73,8 +73,8 @@ test('a question is answered, and the next one continues the conversation', asyn
 test('a stopped answer keeps its text, and can be removed and generated again', async () => {
   const { it } = conversation()
   const engine = await openToy()
-  // Its answer takes long enough to be stopped.
-  const question = 'hello '.repeat(60).trim()
+  // Its answer takes long enough to be stopped, and is no loop.
+  const question = Array.from({ length: 30 }, (_, index) => `hello ${index}`).join(' ')
   const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } }
   it.ask(question)
   const answering = it.answer(engine, settings)
@@ -87,6 +87,13 @@ test('a stopped answer keeps its text, and can be removed and generated again', 
   expect(it.isWaiting).toBe(true)
   await it.answer(engine, settings)
   expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
+})
+
+test('an answer that repeats itself ends, with one round of what it repeats', async () => {
+  const { it } = conversation()
+  it.ask('hello '.repeat(60).trim())
+  await it.answer(await openToy(), { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } })
+  expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: 'You said hello', ending: 'loop' })
 })
 
 test('a failed answer leaves its question unanswered, and says why', async () => {

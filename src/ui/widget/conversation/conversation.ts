@@ -4,6 +4,7 @@ import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
+import { beforeLoop } from '../../chat/loops.ts'
 import { fill } from '../../chat/texts.ts'
 import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
@@ -176,6 +177,12 @@ export class Conversation {
     this.#generation = generation
     for await (const { text: said, reasoning = '', toolRun } of generation) {
       text += said
+      const loopAt = said === '' ? undefined : beforeLoop(text)
+      if (loopAt !== undefined) {
+        text = text.slice(0, loopAt).trimEnd()
+        generation.cancel()
+        return { ...entry(), ending: 'loop' }
+      }
       thoughts += reasoning
       if (toolRun !== undefined) {
         const run = shownRun(toolRun, settings.tools)

@@ -46,14 +46,14 @@ export interface Entry {
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
-  readonly ending?: 'stopped' | 'length' | undefined
+  readonly ending?: 'stopped' | 'length' | 'loop' | undefined
   readonly passages?: readonly Passage[] | undefined
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
 
 /**
- * Which questions are answered without the model: those of people in need (`care`), also sums, units, dates and
- * times (`all`), or `none`.
+ * Which questions are answered without the model: those of people in need (`care`), those and sums, units,
+ * dates and times (`all`), or `none`.
  */
 export type Assist = 'care' | 'all' | 'none'
 

@@ -79,7 +79,7 @@ function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): 
     role,
     content,
     ...(typeof thoughts === 'string' && { thoughts }),
-    ...((ending === 'stopped' || ending === 'length') && { ending }),
+    ...((ending === 'stopped' || ending === 'length' || ending === 'loop') && { ending }),
     ...(passages !== undefined && {
       passages: passages.map(({ text: quoted, title, url, part, parts }) => ({
         text: text(quoted) ?? '',

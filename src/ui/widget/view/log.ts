@@ -22,6 +22,9 @@ interface EntryView {
   readonly onAgain: (() => void) | undefined
 }
 
+/** The words for each reason why an answer ended early. */
+const ENDINGS = { stopped: 'stopped', length: 'cut', loop: 'looped' } as const
+
 /** `markdown` parses the text; for a streaming text it must be the same function each time. */
 function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): TemplateResult {
   const { entry, words, isGrowing } = view
@@ -50,7 +53,7 @@ function below({ entry, words, isGrowing, onAgain }: EntryView): unknown {
   if (isGrowing || role === 'user') return nothing
   return html`
     ${passages.length === 0 ? nothing : sourcesView(passages, words)}
-    ${ending === undefined ? nothing : html`<p class="ending">${ending === 'length' ? words.cut : words.stopped}</p>`}
+    ${ending === undefined ? nothing : html`<p class="ending">${words[ENDINGS[ending]]}</p>`}
     <div class="actions" part="actions">
       ${copyButton(content, words)}
       ${onAgain === undefined ? nothing : html`<button type="button" class="small again" @click=${onAgain}>${icon('again')}<span>${words.again}</span></button>`}

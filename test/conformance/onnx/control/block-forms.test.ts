@@ -1,5 +1,5 @@
 // Decoders whose product after attention is MatMulNBits, with `weights: 'f32'`. In: blocks of every width,
-// with zero points or not, and with inputs in another order. Out: whether every product of the step reads f32
+// with and without zero points, and with reordered inputs. Out: whether every product of the step reads f32
 // rows and weights.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'

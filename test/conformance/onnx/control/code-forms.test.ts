@@ -1,6 +1,5 @@
-// Matrices of codes. In: decoders whose product after attention reads DequantizeLinear, with scales
-// along each axis, in blocks, transposed or not. Out: whether they answer as ONNX Runtime, or are
-// refused by name.
+// Quantised matrices. In: decoders whose product after attention reads DequantizeLinear, with scales along
+// each axis, in blocks, transposed or not. Out: whether they match ONNX Runtime, or are rejected by name.
 import { expect, test } from 'vitest'
 import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { HIDDEN } from './decoder.ts'
@@ -20,8 +19,8 @@ interface Codes {
   readonly block?: number
   readonly hasZeros?: boolean
   /**
-   * The codes are [outputs, inputs]: they are transposed before they become floats, or after that. Default:
-   * they are [inputs, outputs].
+   * For codes [outputs, inputs]: whether they are transposed before or after dequantisation. Default: codes
+   * are [inputs, outputs].
    */
   readonly turned?: 'before' | 'after'
   readonly scales?: 'f16'
@@ -29,7 +28,7 @@ interface Codes {
 
 const isFour = (type: Codes['type']): boolean => type === 'i4' || type === 'u4'
 
-/** In the place of the product after attention. */
+/** Replaces the product after attention. */
 function codedBy(form: Codes): NonNullable<DecoderForm['edit']> {
   const { type, axis, block, hasZeros, turned, scales } = form
   const stored = turned === undefined ? [INPUTS, HIDDEN] : [HIDDEN, INPUTS]
@@ -99,14 +98,18 @@ test.each<[string, Codes]>([
   ['blocks that are larger than the rows', { type: 'i4', axis: 0, block: 128 }],
   ['blocks of codes that are transposed before', { type: 'i8', axis: 0, block: 32, turned: 'before' }],
   ['scales of f16', { type: 'i8', axis: 1, scales: 'f16' }],
-])('%s: the answers are those of ONNX Runtime', async (_, codes) => {
+])("%s: the answers match ONNX Runtime's", async (_, codes) => {
   expect(await judgeDecoder({ ...BASE, edit: codedBy(codes) }, [3, 9])).toEqual({ is: 'equal' })
 })
 
 test.each<[string, Codes, RegExp]>([
-  ['scales of inputs', { type: 'i8', axis: 0 }, /belong to its inputs, not to its outputs/],
-  ['scales of inputs, transposed', { type: 'i8', axis: 1, turned: 'after' }, /belong to its inputs/],
-  ['blocks of outputs', { type: 'i4', axis: 1, block: 8 }, /belong to its inputs/],
+  ['scales of inputs', { type: 'i8', axis: 0 }, /are per input instead of per output/],
+  [
+    'scales of inputs, transposed',
+    { type: 'i8', axis: 1, turned: 'after' },
+    /are per input instead of per output/,
+  ],
+  ['blocks of outputs', { type: 'i4', axis: 1, block: 8 }, /are per input instead of per output/],
 ])('%s are rejected by name', async (_, codes, why) => {
   const verdict = await judgeDecoder({ ...BASE, edit: codedBy(codes) }, [3])
   expect(verdict).toEqual({ is: 'refused', why: expect.stringMatching(why) })

@@ -1,5 +1,5 @@
-// Control that is not what a plan does. In: small decoders as a file may have them. Out: whether each is read
-// as ONNX Runtime runs it, or rejected by name.
+// Control values that differ from a plan's. In: small decoders that may occur in files. Out: whether each
+// matches ONNX Runtime or is rejected by name.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
@@ -115,11 +115,11 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
   ['a bias after a sum of two products', { edit: biasedNorm(7, 5) }, SHORT],
   ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
-])('%s: the answers are those of ONNX Runtime', async (_, form, lengths) => {
+])("%s: the answers match ONNX Runtime's", async (_, form, lengths) => {
   expect(await judgeDecoder(form, lengths)).toEqual({ is: 'equal', positions: undefined })
 })
 
-test('a window of 1200 without a cache is read up to the longest prompt that was tried', async () => {
+test('a window of 1200 without a cache is accepted up to the longest prompt tried', async () => {
   const form = { hasState: false, seen: windowOf(1200) }
   expect(await judgeDecoder(form, [1199, 1202, 1300])).toEqual({ is: 'equal', positions: 2399 })
 })
@@ -133,7 +133,7 @@ test.each<[string, DecoderForm, number]>([
   expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
 })
 
-test('a context that ends before the usual length is a note of the load', async () => {
+test('a context shorter than usual is noted by the load', async () => {
   const bytes = decoderBytes({ seen: chunksOf(1100) })
   const file = await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
   const { contextLength, notes } = await prepareModel(file, { weights: 'auto' })
@@ -187,12 +187,12 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'neighbours with the angles of halves',
     { neighbours: 'slice', angleOrder: 'halves' },
-    /for numbers 1 apart, where one angle turns both/,
+    /for numbers 1 apart, but one angle must rotate both/,
   ],
   [
     'halves with the angles of neighbours',
     { angleOrder: 'neighbours' },
-    /for numbers 8 apart, where one angle turns both/,
+    /for numbers 8 apart, but one angle must rotate both/,
   ],
   [
     'angles of tokens that meet heads',
@@ -202,44 +202,48 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'heads that Tile copies in turn',
     { ...TWO, copies: 'tile heads' },
-    /of shape \[batch, 2, .*, 16\] \(heads\), and no step has it in this form: the copies of a head follow/,
+    /of shape \[batch, 2, .*, 16\] \(heads\), and this form is not supported: the copies of a head are adjacent/,
   ],
   [
     'two branches that read ids',
     { edit: chosenEmbeddings },
-    /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is read on a constant, on use_cache_branch/,
+    /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is supported on a constant, on use_cache_branch/,
   ],
   [
     'heads that Attention reads as tokens',
     { attention: 'standard', hasState: false, isCausal: true, heads: 2, kvHeads: 2, edit: tokensAsHeads },
-    /\(heads\), and no step has it in this form: attention is that of tokens/,
+    /\(heads\), and this form is not supported: tokens attend to each other/,
   ],
   [
     'tokens of an encoder',
     { hasState: false, seen: everything },
-    /lets token 0 see token 1, where masks are causal/,
+    /lets token 0 see token 1, but masks must be causal/,
   ],
   ['sinks', { attention: 'group', hasSinks: true }, /has a sink for each head/],
-  ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
+  [
+    'lengths less 2',
+    { attention: 'group', lengths: offBy(-2) },
+    /but the total number of positions minus one/,
+  ],
   [
     'lengths that end at 90',
     { attention: 'group', lengths: (g, each) => g.op('Min', [each, g.int(90)]) },
-    /less one/,
+    /minus one/,
   ],
   [
     'positions that end at 20',
     { places: 'learned', positions: clippedTo(20) },
-    /where the positions of its tokens/,
+    /but the positions of its tokens are required/,
   ],
   [
     'positions that begin at 2 and end at 20',
     { places: 'learned', positions: (g, each) => g.op('Min', [g.op('Add', [each, g.int(2)]), g.int(20)]) },
-    /where the positions of its tokens, plus 2, are known/,
+    /but the positions of its tokens, plus 2, are required/,
   ],
   [
     'positions one below the other',
     { places: 'learned', positions: (g, each) => g.op('Transpose', [each], { perm: { ints: [1, 0] } }) },
-    /has the shape \[\d+,1\], where the positions of its tokens are its last axis/,
+    /has the shape \[\d+,1\], but the positions of its tokens must be its last axis/,
   ],
   [
     'positions that begin after their table',
@@ -259,20 +263,24 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'second masks that add slopes',
     { again: { form: 'added', seen: nearer(9) }, bias: slopes },
-    /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not read, and positions are rotations or learned rows/,
+    /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not supported; positions must be rotations or learned rows/,
   ],
-  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
-  ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
+  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not the step's new value of the state/],
+  [
+    'states that come out for another layer',
+    { ...TWO, presentOf: otherLayer },
+    /is not the step's new value/,
+  ],
   [
     'keys that are read as values',
     { attention: 'multi-head', pastOf: otherKind },
-    /is not what the step makes/,
+    /is not the step's new value/,
   ],
   ['a state that two layers add to', { ...TWO, pastOf: ({ kind }) => ({ layer: 0, kind }) }, /a second time/],
   [
     'a state that comes out twice as large',
     { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
-    /is not what the step makes of the state/,
+    /is not the step's new value of the state/,
   ],
   [
     'embeddings in signed codes with zero points',
@@ -282,7 +290,7 @@ test.each<[string, DecoderForm, RegExp]>([
   ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
   ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
   ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
-  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /where tokens stay on their axis/],
+  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /but tokens must stay on their axis/],
   [
     'ids of two inputs',
     { inputs: ['other_ids'], edit: otherIds },
@@ -297,7 +305,7 @@ test.each<[string, DecoderForm, RegExp]>([
   expect(verdict).toMatchObject({ why: expect.stringMatching(why) })
 })
 
-/** Cosines and sines [1, 1, tokens, numbers], where heads still come after tokens. */
+/** Cosines and sines [1, 1, tokens, numbers], with heads still after tokens. */
 function anglesByHead(g: NodeWriter): void {
   for (const op of ['Cos', 'Sin']) {
     const made = g.nodes.find(isOf(op))?.outputs[0] ?? ''
@@ -312,7 +320,7 @@ function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<Decode
   return (g, places) => g.op('Greater', [places[by], g.int(size)])
 }
 
-/** Heads [batch, tokens, heads, numbers], where Attention has heads before tokens. */
+/** Heads [batch, tokens, heads, numbers], with Attention's heads before tokens. */
 function tokensAsHeads(g: NodeWriter): void {
   g.replace(
     ({ op }) => op === 'Attention',
@@ -324,7 +332,7 @@ function tokensAsHeads(g: NodeWriter): void {
   )
 }
 
-/** Embeddings that an If on the length chooses, as a merged decoder does without its usual input. */
+/** Embeddings that an If on the length chooses, like a merged decoder without its usual input. */
 function chosenEmbeddings(g: NodeWriter): void {
   const isEmbedding = ({ op, inputs }: { op: string; inputs: readonly string[] }) =>
     op === 'Gather' && inputs[1] === 'input_ids'
@@ -342,14 +350,14 @@ function ofTheStep(g: NodeWriter, _: string, { rows }: Parameters<Seen>[2]): str
   return g.unsqueeze(rows, 0)
 }
 
-/** For an operator that hides later positions itself. */
+/** For an operator that masks later positions itself. */
 function everything(g: NodeWriter, seen: string): string {
   return g.op('Or', [seen, g.op('Not', [seen])])
 }
 
 type Seen = NonNullable<DecoderForm['seen']>
 
-/** Positions of the token and of what it may see, and the distance of both. [tokens, total] */
+/** Positions of the token and of what it may see, and the distance between the two. [tokens, total] */
 function distance(g: NodeWriter, { rows, columns }: Parameters<Seen>[2]): string {
   return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
 }
@@ -364,7 +372,7 @@ function laterBy(rows: number): NonNullable<DecoderForm['positions']> {
 
 type Again = NonNullable<DecoderForm['again']>['seen']
 
-/** All positions that the run does not leave out. [1, total] */
+/** All positions that the run does not mask. [1, total] */
 function maskOfRun(g: NodeWriter): string {
   return g.cast('attention_mask', 'bool')
 }
@@ -379,7 +387,7 @@ function causalIn(size: number): Again {
     g.op('And', [nearer(size)(g, places), g.op('GreaterOrEqual', [distance(g, places), g.int(0)])])
 }
 
-/** A causal mask that is cut from a table. */
+/** A causal mask sliced from a table. */
 function tableOf(size: number): Again {
   return (g, { past, total }) => {
     const seen = Array.from({ length: size ** 2 }, (_, at) => at % size <= Math.floor(at / size))
@@ -389,7 +397,7 @@ function tableOf(size: number): Again {
   }
 }
 
-/** A window of one size in contexts of more than `from` positions. */
+/** A window of fixed size in contexts of more than `from` positions. */
 function windowFrom(from: number, size: number): Seen {
   return (g, seen, places) => {
     const isShort = g.op('LessOrEqual', [places.total, g.int(from)])
@@ -410,7 +418,7 @@ function longChunk(g: NodeWriter, { tokens, past }: Parameters<Seen>[2]): string
   return g.op('And', [g.op('Greater', [tokens, g.int(30)]), g.op('Greater', [past, g.int(0)])])
 }
 
-/** Whether the total is one of 80 that lie apart. */
+/** Whether the total is one of 80 scattered values. */
 function listed(g: NodeWriter, { total }: Parameters<Seen>[2]): string {
   const list = g.ints(Array.from({ length: 80 }, (_, at) => 505 + 40 * at))
   const isListed = g.cast(g.op('Equal', [total, list]), 'i64')
@@ -508,7 +516,7 @@ function otherKind({ layer, kind }: StatePlace): StatePlace {
   return { layer, kind: kind === 'key' ? 'value' : 'key' }
 }
 
-/** The last norm is one of two products, with a bias. */
+/** The last norm feeds two products, with a bias. */
 function biasedNorm(...seeds: readonly number[]): NonNullable<DecoderForm['edit']> {
   return (g) => {
     const logits = g.nodes.find(({ outputs }) => outputs[0] === 'logits')
@@ -551,7 +559,7 @@ function otherIds(g: NodeWriter): void {
   )
 }
 
-/** What a norm tells of its rows beside them is added to the mask. */
+/** A norm's statistics output is added to the mask. */
 function maskOfRows(g: NodeWriter): void {
   g.replace(isOf('SimplifiedLayerNormalization'), (node) =>
     g.nodes.push({ ...node, outputs: [...node.outputs, 'variance_of_rows'] }),

@@ -1,5 +1,5 @@
 // Short convolutions of tokens. In: decoders with them in both forms in which exporters write LFM2, some with
-// one thing changed. Out: whether they answer as ONNX Runtime, or are rejected by name.
+// one thing changed. Out: whether they match ONNX Runtime, or are rejected by name.
 import { expect, test } from 'vitest'
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -20,7 +20,7 @@ test.each<[string, DecoderForm]>([
   ['Conv, as in repositories of LFM2', { ...CONCAT, layers: 2, attention: 'group', places: 'op' }],
   ['Conv with a bias, of as many columns as it needs', withConv({ as: 'concat', columns: 2, hasBias: true })],
   ['Conv of a longer state', withConv({ as: 'concat', taps: 3, columns: 5 })],
-])('%s: the answers are those of ONNX Runtime', async (_, form) => {
+])("%s: the answers match ONNX Runtime's", async (_, form) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'equal', positions: undefined })
 })
 
@@ -28,7 +28,7 @@ function withConv(convolution: ConvolutionForm): DecoderForm {
   return { convolution }
 }
 
-/** Changes the first node of an operator that makes such an output. */
+/** Changes the first node of an operator with such an output. */
 const changed =
   (op: string, output: RegExp, change: (node: WrittenNode, g: NodeWriter) => WrittenNode) =>
   (g: NodeWriter): void =>
@@ -51,10 +51,14 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a step of two tokens',
     { ...CONCAT, edit: attribute('Conv', { strides: { ints: [2] } }) },
-    /by steps of one/,
+    /with stride 1/,
   ],
-  ['taps apart', { ...CONCAT, edit: attribute('Conv', { dilations: { ints: [2] } }) }, /by steps of one/],
-  ['a border', { ...CONCAT, edit: attribute('Conv', { pads: { ints: [0, 1] } }) }, /without border/],
+  ['taps apart', { ...CONCAT, edit: attribute('Conv', { dilations: { ints: [2] } }) }, /with stride 1/],
+  [
+    'a border',
+    { ...CONCAT, edit: attribute('Conv', { pads: { ints: [0, 1] } }) },
+    /unpadded depthwise convolution/,
+  ],
   [
     'too few columns',
     withConv({ as: 'concat', taps: 5, columns: 2 }),
@@ -78,12 +82,12 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a state of fewer inputs',
     { ...CONCAT, edit: cutFrom(/present_conv/, (g) => g.ints([-2])) },
-    /\(Slice\): it reads .* no step has it in this form/,
+    /\(Slice\): it reads .* this form is not supported/,
   ],
   [
     'rows of the step before',
     { ...CONCAT, edit: cutFrom(/_last/, (g, start) => g.op('Sub', [start, g.ints([1])])) },
-    /where minus the number of its tokens are known/,
+    /but minus the number of its tokens are required/,
   ],
   [
     'a state that stays as it was',
@@ -95,7 +99,7 @@ test.each<[string, DecoderForm, RegExp]>([
         inputs: ['past_conv.0'],
       })),
     },
-    /the output present_conv\.0 is not what the step makes of the state past_conv\.0/,
+    /the output present_conv\.0 is not the step's new value of the state past_conv\.0/,
   ],
 ])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })

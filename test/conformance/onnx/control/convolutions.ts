@@ -1,5 +1,5 @@
-// Short convolutions over tokens, as exporters write those of LFM2. In: rows. Out: nodes for
-// out(c * conv(b * x)), where one product makes b, c and x, and the state that they leave.
+// Short convolutions over tokens, as exported for LFM2. In: rows. Out: nodes for out(c * conv(b * x)), with
+// b, c and x from one product, and the new state.
 import { type NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenValue } from '../../../../src/network/onnx/testing/write-model.ts'
 
@@ -8,7 +8,10 @@ export interface ConvolutionForm {
   readonly as: 'operator' | 'concat'
   /** Default 3. */
   readonly taps?: number
-  /** Of the state. Default: one less than taps; for `concat` as many as taps, as in repositories of LFM2. */
+  /**
+   * Columns of the state. Default: one less than taps; for `concat` as many as taps, as in LFM2's
+   * repositories.
+   */
   readonly columns?: number
   readonly hasBias?: boolean
   /** Of the operator. Default none. */

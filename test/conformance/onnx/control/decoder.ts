@@ -1,5 +1,5 @@
-// Small decoders. In: how a decoder masks, places, rotates, counts and keeps states. Out: the bytes of its
-// ONNX file. What is not said is as exporters write it.
+// Small decoders. In: how a decoder masks, positions, rotates, counts and keeps states. Out: the bytes of its
+// ONNX file. Defaults follow the exporters.
 
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenValue } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -152,7 +152,7 @@ class Decoder {
     return { tokens, past, total, rows, columns }
   }
 
-  /** [1, 1 or heads, tokens, total]: what is added to scores, or what each token sees. */
+  /** [1, 1 or heads, tokens, total]: the values added to scores, or the positions each token sees. */
   #mask(places: Places): string {
     const g = this.#g
     const { seen: change, bias: added } = this.#form
@@ -357,7 +357,7 @@ class Decoder {
     return made
   }
 
-  /** Each head of keys or values as often as it is read. */
+  /** Repeats each head of keys or values as often as it is read. */
   #copied(heads: string, total: string): string {
     const g = this.#g
     const copies = this.#heads / this.#kvHeads
@@ -440,7 +440,7 @@ class Decoder {
     return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)
   }
 
-  /** Outputs that nothing reads are left out, or named. */
+  /** Unused outputs are omitted, or named. */
   #standard(layer: number, rows: readonly string[], mask: string, pasts: readonly string[]): string {
     const { isCausal = false, givesScores = false, cap } = this.#form
     const kinds = ['key', 'value'] as const
@@ -517,7 +517,7 @@ class Decoder {
     return g.op('MatMul', [active, this.#matrix(INNER, HIDDEN)])
   }
 
-  /** Rows whose heads are normed, as [batch, tokens * heads, numbers]. */
+  /** Rows with normed heads, as [batch, tokens * heads, numbers]. */
   #headsNormed(rows: string, gains: string): string {
     const g = this.#g
     const apart = g.op('Reshape', [rows, g.ints([0, -1, HEAD_DIM])])
@@ -536,7 +536,7 @@ class Decoder {
     return this.#g.op('SimplifiedLayerNormalization', [x, weight], attributes)
   }
 
-  /** Numbers that make rows of about one in size of rows of that size. */
+  /** Random numbers that keep rows at unit scale. */
   #matrix(
     rows: number,
     columns: number,

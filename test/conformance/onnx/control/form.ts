@@ -1,11 +1,11 @@
-// What small decoders may have: how they mask, place, rotate, count, copy and keep states.
+// The options of small decoders: how they mask, position, rotate, count, copy and keep states.
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { ConvolutionForm } from './convolutions.ts'
 import type { Activation } from './layers.ts'
 import type { Neighbours } from './turns.ts'
 
-/** What control is made of: scalars, positions of the tokens [tokens], all positions [total]. */
+/** The ingredients of control values: scalars, token positions [tokens], all positions [total]. */
 export interface Places {
   readonly tokens: string
   readonly past: string
@@ -20,7 +20,7 @@ export interface StatePlace {
   readonly kind: StateKind
 }
 
-/** Functions write nodes and return the name of what they made. */
+/** Functions write nodes and return the name of their result. */
 export interface DecoderForm {
   /** `standard`: Attention of opset 23 on rows. */
   readonly attention?: 'primitive' | 'multi-head' | 'group' | 'standard'
@@ -30,11 +30,11 @@ export interface DecoderForm {
   /** Default true. */
   readonly hasState?: boolean
   readonly seed?: number
-  /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Gets the causal one. */
+  /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Receives the causal mask. */
   readonly seen?: (g: NodeWriter, seen: string, places: Places) => string
-  /** What is added to the scores of what is seen. Same shapes. */
+  /** Values added to the scores of visible positions. Same shapes. */
   readonly bias?: (g: NodeWriter, places: Places) => string
-  /** How scores are masked. Default added. */
+  /** How scores are masked. Default `added`. */
   readonly form?: 'added' | 'kept' | 'dropped'
   /** A second mask, after the first, of primitive operators. `seen`: as above, or [1, total]. */
   readonly again?: {
@@ -43,29 +43,29 @@ export interface DecoderForm {
   }
   /** Default silu. */
   readonly activation?: Activation
-  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Gets the usual ones. */
+  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Receives the usual ones. */
   readonly positions?: (g: NodeWriter, positions: string, places: Places) => string
-  /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
+  /** How positions are encoded: `rope` in primitive operators, `op` with tables, learned, or not at all. */
   readonly places?: 'rope' | 'op' | 'learned' | 'none'
   /**
-   * Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut.
+   * Leading numbers of a head that `rope` rotates; the rest is split off and appended. Default: all, unsplit.
    */
   readonly turned?: number
-  /** `rope` turns neighbours together, whose pairs are taken apart so. Default: halves of a head. */
+  /** How `rope` splits interleaved pairs. Default: it rotates halves of a head instead. */
   readonly neighbours?: Neighbours
-  /** How each angle is written twice. Default: as heads turn. */
+  /** How each angle is duplicated. Default: matching the rotation. */
   readonly angleOrder?: 'halves' | 'neighbours'
-  /** `rope` turns heads before they change places with tokens. Default: after that. */
+  /** `rope` rotates heads before they are swapped with tokens. Default: after that. */
   readonly turnsFirst?: boolean
   /**
-   * How queries, keys and values, and gate and up, are cut from one product each. `by-head`: each head has
-   * its queries, keys and values side by side, as in GPT-NeoX; there are as many heads of keys. Default:
-   * from their own products.
+   * How queries, keys and values, and gate and up, are split from one product each. `by-head`: each head's
+   * queries, keys and values are adjacent, as in GPT-NeoX; there are as many heads of keys. Default: from
+   * their own products.
    */
   readonly merged?: 'slice' | 'split' | 'by-head'
   /**
-   * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows
-   * with another shape. Default: it is its own constant.
+   * How the logits matrix is derived from one that stays in its file: from the embeddings, from f16, or from
+   * rows of another shape. Default: it is a constant of its own.
    */
   readonly head?: 'transposed' | 'cast' | 'reshaped'
   /**
@@ -81,22 +81,22 @@ export interface DecoderForm {
     readonly isMixed?: boolean
   }
   /**
-   * How heads of keys and values are copied: along their own axis, by Tile there, by numbers of a list,
-   * or the only one along its axis. Default: expand.
+   * How heads of keys and values are copied: along a separate axis, with Tile there, by a list of indices, or
+   * a single one along its axis. Default: expand.
    */
   readonly copies?: 'expand' | 'tile' | 'gather' | 'tile heads' | 'expand heads'
-  /** Scores are this number times the tanh of themselves over it. Default: they are not capped. */
+  /** Soft cap: scores become cap * tanh(score / cap). Default: no cap. */
   readonly cap?: number
-  /** Keys are transposed with texts and heads on one axis, as torch's exporter does. Default: false. */
+  /** Keys are transposed with the batch and heads on one axis, as torch's exporter does. Default: false. */
   readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
   readonly maskAxis?: string
   /**
-   * Name of a state's axis of positions. Where it is given, sizes of all layers are made of the first state,
-   * as torch's exporter makes them. Default: `past` for all.
+   * Name of a state's axis of positions. If given, all layers' sizes are computed from the first state, as
+   * torch's exporter makes them. Default: `past` for all.
    */
   readonly stateAxis?: (place: StatePlace) => string
-  /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
+  /** Angles of the tokens, [1, tokens, turned / 2]. Receives positions times frequencies. */
   readonly angles?: (g: NodeWriter, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */
   readonly tableBase?: (position: number) => number
@@ -104,36 +104,36 @@ export interface DecoderForm {
    * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
    */
   readonly isLong?: (g: NodeWriter, places: Places) => string
-  /** RotaryEmbedding is told how many heads its rows have. Default true. */
+  /** Whether RotaryEmbedding states how many heads its rows have. Default true. */
   readonly countsHeads?: boolean
   /** Rows of tables, of rotations and of learned positions. */
   readonly tableRows?: number
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
   readonly lengths?: (g: NodeWriter, lengths: string, places: Places) => string
   readonly window?: number
-  /** Attention hides later positions by itself and has no mask, and gives its scores out. Default: false. */
+  /** Attention masks later positions by itself, has no mask input, and outputs its scores. Default: false. */
   readonly isCausal?: boolean
   readonly givesScores?: boolean
   /**
-   * Heads of the queries and keys of GroupQueryAttention are normed by itself, or by nodes before it.
+   * Heads of the queries and keys of GroupQueryAttention are normed by the operator or by preceding nodes.
    * Default: they are not.
    */
   readonly headNorms?: 'inside' | 'apart'
-  /** Attributes that GroupQueryAttention has besides. */
+  /** Further attributes of GroupQueryAttention. */
   readonly stated?: NonNullable<WrittenNode['attributes']>
   /** GroupQueryAttention has a sink for each head. Default: false. */
   readonly hasSinks?: boolean
-  /** Before its attention, each layer adds a short convolution, as layers of LFM2. Default: none. */
+  /** Each layer adds a short convolution before its attention, like LFM2's layers. Default: none. */
   readonly convolution?: ConvolutionForm
   /** Rows between a product and its activation. */
   readonly rowsOp?: (g: NodeWriter, rows: string) => string
-  /** The state that keys or values of a layer are joined to, and what comes out for a state. */
+  /** The state that a layer's keys or values are appended to, and the output for a state. */
   readonly pastOf?: (place: StatePlace) => StatePlace
   readonly presentOf?: (place: StatePlace) => StatePlace
-  /** What is done to a state before it comes out. */
+  /** A change applied to a state before it is output. */
   readonly presentOp?: (g: NodeWriter, present: string, place: StatePlace) => string
-  /** More inputs of whole numbers, [batch, tokens]. */
+  /** Additional integer inputs, [batch, tokens]. */
   readonly inputs?: readonly string[]
-  /** What is done to the nodes at the end. */
+  /** A final edit of the nodes. */
   readonly edit?: (g: NodeWriter) => void
 }

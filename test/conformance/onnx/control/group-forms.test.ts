@@ -1,7 +1,7 @@
-// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for
-// WebGPU, and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as nodes of their
-// own, which it has on a CPU, and states of the whole text. Out: whether both answer alike, and whether
-// other attributes are rejected.
+// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for WebGPU,
+// and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as separate nodes, which it
+// supports on a CPU, and states of the whole text. Out: whether both agree, and whether other attributes are
+// rejected.
 import { expect, test } from 'vitest'
 import { HEAD_EPSILON } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
@@ -37,7 +37,7 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
     },
     { headNorms: undefined },
   ],
-])('%s: the answers are those of ONNX Runtime', async (_, form, other) => {
+])("%s: the answers match ONNX Runtime's", async (_, form, other) => {
   const twin: DecoderForm = { ...form, headNorms: 'apart', stated: {}, ...other }
   expect(await judgeDecoder(form, LENGTHS, false, twin)).toEqual({ is: 'equal', positions: undefined })
 })
@@ -48,7 +48,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'states of a window without one',
     { ...GROUP, stated: { sliding_window_cache: 1 } },
-    /and it has none \(local_window_size\)/,
+    /but it has no window \(local_window_size\)/,
   ],
   [
     'lengths of states of a window',
@@ -58,7 +58,7 @@ test.each<[string, DecoderForm, RegExp]>([
       stated: { sliding_window_cache: 1 },
       lengths: (g, _, { total }) => g.op('Sub', [g.unsqueeze(total, 0), g.int(1)]),
     },
-    /other nodes read its state past_key_values\.0\.key, which holds a window only/,
+    /other nodes read its state past_key_values\.0\.key, which holds only a window/,
   ],
   [
     'states of codes',
@@ -66,7 +66,7 @@ test.each<[string, DecoderForm, RegExp]>([
     /its state is quantised/,
   ],
   ['sinks by an attribute', { ...GROUP, stated: { smooth_softmax: 1 } }, /has a sink for each head/],
-  ['scores that come out', { ...GROUP, stated: { qk_output: 1 } }, /its scores are an output/],
+  ['scores that come out', { ...GROUP, stated: { qk_output: 1 } }, /its scores are used as an output/],
 ])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })
 })

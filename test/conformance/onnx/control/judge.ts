@@ -1,5 +1,5 @@
-// Judging a decoder. In: its form, and lengths. Out: whether it is rejected, or answers like ONNX Runtime
-// does: prompts at once, in chunks with the cache, and token by token.
+// Judging a decoder. In: its form, and lengths. Out: whether it is rejected or matches ONNX Runtime: prompts
+// at once, in chunks with the cache, and token by token.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
@@ -12,21 +12,21 @@ import type { DecoderForm } from './form.ts'
 
 export type Verdict =
   | { readonly is: 'refused'; readonly why: string }
-  /** `positions`: where the context ends, if before the usual length. */
+  /** `positions`: the context length, if shorter than usual. */
   | { readonly is: 'equal'; readonly positions: number | undefined }
   | { readonly is: 'different'; readonly why: string }
 
 /** Logits are a few units large; those of other positions or masks differ by tenths. */
 const TOLERANCE = 5e-3
-/** Where the graph rounds to f16 and the plan does not. */
+/** For graphs that round to f16 where the plan does not. */
 const ROUNDED_TOLERANCE = 5e-2
 
 export const idsOf = (count: number): number[] =>
   Array.from({ length: count }, (_, at) => (at * 37 + ((at * at) % 11) * 5 + 3) % VOCAB)
 
 /**
- * Chunks are numbers of tokens. Lengths beyond the context of the loaded model are not asked for.
- * `twin`: what ONNX Runtime runs, where it does not run that form on a CPU. Default: the same.
+ * Chunks are numbers of tokens. Lengths beyond the loaded model's context are skipped. `twin`: the form for
+ * ONNX Runtime, if it does not support the original on a CPU. Default: the same.
  */
 export async function judgeDecoder(
   form: DecoderForm,
@@ -70,7 +70,9 @@ async function open(bytes: Uint8Array, vocab: number) {
   }
 }
 
-/** Each length at once; the longest in chunks that end at the others, and by single tokens around them. */
+/**
+ * Each length at once; the longest also in chunks that end at the others, and by single tokens around them.
+ */
 function runsOf(lengths: readonly number[], hasState: boolean): number[][] {
   const whole = lengths.map((each) => [each])
   if (!hasState) return whole
@@ -99,7 +101,7 @@ class Runtime {
     return this.#session.release()
   }
 
-  /** Undefined where all rows are as they were found. */
+  /** Undefined if all rows match. */
   async difference(
     ids: readonly number[],
     chunks: readonly number[],

@@ -1,18 +1,18 @@
-// Kinds of control. In: chance. Out: one way in which decoders mask, place, rotate, count or keep states, at
-// numbers that are drawn; some do what plans do, others do not.
+// Kinds of control values. In: random numbers. Out: one way in which decoders mask, position, rotate, count
+// or keep states, with random thresholds; some match plans, others do not.
 
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { Random } from '../../../helpers/random.ts'
 import type { DecoderForm, Places, StatePlace } from './form.ts'
 
-/** A part of a form, and the lengths at which it may change. */
+/** Part of a form, and the lengths at which its behaviour may change. */
 export interface Kind {
   readonly label: string
   readonly form: DecoderForm
   readonly numbers?: readonly number[]
-  /** Lengths that one context has; default: all. Plans rotate a whole context by one pair of tables. */
+  /** Lengths within one context; default: all. Plans rotate a whole context by one pair of tables. */
   readonly within?: (length: number) => boolean
-  /** It rounds to f16, which plans do not repeat. */
+  /** Whether it rounds to f16, which plans do not replicate. */
   readonly isRounded?: boolean
 }
 
@@ -32,12 +32,12 @@ type SeenOf = NonNullable<DecoderForm['seen']>
 
 const row = (g: NodeWriter, { rows }: Places): string => g.unsqueeze(rows, 1)
 const column = (g: NodeWriter, { columns }: Places): string => g.unsqueeze(columns, 0)
-/** How far back each position lies. [tokens, total] */
+/** How far back each position is. [tokens, total] */
 const distance = (g: NodeWriter, places: Places): string => g.op('Sub', [row(g, places), column(g, places)])
 const within = (g: NodeWriter, places: Places, size: number): string =>
   g.op('Less', [distance(g, places), g.int(size)])
 
-/** Where `isOther` is true, only a window is seen. */
+/** Only a window is visible where `isOther` is true. */
 const windowWhere =
   (size: number, isOther: (g: NodeWriter, places: Places) => string): SeenOf =>
   (g, seen, places) =>

@@ -1,5 +1,5 @@
-// Parts of layers. In: scores or rows. Out: nodes that mask scores or activate rows, in the ways in which
-// exporters write them.
+// Parts of layers. In: scores or rows. Out: nodes that mask scores or activate rows, in the exporters'
+// various forms.
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 
 /** The smallest float. */

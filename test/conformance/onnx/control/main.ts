@@ -1,11 +1,11 @@
-// Random control, for as long as one likes. In: how many decoders, and a seed. Out: how many answer as ONNX
-// Runtime does, how many are rejected and why, and every one that differs.
-// `npm run conformance:control -- COUNT [SEED]`
+// Random control values, in any number. In: a count of decoders, and a seed. Out: how many match ONNX
+// Runtime, how many are rejected and why, and every one that differs. `npm run conformance:control -- COUNT
+// [SEED]`
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'
 
 const [count = 2000, seed = 1] = process.argv.slice(2).map(Number)
-/** Of masks without a cache, longer prompts are not computed. */
+/** For masks without a cache, longer prompts are not computed. */
 const MOST = 1300
 
 const equal = { whole: 0, shorter: 0 }
@@ -18,7 +18,7 @@ const add = (counts: Map<string, number>, keys: readonly string[]) => {
     counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-/** The clause of an error that is the same for all nodes and numbers. */
+/** The part of an error message that does not depend on nodes and numbers. */
 const withoutNames = (why: string): string =>
   why
     .replace(/^node \S+ /, '')

@@ -1,5 +1,5 @@
-// Random control. In: a hundred small decoders whose masks, positions, rotations, lengths and states are
-// drawn. Out: whether each answers as ONNX Runtime does or is rejected, and whether enough of them are read.
+// Random control. In: a hundred small decoders with random masks, positions, rotations, lengths and states.
+// Out: whether each matches ONNX Runtime or is rejected, and whether enough are accepted.
 import { expect, test } from 'vitest'
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'
@@ -8,7 +8,7 @@ const SEED = 26
 const COUNT = 100
 const MOST = 400
 
-test('a hundred random decoders answer as ONNX Runtime does, or are rejected by name', async () => {
+test('a hundred random decoders match ONNX Runtime, or are rejected by name', async () => {
   const different: string[] = []
   const refused: string[] = []
   for (let index = 0; index < COUNT; index++) {
@@ -19,7 +19,7 @@ test('a hundred random decoders answer as ONNX Runtime does, or are rejected by 
   }
   expect(different).toEqual([])
   expect(refused.filter((why) => !why.startsWith('node '))).toEqual([])
-  // A reader that refused everything would pass the first line.
+  // A reader that rejected everything would pass the first check.
   expect(refused.length).toBeGreaterThan(20)
   expect(COUNT - refused.length).toBeGreaterThan(30)
 })

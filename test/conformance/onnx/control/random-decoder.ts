@@ -1,5 +1,5 @@
-// Random decoders. In: a seed and a number. Out: the form of a decoder whose control is drawn, the lengths on
-// both sides of its numbers, and what was drawn.
+// Random decoders. In: a seed and a number. Out: a decoder's form with random control values, lengths on both
+// sides of its thresholds, and the choices made.
 import { Random } from '../../../helpers/random.ts'
 import { HEAD_DIM } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
@@ -23,10 +23,10 @@ interface RandomDecoder {
   readonly isRounded: boolean
 }
 
-/** Positions of the longest text; learned positions need a row for each. */
+/** Positions of the longest text; learned positions need one row each. */
 const TABLE_ROWS = 1536
 
-/** `most`: the largest number that control is compared with. */
+/** `most`: the largest threshold of control values. */
 export function randomDecoder(seed: number, index: number, most: number): RandomDecoder {
   const random = new Random(seed, index)
   const room: Room = { random, most }
@@ -85,13 +85,13 @@ function baseOf(random: Random): DecoderForm {
       activation: random.pick(['relu', 'relu squared', 'relu power'] as const),
     }),
   }
-  // Heads that lie by head in one product are cut apart after they change places.
+  // Heads interleaved in one product are split after they are swapped with tokens.
   if (form.merged === 'by-head') return { ...form, turnsFirst: false }
-  // ReLU limits whole groups of columns, and a cut of 16 is none.
+  // ReLU clamps whole groups of columns, and a slice of 16 is not one.
   return form.merged === undefined ? form : { ...form, activation: 'silu' }
 }
 
-/** Kinds that change something in such a decoder. */
+/** Kinds that make a difference in such a decoder. */
 function fitting({ attention, places, hasState, layers, form, merged, turned }: DecoderForm) {
   const hasAgain = attention === 'primitive' && hasState
   const isGroup = attention === 'group'
@@ -101,17 +101,17 @@ function fitting({ attention, places, hasState, layers, form, merged, turned }: 
     ...(isGroup ? [LENGTHS, LENGTHS, masks] : hasState ? [masks, masks] : [stateless, stateless]),
     ...(hasAgain ? [AGAIN] : []),
     ...(places === 'rope' ? [POSITIONS] : []),
-    // These are written for heads that turn as a whole.
+    // These assume heads that are rotated as a whole.
     ...(places === 'rope' && turned === undefined ? [ANGLES] : []),
     ...(places === 'op' ? [TABLES] : []),
     ...(places === 'learned' || places === 'op' ? [POSITIONS] : []),
     ...(hasState && layers === 2 ? [STATES, STATES] : []),
-    // Plans scale in place, which columns of a product that others read too do not allow.
+    // Plans scale in place, which is impossible for product columns that have other readers.
     ...(merged === undefined ? [ROWS] : []),
   ]
 }
 
-/** The mask that reads an input which only graphs with states have. */
+/** The mask that reads an input of graphs with states only. */
 const MASK_OF_RUN = MASKS.findIndex((draw) =>
   draw({ random: new Random(1), most: 10 }).label.startsWith('the mask of the run'),
 )

@@ -1,8 +1,8 @@
-// Rotations of neighbours. In: heads or angles. Out: nodes that turn each pair of neighbours, or write each
-// angle twice, in the ways in which exporters write them.
+// Interleaved rotations. In: heads or angles. Out: nodes that rotate each adjacent pair, or duplicate each
+// angle, in the exporters' various forms.
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 
-/** How pairs are taken apart: by Slice with step 2, or as [.., pairs, 2] by Split or Gather. */
+/** How pairs are split: by Slice with step 2, or as [.., pairs, 2] by Split or Gather. */
 export type Neighbours = 'slice' | 'split' | 'gather'
 
 /** (-second, first) of each pair. `x`: four axes, the last of `dims` numbers. */
@@ -29,7 +29,7 @@ function columnsOf(g: NodeWriter, x: string, dims: number, how: Neighbours): [st
   return [one(0), one(1)]
 }
 
-/** Angles [1, tokens, pairs], each twice: side by side, or all of them after all. */
+/** Angles [1, tokens, pairs], each twice: adjacent, or as two consecutive copies. */
 export function twice(g: NodeWriter, angles: string, dims: number, order: 'neighbours' | 'halves'): string {
   if (order === 'halves') return g.op('Concat', [angles, angles], { axis: 2 })
   const both = g.op('Concat', [g.unsqueeze(angles, 3), g.unsqueeze(angles, 3)], { axis: 3 })

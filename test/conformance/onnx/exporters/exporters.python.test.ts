@@ -1,6 +1,6 @@
-// Graphs that exporters write here and now, one test for each exporter. In: tiny random models of
-// transformers. Out: whether the graphs give ONNX Runtime's results. A few of each: `npm run
-// conformance:exporters` and `conformance:networks` judge all that the scripts can write.
+// Freshly exported graphs, one test per exporter. In: tiny random models of transformers. Out: whether the
+// graphs give ONNX Runtime's results. A few of each: `npm run conformance:exporters` and
+// `conformance:networks` judge everything that the scripts can write.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

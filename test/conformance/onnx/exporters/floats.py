@@ -1,5 +1,5 @@
-# Twins of a graph. In: a graph whose weights are codes or floats of 16 bits. Out: graphs that compute in f32 by
-# the same weights, for a comparison without the roundings of activations, and how much roundings move its logits.
+# Twins of a graph. In: a graph whose weights are codes or floats of 16 bits. Out: graphs that compute in f32
+# with the same weights, to compare without activation rounding, and how far rounding moves the logits.
 import ml_dtypes
 import numpy as np
 import onnx
@@ -184,7 +184,7 @@ class Twin:
         self.constant(node.output[0], self.weights(codes, scales, zeros, 0, wide))
 
     def QuantizeLinear(self, node):
-        """Values within the range of the codes, which are not rounded."""
+        """Clamps values to the codes' range without rounding."""
         self.made_rows.add(node.output[0])
         scale, zero = (numpy_helper.to_array(self.values[name]) for name in node.input[1:3])
         codes = np.iinfo(zero.dtype)
@@ -193,7 +193,7 @@ class Twin:
         self.add("Clip", [node.input[0], *ends], node.output)
 
     def GroupQueryAttention(self, node):
-        """Norms of heads inside, which Runtime has on other devices only, become nodes of their own."""
+        """Built-in head norms, which ONNX Runtime supports only on other devices, become separate nodes."""
         self.nodes.append(node)
         if not has_norms(node):
             return
@@ -272,12 +272,12 @@ def widened(model):
 
 
 def write(folder, **meta):
-    """The folder's references: those of the graph, of floats, and what roundings move."""
+    """The folder's references: the graph's logits, the float twin's, and how far rounding moves them."""
     path = str(folder / "model.onnx")
     twin = lambda **options: reference.run(Twin(onnx.load(path), **options).build(), exact=True)
     floats = twin()
     floats.astype("<f4").tofile(folder / "floats.f32")
-    # What the Runtime of this machine cannot compute, as bf16 and norms of heads inside, is its f32 twin.
+    # If this machine's ONNX Runtime cannot compute it (bf16, built-in head norms), uses the f32 twin.
     is_foreign = meta["kind"] == "bf16" or any(has_norms(node) for node in onnx.load(path).graph.node)
     logits = floats if is_foreign else reference.run(path)
     moved = {"scales": 0.0, "groups": 0.0, "runtime": reference.largest(logits, floats)}

@@ -1,4 +1,4 @@
-// An export in a folder. In: what the scripts beside this file wrote. Out: its files, tokens and logits.
+// An export in a folder. In: the output of the scripts in this folder. Out: its files, tokens and logits.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ByteSource, bufferSource } from '../../../../src/core/base/bytes.ts'
@@ -11,10 +11,10 @@ export interface Meta {
   readonly family: string
   readonly form: string
   readonly kind: Kind
-  /** Tokens that go in at once; the others come one by one. */
+  /** Number of tokens given at once; the others come one by one. */
   readonly prompt: number
   readonly vocab: number
-  /** Of all kinds but f32: what roundings move, as parts of the largest logit. */
+  /** For all kinds but f32: how far rounding moves the logits, relative to the largest. */
   readonly moved?: Moved
 }
 

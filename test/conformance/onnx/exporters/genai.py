@@ -11,9 +11,9 @@ import floats
 from models import save_model
 from jobs import run_jobs
 
-# Versions write different graphs, and each needs a transformers of its time.
+# Versions write different graphs, and each needs a transformers version of the same time.
 VERSION = ".".join(version("onnxruntime-genai").split(".")[:2])
-# family: precision, target, what the builder is told besides
+# family: precision, target, further builder options
 F32 = ("llama", "llama-3", "smollm2", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi3-long", "mistral",
        "mistral-window", "granite", "olmo", "smollm3", "olmo2", "lfm2")
 JOBS = [(family, "fp32", "cpu", ()) for family in F32]

@@ -1,4 +1,5 @@
-# Runs jobs that write a folder each. In: their names and functions. Out: a line each, with why one was not written.
+# Runs jobs that write a folder each. In: their names and functions. Out: one line per job, with the reason if
+# it failed.
 import logging
 import shutil
 
@@ -12,6 +13,6 @@ def run_jobs(folder, wanted, jobs):
         try:
             make(folder / name, *values)
             print(f"{name}: written", flush=True)
-        except Exception as error:  # What an exporter does not write is a line of the report, not the end of it.
+        except Exception as error:  # A failing exporter is a line in the report, not its end.
             shutil.rmtree(folder / name, ignore_errors=True)
             print(f"{name}: not written: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)

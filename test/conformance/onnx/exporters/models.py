@@ -1,5 +1,5 @@
-# Tiny random decoders of many families. In: the name of a family. Out: its model of transformers, with weights
-# by which attention, gates and norms matter, and a folder of it with a tokenizer.
+# Tiny random decoders of many families. In: the name of a family. Out: its model of transformers, with
+# weights that make attention, gates and norms matter, and a folder of it with a tokenizer.
 import zlib
 from pathlib import Path
 
@@ -80,7 +80,7 @@ EAGER = ("gptj", "gpt-neo", "bloom", "mpt", "gemma2-capped")
 
 
 def spread(model, name):
-    """Weights of trained size: rows keep their scale through a product, and no norm or bias is 1 or 0."""
+    """Weights of realistic size: products keep the scale of rows, and no norm or bias is 1 or 0."""
     torch.manual_seed(zlib.crc32(name.encode()))
     with torch.no_grad():
         for path, value in model.named_parameters():
@@ -108,7 +108,7 @@ def model_of(name, attention="sdpa", dtype=torch.float32):
 
 
 def save_tokenizer(folder):
-    """One token a byte in GPT-2's letters, and fillers up to the vocabulary."""
+    """One token per byte in GPT-2's alphabet, and fillers up to the vocabulary size."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = letters + [f"<filler_{at}>" for at in range(VOCAB - len(letters))]
     tokenizer = Tokenizer(models.BPE({token: at for at, token in enumerate(tokens)}, []))
@@ -118,7 +118,7 @@ def save_tokenizer(folder):
 
 
 def save_model(name, folder, dtype=torch.float32):
-    """A folder as from a hub, from which exporters start."""
+    """A folder like a hub repository, as input for exporters."""
     model_of(name, dtype=dtype).save_pretrained(folder)
     save_tokenizer(folder)
     return Path(folder)

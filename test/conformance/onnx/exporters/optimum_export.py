@@ -1,5 +1,5 @@
-# Exports of optimum-onnx. In: a folder. Out: a folder in it for each family and form, as `optimum-cli export onnx`
-# writes them, with the logits of ONNX Runtime. `python optimum_export.py FOLDER [NAME...]`
+# Exports of optimum-onnx. In: a folder. Out: a folder in it for each family and form, as written by
+# `optimum-cli export onnx`, with the logits of ONNX Runtime. `python optimum_export.py FOLDER [NAME...]`
 import shutil
 import sys
 import tempfile
@@ -22,7 +22,7 @@ F32 = ("llama", "llama-3", "llama-yarn", "smollm2", "smollm3", "qwen2", "qwen3",
        "opt", "bloom", "falcon", "mpt")
 F16 = ("llama", "smollm2", "qwen2", "qwen3", "gemma3", "phi3", "granite", "gpt2")
 WITHOUT_CACHE = ("llama", "qwen3-tied", "gpt2")
-# A merged decoder as transformers.js had it: one graph with an If.
+# A merged decoder, as formerly used by transformers.js: one graph with an If.
 MERGED = ("llama", "gpt2")
 
 
@@ -37,7 +37,7 @@ def export(target, name, form, task="text-generation-with-past", **options):
 
 
 def merged(target, name):
-    """One graph with an If on whether there is a cache. Older versions of optimum wrote decoders so."""
+    """One graph with an If on whether there is a cache. Older versions of optimum wrote decoders this way."""
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as source, tempfile.TemporaryDirectory() as parts:
         save_model(name, source)

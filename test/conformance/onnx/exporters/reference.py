@@ -1,5 +1,5 @@
-# The logits of ONNX Runtime. In: a folder with model.onnx. Out: tokens.json, ref.f32 and, for quantised weights,
-# what the rounding of activations and of scales moves, in meta.json.
+# The logits of ONNX Runtime. In: a folder with model.onnx. Out: tokens.json, ref.f32 and, for quantised
+# weights, how far rounding of activations and scales moves them, in meta.json.
 #
 # The prompt goes in at once, then one token after the other with the cache that the graph itself returned.
 import json
@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 
 PROMPT, STEPS, VOCAB, HEAD_DIM = 40, 12, 300, 16
-# Positions of a state that holds a window only: more than the window, less than the prompt.
+# Positions of a state that holds only a window: more than the window, less than the prompt.
 BUFFER = 24
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
          "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
@@ -20,7 +20,7 @@ def tokens():
 
 
 def session_of(model, exact=False):
-    """`exact`: as the nodes say, without the fusions of Runtime's optimiser. A ModelProto or a path."""
+    """`exact`: node by node, without ONNX Runtime's fusions. A ModelProto or a path."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     if exact:
@@ -78,7 +78,7 @@ def run(model, exact=False, ids=None):
 
 
 def largest(found, wanted):
-    """The largest difference, as a part of the largest logit."""
+    """The largest difference, relative to the largest logit."""
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
 

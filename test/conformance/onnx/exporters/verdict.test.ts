@@ -1,5 +1,5 @@
-// Bounds, verdicts and tables of exporters' graphs. In: differences. Out: whether bounds hold what rounding
-// moves and no more, and whether a wrong graph cannot pass as equal.
+// Bounds, verdicts and tables of exporters' graphs. In: differences. Out: whether bounds cover rounding and
+// no more, and whether wrong graphs cannot pass as equal.
 import { expect, test } from 'vitest'
 import type { Meta } from './folder.ts'
 import { bounds, countsOf, largestRelative, markdownTable, verdictOf } from './verdict.ts'
@@ -8,7 +8,7 @@ const META: Meta = { exporter: 'e', family: 'f', form: 'g', kind: 'f32', prompt:
 const within = { found: 1e-5, most: 1e-4 }
 const beyond = { found: 1e-3, most: 1e-4 }
 
-test('differences are parts of the largest logit that was expected', () => {
+test('differences are relative to the largest expected logit', () => {
   expect(
     largestRelative(
       [
@@ -42,7 +42,7 @@ test.each([
   expect(largestRelative(found, wanted)).toBe(Infinity)
 })
 
-test('floats have fixed bounds, codes those of what their roundings move', () => {
+test('floats have fixed bounds, codes bounds from their rounding', () => {
   expect(bounds('f32')).toEqual({ exact: 1e-4, usual: 1e-4 })
   const moved = { scales: 0.001, groups: 0.01, runtime: 0.1 }
   expect(bounds('int4', moved).exact).toBeCloseTo(0.0021, 9)
@@ -50,12 +50,12 @@ test('floats have fixed bounds, codes those of what their roundings move', () =>
   expect(() => bounds('int8')).toThrow(/int8 does not say what roundings move/)
 })
 
-test('f16 has what the graph itself rounds on top where it is compared with the graph', () => {
+test("f16 adds the graph's own rounding when compared with the graph", () => {
   const moved = { scales: 0, groups: 0, runtime: 0.003 }
   expect(bounds('f16', moved)).toEqual({ exact: 2e-3, usual: 5e-3 })
 })
 
-test('a graph is equal only where both differences are within their bounds', () => {
+test('a graph is equal only if both differences are within their bounds', () => {
   expect(verdictOf(within, within).is).toBe('equal')
   expect(verdictOf(beyond, within).is).toBe('different')
   expect(verdictOf(within, beyond).is).toBe('different')

@@ -1,8 +1,8 @@
-// Verdicts on exports. In: how far logits differ. Out: whether that is the rounding of the file's form, and
-// Markdown tables. These parts compute nothing of a model.
+// Verdicts on exports. In: how far logits differ. Out: whether rounding explains it, and Markdown tables.
+// Nothing here runs a model.
 import type { Kind, Meta, Moved } from './folder.ts'
 
-/** The difference of a pair of tables of logits, and the most that rounding explains. */
+/** The difference of a pair of tables of logits, and the maximum that rounding explains. */
 export interface Difference {
   readonly found: number
   readonly most: number
@@ -20,14 +20,14 @@ export type Verdict =
 
 /** bf16 has 3 bits less than f16. */
 const FLOATS = { f32: 1e-4, f16: 2e-3, bf16: 1.6e-2 } as const
-/** One draw of roundings is a sample: others move logits further, but hardly twice as far. */
+/** One set of rounding errors is a sample: others may move logits further, but hardly twice as far. */
 const SPREAD = 2
 
 /**
- * The most that rounding explains. `exact` loads weights as f32 and compares with the graph's twin in f32;
- * `usual` loads as a page does and compares with the graph. A graph in f16 rounds every value, which the
- * plan does not. Of codes, `exact` rounds only the scales, to f16; `usual` rounds activations and some
- * weights to 8 bits too. What ONNX Runtime's own rounding moves comes on top of `usual`.
+ * The maximum that rounding explains. `exact` loads weights as f32 and compares with the graph's f32 twin;
+ * `usual` loads like a page and compares with the graph. An f16 graph rounds every value, which the plan does
+ * not. For codes, `exact` only rounds scales to f16, while `usual` also rounds activations and some weights
+ * to 8 bits. ONNX Runtime's own rounding is added to `usual`.
  */
 export function bounds(kind: Kind, moved?: Moved): { readonly exact: number; readonly usual: number } {
   if (kind !== 'int8' && kind !== 'int4')
@@ -38,8 +38,8 @@ export function bounds(kind: Kind, moved?: Moved): { readonly exact: number; rea
 }
 
 /**
- * The largest difference as a part of the largest logit that was expected. What is not finite, and tables of
- * other sizes, differ by Infinity.
+ * The largest difference relative to the largest expected logit. Non-finite values and tables of other sizes
+ * differ by Infinity.
  */
 export function largestRelative(
   found: readonly ArrayLike<number>[],
@@ -69,7 +69,7 @@ export function verdictOf(exact: Difference, usual: Difference): Verdict {
 const shown = (value: number) => (value === 0 ? '0' : value.toExponential(1))
 const shownOf = ({ found, most }: Difference) => `${shown(found)} of ${shown(most)}`
 
-/** A row each, by exporter, form and family, and a line with the counts. */
+/** One row each, by exporter, form and family, and a line with counts. */
 export function markdownTable(rows: readonly { readonly meta: Meta; readonly verdict: Verdict }[]): string {
   const keyOf = ({ exporter, form, family }: Meta) => `${exporter}\0${form}\0${family}`
   const sorted = [...rows].sort((one, other) => (keyOf(one.meta) < keyOf(other.meta) ? -1 : 1))

@@ -1,4 +1,4 @@
-// Graphs with nodes that are not compiled, at every place of a graph, and inputs for them.
+// Graphs with nodes that are not compiled, at every position, and inputs for them.
 import type { NetworkTensor } from '../../../../src/network/api/network.ts'
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import {

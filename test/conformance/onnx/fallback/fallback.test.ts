@@ -1,5 +1,5 @@
-// Networks with `fallback: 'ort'`. In: graphs with nodes that are not compiled, at every place of a graph.
-// Out: whether they give what onnxruntime-web gives for the whole file, which nodes are reported, and errors.
+// Networks with `fallback: 'ort'`. In: graphs with nodes that are not compiled, at every position. Out:
+// whether they match onnxruntime-web on the whole file, which nodes are reported, and errors.
 import { InferenceSession, Tensor } from 'onnxruntime-web/wasm'
 import { describe, expect, test } from 'vitest'
 import { halfToFloat } from '../../../../src/core/base/half.ts'
@@ -60,20 +60,18 @@ describe('nodes that are not compiled', () => {
 
 const MIDDLE = CASES['in the middle']!().bytes
 
-test('without the option, the node is rejected by its name, and the option is named', async () => {
+test('without the option, the error names the node and the option', async () => {
   const network = await load(MIDDLE, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(
-      /^node unit \(LpNormalization\): .*; set the option fallback to ort to run it in/,
-    ),
+    message: expect.stringMatching(/^node unit \(LpNormalization\): .*; set fallback: 'ort' to run it in/),
     detail: { node: 'unit', op: 'LpNormalization' },
   })
   await network.dispose()
 })
 
-test('the load tells which nodes are run elsewhere, and why', async () => {
+test('the load reports which nodes run elsewhere, and why', async () => {
   const network = await load(MIDDLE)
   expect(network.foreignNodes()).toEqual([
     { node: 'unit', op: 'LpNormalization', reason: 'no operator LpNormalization of opset 17 is known' },
@@ -91,7 +89,7 @@ test('a graph that compiles as a whole reports no nodes', async () => {
   await network.dispose()
 })
 
-test('networks that are loaded and run at the same time do not meet', async () => {
+test('networks loaded and run concurrently do not interfere', async () => {
   const names = ['at the end', 'of boxes', 'in two branches that meet']
   const cases = names.map((name) => CASES[name]!())
   const alone = []
@@ -104,7 +102,7 @@ test('networks that are loaded and run at the same time do not meet', async () =
   await Promise.all(all.map((network) => network.dispose()))
 })
 
-test('a node that onnxruntime does not know either is rejected at the load', async () => {
+test('a node that onnxruntime does not support either is rejected at load', async () => {
   const bytes = built((to) => to.node('Frobnicate', [to.op('Relu', ['x'])], ['y']), [X], [value('y')])
   await expect(load(bytes)).rejects.toMatchObject({
     code: 'unsupported',
@@ -113,7 +111,7 @@ test('a node that onnxruntime does not know either is rejected at the load', asy
   })
 })
 
-test('values that a node refuses, wrong inputs and wrong options get typed errors', async () => {
+test('values that a node rejects, wrong inputs and wrong options get typed errors', async () => {
   const count = value('count', [1], TYPE.i64)
   const bytes = built(
     (to) => to.node('Exp', [to.node('TopK', ['x', 'count'], ['top', 'top_at'])], ['y']),
@@ -141,7 +139,7 @@ test('values that a node refuses, wrong inputs and wrong options get typed error
   })
 })
 
-test('aborts reject with their reason, and a disposed network rejects what has not begun', async () => {
+test('aborts reject with their reason, and a disposed network rejects queued runs', async () => {
   const network = await load(MIDDLE)
   const x = floats(3, 8)
   const wanted = await network.run({ x })

@@ -1,5 +1,5 @@
-# Decoders with a part that no family has, as a step with its state: ids, a mask, positions and the keys and values
-# of earlier steps to logits and the keys and values after it.
+# Decoders with a part unknown to every family, as a step with its state: ids, a mask, positions and the keys
+# and values of earlier steps to logits and the keys and values after it.
 import torch
 import transformers as tf
 from torch import nn

@@ -1,6 +1,6 @@
-// Attention of groups as exports for transformers.js have it: lengths are computed from the mask, the state
-// comes in and goes out. In: such a layer, at first and later steps. Out: whether a network gives what
-// onnxruntime-web gives, in both builds.
+// Group-query attention as in exports for transformers.js: lengths are computed from the mask, and the state
+// is an input and an output. In: such a layer, at first and later steps. Out: whether a network matches
+// onnxruntime-web, in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../../src/network/api/network.ts'
@@ -79,7 +79,7 @@ test.each([
   }
 })
 
-/** Of the state, what lies after a text's own rows is nobody's. */
+/** State after a text's own rows is undefined. */
 function compare(
   found: Float32Array,
   wanted: Float32Array,

@@ -1,5 +1,5 @@
-// A layer of attention of groups as exports for transformers.js have it, as an ONNX file: lengths are
-// computed from the mask, the state comes in and goes out.
+// A group-query attention layer as in exports for transformers.js, as an ONNX file: lengths are computed from
+// the mask, and the state is an input and an output.
 import {
   modelBytes,
   type WrittenAttribute,

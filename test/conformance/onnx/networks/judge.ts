@@ -1,5 +1,5 @@
-// Judges networks that an exporter wrote. In: a file and the sizes to compare on. Out: a refusal, or the
-// largest difference from onnxruntime-web over the sizes, both builds, as a part of the largest output.
+// Judges exported networks. In: a file and the sizes to compare on. Out: a rejection, or the largest
+// difference from onnxruntime-web over all sizes and both builds, relative to the largest output.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import { Network } from '../../../../src/network/api/network.ts'
@@ -7,7 +7,7 @@ import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { largestRelative } from '../exporters/verdict.ts'
 
-/** What torch_networks.py writes beside a file. */
+/** The metadata that torch_networks.py writes for a file. */
 export interface Sizes {
   readonly inputs: readonly { readonly name: string; readonly dims: readonly (number | string)[] }[]
   readonly symbols: readonly string[]
@@ -19,7 +19,7 @@ export type Verdict =
   | { readonly is: 'refused'; readonly why: string }
   | { readonly is: 'equal' | 'different'; readonly runs: number; readonly worst: number; readonly at: string }
 
-/** What the order of sums may change, as a part of the largest output. */
+/** Tolerance for summation order, relative to the largest output. */
 const MOST = 1e-4
 const BUILDS = ['relaxed', 'simd128'] as const
 

@@ -1,6 +1,6 @@
-// Networks that exporters wrote. In: a folder that torch_networks.py filled, and parts of the names that are
-// wanted. Out: a Markdown table of which are compiled, and how far their outputs are from onnxruntime-web's.
-// `npm run conformance:networks -- FOLDER [NAME...]`
+// Exported networks. In: a folder filled by torch_networks.py, and parts of names to select. Out: a Markdown
+// table of which ones compile, and how far their outputs are from onnxruntime-web's. `npm run
+// conformance:networks -- FOLDER [NAME...]`
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { judgeNetwork } from './judge.ts'

@@ -1,5 +1,5 @@
-// Networks as torch exports them, which torch_networks.py drew at random. In: some of them. Out: whether they
-// give what onnxruntime-web gives, on several sizes and both builds.
+// Networks exported by torch with random weights (torch_networks.py). In: some of them. Out: whether they
+// match onnxruntime-web, on several sizes and both builds.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'

@@ -16,7 +16,7 @@ from networks import First, networks
 
 
 def settle(module):
-    """Statistics and scales that a trained model has: no zeros, no ones."""
+    """Statistics and scales like a trained model's: no zeros, no ones."""
     for part in module.modules():
         if isinstance(part, torch.nn.BatchNorm2d):
             part.running_mean.normal_(0, 0.3)
@@ -78,6 +78,6 @@ if __name__ == "__main__":
             try:
                 export(target, name, make, how)
                 print(f"{target.name}: written", flush=True)
-            except Exception as error:  # What an exporter does not write is a line of the report, not the end of it.
+            except Exception as error:  # A failing exporter is a line in the report, not its end.
                 shutil.rmtree(target, ignore_errors=True)
                 print(f"{target.name}: not written: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)

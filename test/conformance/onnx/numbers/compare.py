@@ -1,10 +1,12 @@
-# Random graphs, a third of them with special numbers, as a network and as onnxruntime compute them. In: how many
-# graphs, a seed. Out: how many are equal, refused or different, and why; every difference without a reason.
+# Random graphs, a third of them with special numbers, computed by a network and by onnxruntime. In: a number
+# of graphs, a seed. Out: how many are equal, rejected or different, and why, with every unexplained
+# difference.
 #
 #   python test/conformance/onnx/numbers/compare.py --graphs 10000 --seed 1
 #
-# It needs numpy, onnx and onnxruntime. A node that differs is computed again by onnxruntime from the network's own
-# inputs, so that roundings before it are no difference, and then by the standard's reference.
+# It needs numpy, onnx and onnxruntime. A node that differs is computed again by onnxruntime from the
+# network's own inputs, so that earlier rounding does not count as a difference, and then by the standard's
+# reference.
 import argparse
 import base64
 import collections

@@ -1,5 +1,6 @@
-// Attention of ONNX Runtime, evaluated. In: rows of queries, keys and values, those of earlier steps,
-// positions. Out: rows of values; keys and values with the new ones after those of earlier steps.
+// Evaluators of ONNX Runtime's attention operators. In: rows of queries, keys and values, keys and values of
+// earlier steps, positions. Out: rows of values; the keys and values of earlier steps, followed by the new
+// ones.
 
 import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
 import {
@@ -75,7 +76,7 @@ function tokenPositions(node: Node, positions: Tensor, { batch, rows }: Heads): 
   )
 }
 
-/** Columns of each row, as their own tensor. */
+/** Some columns of each row, as a separate tensor. */
 function columnsOf(tensor: Tensor, from: number, to: number): Tensor {
   const width = tensor.dims.at(-1)!
   const made = zeros(tensor.dtype, tensor.dims.with(-1, to - from))
@@ -84,7 +85,7 @@ function columnsOf(tensor: Tensor, from: number, to: number): Tensor {
   return made
 }
 
-/** Queries, keys and values lie in one tensor where keys are left out. */
+/** Queries, keys and values are in one tensor if the input for keys is left out. */
 function queryParts(context: Evaluation, heads: number, shared: number): [Tensor, Tensor, Tensor] {
   const q = given(context, QKV.query)
   if (q.dims.length !== 3) throw unfit(context.node, `its input has the shape [${q.dims}]`)
@@ -100,8 +101,8 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
 }
 
 /**
- * The state is a buffer: the new rows of each sequence follow its old ones. A token sees itself and what is
- * before it, as far back as the window.
+ * The state is a buffer: the new rows of each sequence follow its old ones. A token attends to itself and the
+ * tokens before it, as far back as the window.
  */
 export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
@@ -147,7 +148,7 @@ export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   return [y, wants(node, 1) ? keys : undefined, wants(node, 2) ? values : undefined]
 }
 
-/** The buffer with the new rows after the old ones of each sequence. It grows where it is too short. */
+/** The buffer with each sequence's new rows after its old ones. A buffer that is too short grows. */
 function joined(
   node: Node,
   own: Heads,
@@ -166,7 +167,7 @@ function joined(
   return joinRows(own, old, before, rows, dtype)
 }
 
-/** The elements of heads after the rotation that the node asks for. */
+/** The elements of the heads after the rotation that the node specifies. */
 function rotationOf(context: Evaluation, before: readonly number[]): (heads: Heads) => Heads['at'] {
   const { node, inputs } = context
   if (!flagOf(node, 'do_rotary')) return (heads) => heads.at
@@ -192,7 +193,7 @@ function rotationOf(context: Evaluation, before: readonly number[]): (heads: Hea
   }
 }
 
-/** What is added for a mask of padding, [batch, keys] or [batch, rows, keys], where it is 0. */
+/** What is added where a padding mask, [batch, keys] or [batch, rows, keys], is 0. */
 function paddingOf(
   node: Node,
   mask: Tensor | undefined,

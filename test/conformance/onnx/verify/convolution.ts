@@ -1,4 +1,4 @@
-// CausalConvWithState of ONNX Runtime, evaluated. In: rows, weights, a bias, the newest inputs of earlier
+// Evaluator of ONNX Runtime's CausalConvWithState. In: rows, weights, a bias, the newest inputs of earlier
 // steps. Out: each channel's sums over its own and earlier inputs, and the newest inputs.
 import {
   type Evaluation,
@@ -28,7 +28,7 @@ export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefi
   const activation = stringOf(node, 'activation', 'none')
   if (activation !== 'none' && activation !== 'silu') throw unclaimed(node, `its activation is ${activation}`)
   const [own, weight, shift, before] = [x, weights, bias, past].map((each) => each && reader(each))
-  // Of the inputs of earlier steps and then those of this one.
+  // Reads the inputs of earlier steps, followed by this step's.
   const inputAt = (line: number, at: number): number =>
     at < kept ? (before?.(line * kept + at) ?? 0) : own!(line * tokens + at - kept)
   const made = zeros(x.dtype, x.dims)

@@ -1,5 +1,5 @@
-// The evaluator with every operator. What a graph means, also where it has operators that reading a model
-// never computes: their evaluators are in this folder, and a page does not load them.
+// The evaluator with every operator. It defines what a graph computes. Operators that are never evaluated
+// while a model is read have their evaluators in this folder, so a page does not load them.
 import {
   type Evaluators,
   evaluate as evaluateGraph,
@@ -23,7 +23,7 @@ export const EVALUATORS: Evaluators = new Map([
   ...RECURRENT,
 ])
 
-/** Throws as the evaluator of the source does. */
+/** Throws the same errors as the evaluator in src/. */
 export const evaluate = (
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,

@@ -33,7 +33,7 @@ import { evaluateAttention, headsOf, headWriter } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
 import { evaluateCausalConvolution } from './convolution.ts'
 
-/** The integer at an index of a row of bytes; the first one has the low bits. */
+/** The integer at an index of a row of packed bytes; the first one is in the low bits. */
 const unpacked = (data: Tensor['data'], row: number, at: number, bits: number): number => {
   const perByte = 8 / bits
   return (Number(data[row + Math.floor(at / perByte)]) >> (bits * (at % perByte))) & (2 ** bits - 1)
@@ -64,9 +64,7 @@ function evaluateLevels(context: Evaluation): Tensor {
   return product(context, given(context, 0), weights)
 }
 
-/**
- * Blocks have 2^(bits - 1) for a zero point unless they state another, packed like the weights or as floats.
- */
+/** A block's zero point is 2^(bits - 1) unless another is given, packed like the weights or as a float. */
 function weightsOf(context: Evaluation): (row: number, at: number) => number {
   const { node, inputs } = context
   const { n, k, bits, block } = formOf(node)
@@ -124,7 +122,7 @@ function evaluateGather(context: Evaluation): Tensor {
     const width = own.at(-1)!
     return unpacked(tensor.data, Math.floor(at / width) * Math.ceil(width / packed), at % width, 8 / packed)
   }
-  // Bytes are centred; integers of four bits have their own sign.
+  // Bytes are centred on a zero point; 4-bit integers are signed.
   const middle = data.dtype === 'u8' ? 2 ** (intOf(node, 'bits', 4) - 1) : 0
   const strides = stridesOf(dims)
   const blockStrides = stridesOf(blocked)
@@ -136,7 +134,8 @@ function evaluateGather(context: Evaluation): Tensor {
     const line = Math.floor(next / inner)
     const asked = choose(line % indices.data.length)
     const index = asked < 0 ? asked + size : asked
-    if (index < 0 || index >= size) throw unfit(node, `index ${asked} is outside of axis ${axis} of ${size}`)
+    if (index < 0 || index >= size)
+      throw unfit(node, `index ${asked} is outside axis ${axis}, which has ${size} elements`)
     const at = (Math.floor(line / indices.data.length) * size + index) * inner + (next % inner)
     const place = dims.reduce((sum, own, each) => {
       const coordinate = Math.floor(at / strides[each]!) % own
@@ -149,17 +148,17 @@ function evaluateGather(context: Evaluation): Tensor {
 }
 
 interface Rotation {
-  /** Index of cosine and sine for the pair of a token. */
+  /** Index of the cosine and sine for a token's pair. */
   readonly place: (batch: number, row: number, pair: number) => number
   readonly cosines: Tensor
   readonly sines: Tensor
-  /** Pairs that are rotated; the numbers after them stay. */
+  /** Number of rotated pairs; the numbers after them stay as they are. */
   readonly pairs: number
-  /** Neighbours are a pair. Otherwise numbers that are half of the rotated ones apart. */
+  /** Neighbours form a pair. Otherwise the two numbers of a pair are half the rotated width apart. */
   readonly isInterleaved: boolean
 }
 
-/** The element of a head after the rotation. `at` gives one before it. */
+/** An element of a head after the rotation. `at` gives the elements before it. */
 export function rotated(
   { place, cosines, sines, pairs, isInterleaved }: Rotation,
   at: (batch: number, head: number, row: number, dim: number) => number,
@@ -178,7 +177,7 @@ export function rotated(
   }
 }
 
-/** The row of the tables for a token. Throws `format` for a position that they do not have. */
+/** The tables' row for a token. Throws `format` for a position outside the tables. */
 export function rowOf(node: Node, positions: Tensor, rows: number): (batch: number, row: number) => number {
   const read = reader(positions)
   return (batch, row) => {
@@ -219,7 +218,7 @@ function evaluateRotary(context: Evaluation): Tensor {
   return written(heads, x, at)
 }
 
-/** A tensor like `x` with the elements that `at` gives. */
+/** A tensor of `x`'s shape and type with the elements that `at` gives. */
 export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof heads.at): Tensor {
   const made = zeros(x.dtype, x.dims)
   const write = headWriter(heads, heads.size, made)
@@ -230,7 +229,7 @@ export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof
   return made
 }
 
-/** Writes the rows of a step into a cache of fixed length. */
+/** Writes a step's rows into a cache of fixed length. */
 function evaluateTensorScatter(context: Evaluation): Tensor[] {
   const { node, inputs } = context
   const cache = given(context, 0)

@@ -1,4 +1,4 @@
-// Evaluators of operators of images: convolutions, pools, resizing, and channels that become places.
+// Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
 import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
 import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
 import {
@@ -77,7 +77,7 @@ function evaluateConv(context: Evaluation): Tensor {
   return made
 }
 
-/** For each place and tap of the window, the place in the input; -1 in the border. */
+/** For each position and tap of the window, the position in the input; -1 in the padding. */
 function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
   const strides = stridesOf(sizes)
@@ -134,7 +134,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(sizes)
   context.spend(x.data.length * each * taps)
-  // The window of a place of the input lies on the output as that of a convolution lies on its input.
+  // The window of an input position covers the output as a convolution's window covers its input.
   const offsets = windows(axes, places, sizes)
   const read = reader(x)
   const weight = reader(filters)
@@ -162,7 +162,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   return result
 }
 
-/** `combine` starts at `start`; a mean is divided by the number of places that count. */
+/** `combine` starts at `start`; a mean is divided by the number of positions that count. */
 interface Pooling {
   readonly start: number
   readonly combine: (a: number, b: number) => number
@@ -205,7 +205,7 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
-/** Over all places of each channel. */
+/** Over all positions of each channel. */
 function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
   const x = given(context, 0)
   const made = zeros(
@@ -223,7 +223,7 @@ function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Poo
   return made
 }
 
-/** Axis after axis. */
+/** One axis after another. */
 function evaluateResize(context: Evaluation): Tensor[] {
   const { node, inputs } = context
   const x = given(context, 0)
@@ -253,7 +253,7 @@ function evaluateResize(context: Evaluation): Tensor[] {
   return [result]
 }
 
-/** Blocks of places become channels, or the reverse. */
+/** Blocks of positions become channels, or the reverse. */
 function evaluateBlocks(context: Evaluation): Tensor {
   const x = given(context, 0)
   const { split, perm, dims } = blocksOf(context.node, x.dims)

@@ -24,13 +24,13 @@ interface NormOptions {
 
 interface Normed {
   readonly y: Tensor
-  /** Of each row. */
+  /** Statistics of each row. */
   readonly mean: Float64Array
   /** 1 over the root of the variance, or of the mean square, and epsilon. */
   readonly inverse: Float64Array
 }
 
-/** Norms rows of `size` elements. `scale` and `bias` are of a shape that broadcasts to the input's. */
+/** Normalises rows of `size` elements. The shapes of `scale` and `bias` broadcast to the input's. */
 function normed(
   node: Node,
   input: Tensor,
@@ -60,7 +60,7 @@ function normed(
   return { y, mean, inverse }
 }
 
-/** The element of `tensor` that belongs to a place in a tensor of shape `dims`. */
+/** The element of `tensor` that belongs to a position in a tensor of shape `dims`. */
 function factors(
   node: Node,
   tensor: Tensor | undefined,
@@ -76,7 +76,7 @@ function factors(
   return (at) => read(places[at]!)
 }
 
-/** Rows are all axes from one on. */
+/** A row spans all axes from a given one on. */
 function evaluateRows(context: Evaluation, isCentred: boolean, means: readonly (number | undefined)[]) {
   const { node, inputs } = context
   const input = given(context, 0)
@@ -142,13 +142,13 @@ function evaluateBatches(context: Evaluation): Tensor[] {
 
 type Read = ReturnType<typeof reader>
 
-/** Where the beta and the bias are among the inputs. */
+/** Indices of beta and bias among the inputs. */
 function evaluateSkip(context: Evaluation, at: { beta?: number; bias: number }): (Tensor | undefined)[] {
   const { node, inputs } = context
   const x = given(context, 0)
   const skip = given(context, 1)
   const scale = given(context, 2)
-  if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+  if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are used as outputs')
   const size = x.dims.at(-1)
   if (size === undefined || `${scale.dims}` !== `${size}`)
     throw unfit(node, `weights of shape [${scale.dims}] do not fit its input of shape [${x.dims}]`)
@@ -163,7 +163,7 @@ function evaluateSkip(context: Evaluation, at: { beta?: number; bias: number }):
   return [y, undefined, undefined, wants(node, 3) ? sum : undefined]
 }
 
-/** The second may be the same for all samples. */
+/** The second input may be the same for all samples. */
 function added({ node }: Evaluation, x: Tensor, skip: Tensor): Tensor {
   if (x.dtype !== skip.dtype || `${broadcast(node, [x.dims, skip.dims])}` !== `${x.dims}`)
     throw unfit(node, `it adds ${skip.dtype} [${skip.dims}] to ${x.dtype} [${x.dims}]`)

@@ -1,4 +1,4 @@
-// Evaluators of products of codes, and of products whose sides are transposed first.
+// Evaluators of products of codes, and of products whose operands are transposed first.
 import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
 import { walk } from '../../../../src/network/onnx/ir/broadcast.ts'
 import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
@@ -24,7 +24,7 @@ import { limitsOf } from '../../../../src/network/onnx/operators/quantise.ts'
 import { roundEven } from '../../../../src/network/onnx/operators/unary.ts'
 import { biased } from './activations.ts'
 
-/** One scale for all, so that 0 is a number of u8. Ties round to even. */
+/** One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. */
 function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
   const read = reader(x)
   let low = 0
@@ -48,7 +48,7 @@ function evaluateDynamicQuantizeLinear(context: Evaluation): Tensor[] {
   return [y, tensorOf('f32', [], [scale]), tensorOf('u8', [], [zero])]
 }
 
-/** The tensor as whole numbers without its zero points: one, one per row of A, or one per column of B. */
+/** The tensor as integers, less its zero points: one in all, one per row of A, or one per column of B. */
 export function centred(
   node: Node,
   tensor: Tensor,
@@ -93,7 +93,7 @@ function evaluateQLinear(context: Evaluation): Tensor {
   return made
 }
 
-/** `total` times the scales: one, or one for each column. */
+/** `total` times the scales: one in all, or one per column. */
 function scaled(node: Node, total: Tensor, a: number, scales: Tensor, bias: Tensor | undefined): Tensor {
   const columns = total.dims.at(-1) ?? 1
   const count = scales.data.length

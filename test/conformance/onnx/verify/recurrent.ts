@@ -7,14 +7,14 @@ import { isBackward, recurrenceOf } from '../../../../src/network/onnx/operators
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
-/** A step of one row: the state becomes another. `inputs` and `states`: the products by each gate. */
+/** One row's step, which replaces the state. `inputs` and `states`: the products, by gate. */
 type Step = (of: {
   readonly node: Node
   readonly hidden: number
   readonly inputs: Float64Array
-  /** The product of a state by row `row` of the weights of states. */
+  /** The product of a state and row `row` of the state weights. */
   readonly along: (state: Float64Array, row: number) => number
-  /** Biases of inputs, then of states. */
+  /** Input biases, then state biases. */
   readonly bias: (row: number) => number
   readonly state: Float64Array
   readonly cell: Float64Array

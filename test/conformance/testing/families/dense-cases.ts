@@ -1,5 +1,5 @@
 // Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store;
-// the names in GGUF and the changes of llama.cpp's converter stand here.
+// the GGUF names and the changes that llama.cpp's converter makes are defined here.
 
 import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../../../src/core/arch/config/fields.ts'
@@ -28,8 +28,10 @@ export interface StoredCase {
   /** The class. Default: the family's first. */
   readonly listed?: string
   readonly layers: number
-  /** Besides the sizes. */
+  /** In addition to the sizes. */
   readonly config: Json
+  /** Tensors that the graph does not read. */
+  readonly extra?: readonly CaseTensor[]
   readonly gguf: Gguf
 }
 
@@ -168,7 +170,7 @@ const casesOf = ({ headDim }: Sizes): readonly StoredCase[] => [
       ],
     },
   },
-  // llama.cpp has the windows of EXAONE 4 in models of 64 layers only.
+  // llama.cpp applies EXAONE 4's windows only in models of 64 layers.
   { family: 'exaone4', layers: 2, config: { sliding_window: null }, gguf: { keys: {}, names: POST_NORMS } },
   {
     family: 'cohere',
@@ -309,7 +311,7 @@ function tensorsOf(json: Json): CaseTensor[] {
     const own = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
     const isTurned = place.form === 'transposed'
     const size = isTurned ? [...own.slice(0, -2), ...own.slice(-2).toReversed()] : own
-    for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change !== undefined)))
+    for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change?.offset === 1)))
   }
   return [...found.values()]
 }
@@ -332,11 +334,11 @@ export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
   storedCases([...casesOf(sizes), ...classicCases(sizes)], sizes)
 
 export const storedCases = (cases: readonly StoredCase[], sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
-  cases.map(({ family, listed, layers, config: more, gguf }) => {
+  cases.map(({ family, listed, layers, config: more, extra: own = [], gguf }) => {
     const { hf, gguf: file } = familyFile(family)
     const [named = ''] = Object.keys(hf.classes)
     const config = familyParts(sizes).config(listed ?? named, layers, more)
-    const extra = family === 'apertus' ? curveTensors(layers) : []
+    const extra = family === 'apertus' ? curveTensors(layers) : own
     return {
       family,
       config,

@@ -1,5 +1,5 @@
 // Cases of families with experts, or with latent attention. Their tensors are those that their classes store;
-// the names in GGUF and the changes of llama.cpp's converter stand here.
+// the GGUF names and the changes that llama.cpp's converter makes are defined here.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import type { StoredCase } from './dense-cases.ts'
@@ -7,7 +7,7 @@ import { type Pieces, type Sizes, THETA, WINDOW } from './family-tensors.ts'
 
 const u32 = (value: number): GgufValue => ['u32', value]
 
-/** An expert's inner size, and that of a block beside experts. */
+/** An expert's inner size, and that of a block alongside experts. */
 const SIZE = 48
 const SHARED = 40
 
@@ -30,7 +30,7 @@ const LATENT = {
   v_head_dim: 20,
   rms_norm_eps: 1e-6,
 }
-/** As files had them until llama.cpp stored keys and values apart. */
+/** As in files from before llama.cpp stored keys and values separately. */
 const latentKeys = ({ heads }: Sizes) => ({
   'attention.q_lora_rank': u32(LATENT.q_lora_rank),
   'attention.kv_lora_rank': u32(LATENT.kv_lora_rank),
@@ -59,7 +59,7 @@ const taken = (
   values: Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, index) => values[at(index)]!),
 })
 
-/** Gate and up of each expert, which follow each other. */
+/** Gate and up of each expert, one after the other. */
 const split: Pieces = (name, tensor) => {
   const [, at] = /^(.*)\.block_sparse_moe\.input_linear\.weight$/.exec(name) ?? []
   if (at === undefined) return undefined
@@ -71,7 +71,7 @@ const split: Pieces = (name, tensor) => {
   ])
 }
 
-/** gpt-oss has gate and up in turn, and matrices as [inputs, outputs]. */
+/** gpt-oss interleaves gate and up, and stores matrices as [inputs, outputs]. */
 const turned: Pieces = (name, tensor) => {
   const [, at, part, isBias] = /^(.*)\.mlp\.experts\.(gate_up|down)_proj(_bias)?$/.exec(name) ?? []
   if (at === undefined) return undefined

@@ -19,12 +19,16 @@ import {
   WINDOW,
   window,
 } from './family-tensors.ts'
+import { perLayerCasesOf } from './per-layer-cases.ts'
 import { recurrentCases } from './recurrent-cases.ts'
 
 /** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
-/** Families whose small models come from random-llama.ts, random-recurrent.ts and the tests in vision/. */
+/**
+ * Families whose small models are built elsewhere: in random-llama.ts, random-recurrent.ts and the tests in
+ * vision/.
+ */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   'llama',
   'qwen2',
@@ -293,13 +297,14 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
     ...cases,
     ...denseCases(sizes),
     ...storedCases(expertCasesOf(sizes), sizes),
+    ...storedCases(perLayerCasesOf(sizes), sizes),
     ...recurrentCases(sizes),
   ]
   const listed = new Set(all.map(({ family }) => family))
   const others = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family))
   const plain = others.flatMap((family) => {
     const { traits, gguf, hf } = familyFile(family)
-    // Of families that llama.cpp does not know there is nothing to compare here.
+    // Families that llama.cpp does not support are not compared here.
     if (gguf.architecture === undefined) return []
     const [named = ''] = Object.keys(hf.classes)
     return [

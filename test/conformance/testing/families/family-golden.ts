@@ -18,8 +18,8 @@ export const TOKENS: readonly number[] = Array.from(
   (_, index) => (index * 37 + ((index * index) % 11)) % VOCABULARY,
 )
 
-/** Least lead of the best token at every position. */
-export const LEAST_LEAD = 0.01
+/** Smallest lead of the best token at every position. */
+export const MIN_LEAD = 0.01
 
 /** 16 tokens that depend on the position. Over all positions they cover the vocabulary many times. */
 export const watchedIds = (position: number, vocabulary: number): number[] =>

@@ -25,7 +25,7 @@ interface Case {
 const read = (url: URL) => readFileSync(url, 'utf8')
 const casesIn = (name: string): readonly Case[] => JSON.parse(read(new URL(name, GOLDEN))).cases
 
-/** What sees with a language model of a family: its name for people, and its stored results. */
+/** A family's vision models: their display name and their stored results. */
 const PICTURES: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   llama: [
     ['SmolVLM', 'smolvlm'],
@@ -39,7 +39,7 @@ const PICTURES: Readonly<Record<string, readonly (readonly [string, string])[]>>
   ],
 }
 
-/** Whether the plan of a model can be cut for two workers; undefined for one that is too small for that. */
+/** Whether a model's plan can be split between two workers; undefined for one that is too small. */
 async function hasShards({ config, tensors }: Case): Promise<boolean | undefined> {
   const stored: Record<string, StoredTensor> = {}
   for (const { name, shape, values } of tensorsOf(tensors))
@@ -94,7 +94,7 @@ export async function familyTable(): Promise<string> {
 const PARTS =
   /(?<=<!-- Families, written by family-table\.ts: begin -->\n)[\s\S]*?(?=\n<!-- Families: end -->)/
 
-/** The table as the page has it. */
+/** The table as written in the page. */
 export const writtenTable = (): string => PARTS.exec(read(PAGE))?.[0] ?? ''
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {

@@ -28,12 +28,14 @@ export interface FamilyCase {
     readonly keys: Readonly<Record<string, GgufValue>>
     /** Replacements in names, applied in this order before the common ones. */
     readonly names?: readonly (readonly [string | RegExp, string])[]
-    /** The converter reorders the rows of Q and K. */
+    /** Whether the converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
     readonly layerNorm?: boolean
     /** What the converter makes of a tensor's values, before the changes that several families share. */
     readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
     readonly pieces?: Pieces
+    /** Vectors that only GGUF has. */
+    readonly vectors?: Readonly<Record<string, readonly number[]>>
   }
 }
 

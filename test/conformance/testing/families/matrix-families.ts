@@ -67,7 +67,7 @@ export async function filesOf(
   return format === 'hbm' ? { files: [await packOf(files, weights)], weights: 'auto' } : { files, weights }
 }
 
-/** The model as packed by `convert`. */
+/** The model as `convert` packs it. */
 export async function packOf(
   files: Files,
   weights: WeightPolicy,
@@ -76,7 +76,7 @@ export async function packOf(
   return packOfModel(await openModel(files.map((each) => blobSource(each.name, each))), weights, card)
 }
 
-/** The same of a model whose headers were already read. */
+/** The same for a model whose headers were already read. */
 export async function packOfModel(
   model: ModelFile,
   weights: WeightPolicy,

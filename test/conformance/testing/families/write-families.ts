@@ -11,7 +11,7 @@ import { llamaCppAddon } from '../llama-cpp.ts'
 import { type Addon, openAddonModel, startAddon } from '../llama-cpp-addon.ts'
 import { FAMILY_CASES } from './family-cases.ts'
 import { drawFamily, familyGguf } from './family-files.ts'
-import { type FamilyGolden, LEAST_LEAD, TOKENS, watchedIds } from './family-golden.ts'
+import { type FamilyGolden, MIN_LEAD, TOKENS, watchedIds } from './family-golden.ts'
 import type { FamilyCase } from './family-tensors.ts'
 
 /** GGML_TYPE_F32 */
@@ -62,7 +62,7 @@ async function golden(addon: Addon, one: FamilyCase, folder: string): Promise<Fa
   for (let seed = 1; seed < 200; seed++) {
     writeFileSync(path, await familyGguf(one, drawFamily(one, seed)))
     const rows = await logProbabilities(addon, path)
-    if (Math.min(...rows.map(leadOf)) < LEAST_LEAD) continue
+    if (Math.min(...rows.map(leadOf)) < MIN_LEAD) continue
     const best = rows.map((row) => row.indexOf(Math.max(...row))).join(' ')
     const watched = rows.map((row, at) =>
       watchedIds(at, row.length)

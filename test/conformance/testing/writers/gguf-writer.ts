@@ -80,7 +80,7 @@ export async function* writeGguf(contents: GgufContents): AsyncGenerator<Uint8Ar
     }
     const expected = tensorBytes(tensor)
     if (written !== expected)
-      throw new RangeError(`${tensor.name}: ${written} bytes came, ${expected} are due`)
+      throw new RangeError(`${tensor.name}: ${written} bytes were written, but ${expected} are expected`)
     const padding = paddingAfter(written, alignment)
     if (padding > 0) yield new Uint8Array(padding)
   }

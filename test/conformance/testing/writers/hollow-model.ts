@@ -29,7 +29,7 @@ export function hollowSource(name: string, { header, size }: HollowModel) {
       if (offset + length <= header.length) return header.slice(offset, offset + length)
       // Readers take a slab at a time, which may extend past the header.
       if (offset >= header.length) {
-        throw new HalfbyteError('internal', `byte ${offset} was read of a header of ${header.length}`)
+        throw new HalfbyteError('internal', `byte ${offset} of a header of ${header.length} was read`)
       }
       const bytes = new Uint8Array(length)
       bytes.set(header.subarray(offset))

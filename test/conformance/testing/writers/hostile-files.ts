@@ -151,7 +151,7 @@ function replaced(files: readonly File[], by: File): File[] {
 }
 
 /** The tiny tokenizer with a hundred more special tokens. */
-/** With more its own tokens than the model has rows; added ones may be more. */
+/** With more tokens of its own than the model has rows; added tokens may exceed the rows. */
 function largerTokenizer(): object {
   const { tokenizer } = jsonSpec()
   const own = tokenizer.model as { readonly vocab: Readonly<Record<string, number>> }
@@ -165,7 +165,7 @@ function withU64(bytes: Uint8Array, at: number, value: bigint): Uint8Array {
   return changed
 }
 
-/** The offset after the text `name`. */
+/** The offset just after the text `name`. */
 function after(bytes: Uint8Array, name: string): number {
   const at = new TextDecoder('latin1').decode(bytes).indexOf(name)
   if (at < 0) throw new Error(`the file has no ${name}`)

@@ -40,7 +40,7 @@ export function randomLora(
   return pairs
 }
 
-/** The same with lengths near 1 for every row, as DoRA has them. */
+/** The same with a length near 1 for every row, as in DoRA. */
 export function withMagnitudes(lora: Lora, seed: number): Lora {
   const normal = randomNormal(seed)
   return new Map(
@@ -52,7 +52,7 @@ export function withMagnitudes(lora: Lora, seed: number): Lora {
   )
 }
 
-/** W + scale * B A, of DoRA with the lengths of its rows, in f64, rounded once. */
+/** W + scale * B A, for DoRA with its rows' lengths, in f64, rounded once. */
 export function mergedTensor(base: RandomTensor, pair: LoraPair, scale: number): RandomTensor {
   const [, k = 0] = base.shape
   const { shape, values: sums } = summed(base, pair, scale)

@@ -36,7 +36,7 @@ const SCALES: Readonly<Record<CodedDType, number>> = {
 
 /**
  * The model with every matrix of a layer in the type given by `dtypeOf`; the embedding stays F32. With
- * `scaleOf`, each of these matrices has a scale beside it, and one for kernels that compute in NVFP4.
+ * `scaleOf`, each of these matrices comes with a scale, and one for kernels that compute in NVFP4.
  */
 export async function typedGguf(
   model: RandomModel,

@@ -1,5 +1,5 @@
-// Headers that isolate the page, so that threads share memory; without them it runs too. A static host that
-// serves the build sets them itself.
+// Headers that isolate the page, so that threads share memory; it also runs without them. A static host must
+// set them itself.
 const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',

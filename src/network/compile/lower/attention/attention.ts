@@ -1,5 +1,5 @@
-// Handlers of attention as one operator: two products with the softmax of scores between them. Heads that
-// share keys and values read them through a view, so that nothing is repeated.
+// Handlers for attention operators: two products with a softmax of the scores between them. Heads that share
+// keys and values read them through a view, so nothing is copied.
 import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../../onnx/ir/operator.ts'
 import {
@@ -20,14 +20,16 @@ import type { Lowering } from '../lowering/lowering.ts'
 import { checkSpread, misfit } from '../lowering/misfit.ts'
 import { multiply, reduce } from '../lowering/sums.ts'
 
-/** [batch, heads, rows, width] of each; keys and values may have fewer heads. */
+/** Each is [batch, heads, rows, width]; keys and values may have fewer heads. */
 interface Sides {
   readonly q: Ref
   readonly k: Ref
   readonly v: Ref
 }
 
-/** The effect of a number of `ref` on the score at its place; `ref` extends to [batch, heads, rows, keys]. */
+/**
+ * How each number in `ref` affects the score at its position; `ref` broadcasts to [batch, heads, rows, keys].
+ */
 export interface Mask {
   readonly ref: Ref
   /** `kept`: 0 hides the score. `added`: it is added. `filled`: below 1, `fill` is added. */
@@ -40,15 +42,15 @@ interface Scoring {
   readonly cap: number
   readonly masks: readonly Mask[]
   /**
-   * Keys before those of the first row, where rows see no later ones: one number, or i32 that extends to
+   * For causal attention: how many keys precede the first row's, as one number or as i32 that broadcasts to
    * [batch, heads, rows, keys]. Undefined: rows see all keys.
    */
   readonly before: number | Ref | undefined
-  /** The number of keys that a row sees, including its own, if it sees no later ones. Default: all. */
+  /** How many keys a row of causal attention sees, including its own. Default: all. */
   readonly window?: number | undefined
 }
 
-/** softmax(scale q k^T + masks) v, [batch, heads, rows, width]. In memory, a row has all heads together. */
+/** softmax(scale q k^T + masks) v, [batch, heads, rows, width]. In memory, a row's heads are contiguous. */
 export function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, scoring: Scoring): Ref {
   const [batch, heads, rows, width] = dimsOf(q) as [number, number, number, number]
   const [, shared, keys, keyWidth] = dimsOf(k) as [number, number, number, number]
@@ -57,7 +59,7 @@ export function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, sco
     throw misfit(node, `keys [${dimsOf(k)}] and values [${dimsOf(v)}] do not fit ${heads} heads`)
   if (width !== keyWidth || dimsOf(k)[0] !== batch || values !== keys)
     throw misfit(node, `queries [${dimsOf(q)}] and keys [${dimsOf(k)}] do not fit each other`)
-  if (width * keys === 0) throw unclaimed(node, 'it adds up no numbers')
+  if (width * keys === 0) throw unclaimed(node, 'it sums over no elements')
   const each = heads / shared
   const queries = reshape(lowering, node, q, [batch, shared, each, rows, width])
   const columns = repeated(k, each)
@@ -80,7 +82,7 @@ function repeated(ref: Ref, each: number): Ref {
   return { ...ref, view }
 }
 
-/** Shares of scores [batch, shared, each, rows, keys]. A row that may see no key has shares of 0. */
+/** Softmax of the scores [batch, shared, each, rows, keys]. A row that sees no key has weights of 0. */
 function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring): Ref {
   const { scale, cap, masks, before, window } = scoring
   const dims = dimsOf(scores)
@@ -119,10 +121,10 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring
   return map(lowering, node, [shares, total], div(arg(0), by))
 }
 
-/** [batch, heads, rows, width] of an input that has these axes, or rows of all heads. */
+/** An input as [batch, heads, rows, width]; it has these axes, or rows that hold all heads. */
 export function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number): Ref {
   const dims = dimsOf(ref)
-  if (ref.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
+  if (ref.value.kind !== 'f32') throw unclaimed(node, 'its input is not of floats')
   if (dims.length === 4) return ref
   const [batch, rows, width] = dims as [number, number, number]
   if (dims.length !== 3 || !Number.isInteger(count) || count < 1 || width % count !== 0)
@@ -130,10 +132,10 @@ export function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number)
   return swapped(reshape(lowering, node, ref, [batch, rows, count, width / count]))
 }
 
-/** With heads before rows where rows were before heads, and the other way round. */
+/** Swaps the head and row axes. */
 export const swapped = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [0, 2, 1, 3]) })
 
-/** Heads after those of earlier steps. */
+/** Appends heads to those of earlier steps. */
 function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
   if (!hasInput(node, past)) return ref
   const before = lowering.values.ref(node, node.inputs[past]!)
@@ -143,7 +145,7 @@ function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
   return older[2] === 0 ? ref : joined(lowering, node, node.name, [before, ref], 2)
 }
 
-/** Names the rows, in the form of the queries, and keys and values where they are outputs. */
+/** Names the result, in the form of the queries, and the keys and values if they are outputs. */
 export function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
   const [name = '', keys = '', values = ''] = node.outputs
   const dims = lowering.values.dims(node, name)
@@ -152,12 +154,12 @@ export function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<
   if (values !== '') lowering.values.name(values, v)
 }
 
-/** The operator of the standard. */
+/** The standard ONNX operator. */
 const attention: Handler = (lowering, node) => {
-  if (wants(node, 3)) throw unclaimed(node, 'its scores are an output')
-  if (hasInput(node, 6)) throw unclaimed(node, 'its keys end at lengths that are computed')
+  if (wants(node, 3)) throw unclaimed(node, 'its scores are used as an output')
+  if (hasInput(node, 6)) throw unclaimed(node, 'its keys end at computed lengths')
   for (const side of ['left', 'right'])
-    if (intOf(node, `${side}_window_size`, -1) !== -1) throw unclaimed(node, 'its rows see a window of keys')
+    if (intOf(node, `${side}_window_size`, -1) !== -1) throw unclaimed(node, 'it attends to a window of keys')
   const shared = intOf(node, 'kv_num_heads', 0)
   const [q, key, value] = [intOf(node, 'q_num_heads', 0), shared, shared].map((count, index) =>
     headsOf(lowering, node, lowering.values.ref(node, node.inputs[index]!), count),
@@ -166,7 +168,7 @@ const attention: Handler = (lowering, node) => {
   const v = grown(lowering, node, value, 5)
   const mask = optional(lowering, node, 3)
   const isKept = mask !== undefined && lowering.values.dtype(node, node.inputs[3]!) === 'bool'
-  if (mask?.value.kind === 'i32' && !isKept) throw unclaimed(node, 'its mask is of whole numbers')
+  if (mask?.value.kind === 'i32' && !isKept) throw unclaimed(node, 'its mask has integers')
   const rows = attended(
     lowering,
     node,
@@ -181,7 +183,7 @@ const attention: Handler = (lowering, node) => {
   leave(lowering, node, rows, { k, v })
 }
 
-/** ONNX Runtime's, whose queries, keys and values have one bias after the other. */
+/** ONNX Runtime's operator, whose bias concatenates those of queries, keys and values. */
 const multiHeadAttention: Handler = (lowering, node) => {
   const count = intOf(node, 'num_heads', 0)
   const bias = optional(lowering, node, MULTI_BIAS)
@@ -218,7 +220,7 @@ const multiHeadAttention: Handler = (lowering, node) => {
 function paddingOf(lowering: Lowering, node: Node, ref: Ref): Mask {
   const dims = dimsOf(ref)
   if (dims.length !== 2 && dims.length !== 3)
-    throw unclaimed(node, `its mask of padding has the shape [${dims}], which tells lengths`)
+    throw unclaimed(node, `its padding mask has the shape [${dims}], which means lengths`)
   const [batch, ...rest] = dims as [number, ...number[]]
   const to = dims.length === 2 ? [batch, 1, 1, ...rest] : [batch, 1, ...rest]
   return {

@@ -1,5 +1,5 @@
-// The handler of ONNX Runtime's attention of groups: rotations, keys and values written after those of
-// earlier steps, and attention over them. How many rows each sequence had before is data.
+// The handler of ONNX Runtime's GroupQueryAttention: rotation, appending keys and values to those of earlier
+// steps, and attention over them. The number of earlier rows of each sequence is data.
 import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unfit } from '../../../onnx/ir/operator.ts'
 import { plainHeadCounts, QKV } from '../../../onnx/operators/contrib/attention.ts'
@@ -15,14 +15,14 @@ import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
 import { positionsOf, turned, turnsAt } from './rotary.ts'
 
-/** The rows that a step adds to the state of each sequence. */
+/** The rows that a step adds to each sequence's state. */
 interface Step {
   readonly batch: number
-  /** New rows of each sequence. */
+  /** New rows per sequence. */
   readonly rows: number
-  /** Rows that the longest sequence has after the step. */
+  /** Rows of the longest sequence after the step. */
   readonly total: number
-  /** Rows that each sequence had before, i32 [batch, 1]. Undefined: none. */
+  /** Earlier rows of each sequence, i32 [batch, 1]. Undefined: none. */
   readonly before: Ref | undefined
 }
 
@@ -48,14 +48,14 @@ const groupQueryAttention: Handler = (lowering, node) => {
   leave(lowering, node, rows, { k, v })
 }
 
-/** Queries, keys and values, [batch, heads, rows, width]; they lie in one row where keys are left out. */
+/** Queries, keys and values, [batch, heads, rows, width]; they share one row if keys are omitted. */
 function partsOf(lowering: Lowering, node: Node, heads: number, shared: number): [Ref, Ref, Ref] {
   const query = lowering.values.ref(node, node.inputs[QKV.query]!)
   const dims = dimsOf(query)
   const each = dims[2]! / (heads + 2 * shared)
   const isOne = !hasInput(node, QKV.key) && !hasInput(node, QKV.value)
   if (dims.length !== 3 || (isOne && !Number.isInteger(each)))
-    throw unfit(node, `rows [${dims}] are not ${heads} and twice ${shared} heads`)
+    throw unfit(node, `rows [${dims}] do not hold ${heads} and twice ${shared} heads`)
   let from = 0
   return [heads, shared, shared].map((count, index) => {
     const start = from * each
@@ -71,7 +71,7 @@ function partsOf(lowering: Lowering, node: Node, heads: number, shared: number):
   }) as [Ref, Ref, Ref]
 }
 
-/** Its lengths are those of sequences after the step, less one; a step that is all there is begins at 0. */
+/** The lengths are those of the sequences after the step, minus one; a first step begins at 0. */
 function stepOf(lowering: Lowering, node: Node, query: Ref): Step {
   const [batch, , rows] = dimsOf(query) as [number, number, number]
   const [total = 0] = lowering.values.list(node, QKV.total)
@@ -106,7 +106,7 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
   }
 }
 
-/** The state with the new rows after those that each sequence had, and zeros after them. */
+/** The state with each sequence's new rows after its earlier ones, then zeros. */
 function joinedState(lowering: Lowering, node: Node, own: Ref, index: number, step: Step): Ref {
   const { batch, rows, total, before } = step
   const dims = dimsOf(own)
@@ -131,7 +131,7 @@ interface Joined extends Pick<Step, 'total'> {
   readonly before: Ref
 }
 
-/** The same where each sequence has a number of its own rows before. */
+/** The same if each sequence has its own number of earlier rows. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
   const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])
@@ -144,7 +144,7 @@ function gatheredState(lowering: Lowering, node: Node, { own, old, after, before
     const index = spreadRef(map(lowering, node, [place, first], tree), after)
     return elementsAlong(lowering, node, { data, index, axis: 2, name: node.name })
   }
-  // A number of rows that cannot be makes a wrong index.
+  // An impossible number of rows results in an index out of range.
   const isRight = apply('i.eq', start, within(start, total - rows))
   const added = rowsAt(own, select(isRight, within(fresh, rows - 1), OUTSIDE))
   const kept = rowsAt(old, within(at, dimsOf(old)[2]! - 1))

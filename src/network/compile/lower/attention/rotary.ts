@@ -1,5 +1,5 @@
-// Handlers of rotations of heads by their positions. Each half, or each second number, of what is rotated is
-// written where it belongs.
+// Handlers for rotary embeddings. Each half, or every second number, of the rotated part is written directly
+// to its place.
 import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../../onnx/ir/operator.ts'
 import { dimsOf, type Ref, refTo } from '../../loops/loops.ts'
@@ -21,8 +21,8 @@ interface Inputs {
 
 function rotated({ cos, sin, positions }: Inputs): Handler {
   return (lowering, node) => {
-    if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
-    if (flagOf(node, 'is_packed_batching')) throw unclaimed(node, 'its texts follow each other in one row')
+    if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales the angles')
+    if (flagOf(node, 'is_packed_batching')) throw unclaimed(node, 'its texts are packed into one row')
     const [name = ''] = node.outputs
     const x = tokensOf(lowering, node, cos)
     const [batch, rows, , width] = dimsOf(x) as [number, number, number, number]
@@ -30,7 +30,7 @@ function rotated({ cos, sin, positions }: Inputs): Handler {
     const half = dimsOf(tables[0]!)[3]!
     const stated = intOf(node, 'rotary_embedding_dim', 0) || 2 * half
     if (stated !== 2 * half || stated > width)
-      throw unfit(node, `it rotates ${stated} numbers of ${width} by a table of ${half}`)
+      throw unfit(node, `it rotates ${stated} of ${width} numbers by a table of ${half}`)
     const made = turned(lowering, node, x, {
       tables: tables as [Ref, Ref],
       half,
@@ -68,11 +68,11 @@ function turnsOf(lowering: Lowering, node: Node, table: number, turns: Turns): R
 interface Turns {
   readonly batch: number
   readonly rows: number
-  /** The input. */
+  /** The input to rotate. */
   readonly positions: number
 }
 
-/** Positions of all rows, [batch, rows], which may be given by the first row's position. */
+/** Positions of all rows, [batch, rows]; the node may give only the first row's. */
 export function positionsOf(lowering: Lowering, node: Node, { batch, rows, positions }: Turns): Ref {
   const given = lowering.values.ref(node, node.inputs[positions]!)
   const isFirst = dimsOf(given).length === 1
@@ -92,11 +92,11 @@ export function turnsAt(lowering: Lowering, node: Node, table: Ref, positions: R
 interface Rotation {
   readonly tables: readonly [Ref, Ref]
   readonly half: number
-  /** Neighbours are a pair. Else numbers that are half of the rotated ones apart. */
+  /** Whether adjacent numbers form a pair. Otherwise pairs are half the rotated width apart. */
   readonly isInterleaved: boolean
 }
 
-/** x [batch, rows, heads, width], rotated. */
+/** Rotates x [batch, rows, heads, width]. */
 export function turned(lowering: Lowering, node: Node, x: Ref, rotation: Rotation): Ref {
   const { tables, half, isInterleaved } = rotation
   const dims = dimsOf(x)

@@ -1,4 +1,4 @@
-// Changes how elements lie: other dims, a border, parts joined along an axis.
+// Changes the layout of elements: other dims, padding, concatenation along an axis.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
 import {
@@ -17,16 +17,16 @@ import { copy, filled, orderFor } from './loops.ts'
 import type { Lowering } from './lowering.ts'
 import { misfit } from './misfit.ts'
 
-/** The same elements through another view. They do not move. */
+/** The same elements through another view; nothing is moved. */
 export function viewed(lowering: Lowering, node: Node, output: string, ref: Ref): void {
   lowering.views.nodes++
-  // A copy would read and write each element.
+  // The saving: a copy would read and write each element.
   lowering.views.bytes += 8 * countOf(dimsOf(ref))
   const isCopied = lowering.leftOut.has('views') && !isConstant(ref.value)
   lowering.values.name(output, isCopied ? copy(lowering, node, ref) : ref)
 }
 
-/** The same elements under other dims; a copy where strides cannot say it. */
+/** The same elements under other dims; a copy if strides cannot express it. */
 export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly number[]): Ref {
   const count = countOf(dimsOf(ref))
   if (count !== countOf(dims))
@@ -36,8 +36,8 @@ export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly
 }
 
 /**
- * A value with a border of one number; `around` has its sizes before and after each axis. Its axes lie in
- * the order of the input's.
+ * The value padded with one number; `around` gives the padding before and after each axis. Keeps the order
+ * of the input's axes in memory.
  */
 export function padded(
   lowering: Lowering,
@@ -68,7 +68,8 @@ function border(
   let rest = whole(dims)
   for (const [axis, [before, after]] of around.entries()) {
     const size = own[axis]!
-    // What is before and after the input along this axis; along the axes before it, only beside the input.
+    // The padding before and after the input along this axis; along earlier axes it covers only the input's
+    // extent.
     for (const [start, count] of [
       [0, before],
       [before + size, after],
@@ -83,7 +84,10 @@ function border(
   return refTo(out)
 }
 
-/** Parts one after the other along an axis; each is written where it belongs, by what makes it if legal. */
+/**
+ * Concatenates parts along an axis. Each is written directly to its place, by the loop that makes it if that
+ * is legal.
+ */
 export function joined(
   lowering: Lowering,
   node: Node,
@@ -105,7 +109,7 @@ export function joined(
   return refTo(out)
 }
 
-/** A value that is placed whole is placed under its own dims, those of the loop that makes it. */
+/** A value that is placed whole keeps its own dims, those of the loop that makes it. */
 function inOwnSpace(part: Ref, at: View): Pick<PlaceLoop, 'args' | 'at'> {
   const own = isAll(part) ? reshaped(at, part.value.dims) : undefined
   return own === undefined ? { args: [part], at } : { args: [refTo(part.value)], at: own }

@@ -1,4 +1,4 @@
-// Makes loops over elements: maps, copies and fills, each in the order of axes that suits it.
+// Makes loops over elements: maps, copies and fills, each with the best order of axes.
 import { type Node, outputsOf } from '../../../onnx/ir/graph.ts'
 import { intsOf } from '../../../onnx/ir/operator.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
@@ -19,8 +19,8 @@ import type { Lowering } from './lowering.ts'
 import { misfit } from './misfit.ts'
 
 /**
- * A loop over the common shape of some references. `name` is the output for which it is made, whose
- * reader may ask for another order of axes; '' for a value of its own.
+ * A loop over the references' common shape. `name` is the output it computes, whose reader may ask for
+ * another order of axes; '' for an intermediate value.
  */
 export function map(
   lowering: Lowering,
@@ -68,7 +68,7 @@ export function filled(lowering: Lowering, node: Node, tree: Tree, dims: readonl
   return refTo(out)
 }
 
-/** The elements in row order. Those of a constant are put in order when it is loaded. */
+/** The elements in row-major order. A constant is reordered when it is loaded. */
 export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   const { given } = ref.value
   const dims = dimsOf(ref)
@@ -80,14 +80,14 @@ export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   return moved(lowering, node, ref)
 }
 
-/** The elements in row order, copied by a loop. */
+/** The elements in row-major order, copied by a loop. */
 export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
   return mapped(lowering, node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
 }
 
 /**
- * The view of a product's output, [..., m, n], in a new value, whose axes lie in the order that the only
- * reader of `name` asks for.
+ * A new value with a view for a product's output, [..., m, n]; its axes are stored in the order that the
+ * only reader of `name` asks for.
  */
 export function orderedValue(
   lowering: Lowering,
@@ -108,8 +108,8 @@ export function orderFor(
 }
 
 /**
- * The order of axes in which the only reader, a transposition, wants a value. Undefined where there is no
- * such reader, or where the last axis would move: rows are written as vectors.
+ * The order of axes in which the only reader, a transposition, wants a value. Undefined if there is no such
+ * reader or if the last axis would move, because rows are written as vectors.
  */
 function asked(lowering: Lowering, name: string, rank: number): readonly number[] | undefined {
   const readers = lowering.readers.get(name)
@@ -122,9 +122,9 @@ function asked(lowering: Lowering, name: string, rank: number): readonly number[
 }
 
 /**
- * The order in which the axes of the largest argument lie, if it has all of its value in another order than
- * the graph's, or a part of it whose neighbours are along another axis than the graph's last, and no argument
- * as large lies in the graph's order.
+ * The stored order of the largest argument's axes, if it differs from the graph's order for a whole value,
+ * or if a partial value is contiguous along an axis other than the graph's last. Undefined if an equally
+ * large argument is in the graph's order.
  */
 function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
   const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
@@ -145,7 +145,7 @@ function commonDims(node: Node, args: readonly Ref[]): readonly number[] {
     if (new Set(own).size > 1)
       throw misfit(
         node,
-        `the shapes ${args.map((each) => `[${dimsOf(each).join(', ')}]`).join(' and ')} differ`,
+        `the shapes ${args.map((each) => `[${dimsOf(each).join(', ')}]`).join(' and ')} do not match`,
       )
     return own[0] ?? 1
   })

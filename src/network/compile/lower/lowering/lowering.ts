@@ -1,4 +1,5 @@
-// Lowering: the loops of a graph as far as they are made, what handlers share, and what they are charged for.
+// Lowering: a graph's loops made so far, state shared by the handlers, and what the planning budget is
+// charged.
 import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import type { Graph, Node, Type } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
@@ -8,27 +9,27 @@ import type { LeftOut } from '../../stages.ts'
 import type { WeightPolicy } from '../policy.ts'
 import { Values } from './values.ts'
 
-/** Work of planning a node, for each name that it has, and for a loop. */
+/** Planning units charged per node, per name of a node, per loop and per tree. */
 const NODE_UNITS = 512
 const NAME_UNITS = 64
 const LOOP_UNITS = 1280
 const TREE_UNITS = 16
 
-/** How nodes are lowered. */
+/** Options for lowering nodes. */
 export interface LowerOptions {
   readonly weights: WeightPolicy
   readonly leftOut: LeftOut
-  /** What the program and its runs may take. */
+  /** The budget of the program and its runs. */
   readonly budget: ProgramBudget
 }
 
-/** What views save. */
+/** The copies that views save. */
 interface Views {
   nodes: number
   bytes: number
 }
 
-/** The loops of a graph as far as they are made, and what its handlers share. */
+/** A graph's loops made so far, and the state that handlers share. */
 export class Lowering {
   readonly graph: Graph
   readonly values: Values
@@ -57,7 +58,7 @@ export class Lowering {
     this.#types = types
   }
 
-  /** Charges for a node before its handler begins: its names, and the elements of what it makes. */
+  /** Charges for a node before its handler begins: for its names and its output elements. */
   begin(node: Node): void {
     const names = node.inputs.length + node.outputs.length
     this.#budget.spend(NODE_UNITS + NAME_UNITS * names)
@@ -68,14 +69,12 @@ export class Lowering {
     }
   }
 
-  /**
-   * Charges for what a handler works out while it plans, before it does: units of `NetworkLimits.planning`.
-   */
+  /** Charges for a handler's planning work before the work is done, in units of `NetworkLimits.planning`. */
   spend(units: number): void {
     this.#budget.spend(units)
   }
 
-  /** What `make` gives, which is made once for each key. */
+  /** The result of `make`, memoized by key. */
   once(key: string, make: () => Ref): Ref {
     const made = this.#once.get(key) ?? make()
     this.#once.set(key, made)
@@ -86,7 +85,7 @@ export class Lowering {
     return this.#loops
   }
 
-  /** Every loop of a program passes here, and is charged for. */
+  /** Every loop of a program is added, and charged for, here. */
   add(loop: Loop): void {
     this.#budget.spend(
       LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),

@@ -7,23 +7,21 @@ import { arg, checked, number, type Tree } from '../../loops/tree.ts'
 import type { Lowering } from './lowering.ts'
 import { checkHeld, kindOf } from './values.ts'
 
-/**
- * The tree of the node's output, checked where that is i64. A remainder is no larger than what it is of.
- */
+/** The tree of the node's output, checked if that is i64. A remainder is no larger than its dividend. */
 export function exactTree(lowering: Lowering, node: Node, tree: Tree): Tree {
   const canLeave = lowering.values.dtype(node, node.outputs[0]!) === 'i64' && node.op !== 'Mod'
   return canLeave ? checked(tree) : tree
 }
 
 /**
- * A tree for an operand: a number where the operand is a constant of one element. `isLimit`: whether a
- * number beyond 32 bits means the same to the node as the last one before it.
+ * An operand's tree: a number if the operand is a constant of one element. `isLimit`: whether a number
+ * beyond 32 bits may be clamped to the 32-bit range.
  */
 export function operand(lowering: Lowering, node: Node, name: string, args: Ref[], isLimit = false): Tree {
   const kind = kindOf(node, lowering.values.dtype(node, name))
   const tensor = lowering.values.known(name)
   const rank = lowering.values.dims(node, name).length
-  // A number of more axes than the others would lose them, so that it is read as a tensor.
+  // A number with more axes than the others would lose them, so it is read as a tensor.
   if (tensor?.data.length === 1 && rank <= 1) {
     const [value = 0] = numbersOf(tensor)
     if (!isLimit) checkHeld(node, name, tensor)

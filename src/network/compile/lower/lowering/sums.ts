@@ -8,7 +8,7 @@ import { reshape } from './layouts.ts'
 import { filled } from './loops.ts'
 import type { Lowering } from './lowering.ts'
 
-/** The reduction over some axes, without them. */
+/** The reduction over some axes, which are removed. */
 export function reduce(
   lowering: Lowering,
   node: Node,
@@ -31,7 +31,7 @@ export function reduce(
   return refTo(out)
 }
 
-/** a [..., m, k] times b [..., k, n] under the same batch. */
+/** a [..., m, k] times b [..., k, n] with the same batch axes. */
 export function multiply(lowering: Lowering, node: Node, a: Ref, b: Ref): Ref {
   const out = lowering.values.make(node.name, 'f32', [...dimsOf(a).slice(0, -1), dimsOf(b).at(-1)!])
   const at = whole(out.dims)

@@ -1,4 +1,4 @@
-// The operators of ONNX Runtime that mix tokens: the types of their outputs.
+// ONNX Runtime's operators that mix tokens: the types of their outputs.
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../../ir/graph.ts'
@@ -14,7 +14,7 @@ import {
 } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
 
-/** Positions are of each token, or of the first one. */
+/** Positions are given for each token or only for the first. */
 export const rotaryEmbedding: Operator = defineContrib({
   name: 'RotaryEmbedding',
   inputs: [4, 4],
@@ -86,34 +86,34 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   return [heads, shared]
 }
 
-/** Its state holds the newest positions only, which are all that its window shows. */
+/** Whether its state holds only the newest positions, which are all that its window covers. */
 export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
 
-/** The same for a node on its own, without a step around it: its state and its heads are as they come. */
+/** The same for a node outside a decoder's step: its state and heads have no other constraints. */
 export function plainHeadCounts(node: Node): [heads: number, shared: number] {
-  if (hasWindowedState(node)) throw unclaimed(node, 'its state holds a window only')
+  if (hasWindowedState(node)) throw unclaimed(node, 'its state holds only a window')
   if (hasInput(node, QKV.queryNorm) || hasInput(node, QKV.keyNorm))
-    throw unclaimed(node, 'it norms heads, as no CPU of ONNX Runtime does')
+    throw unclaimed(node, 'it normalises heads, which ONNX Runtime does not support on CPUs')
   return headCounts(node)
 }
 
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {
-    // Below 0 it is left out.
+    // It is omitted if below 0.
     is: (node) => intOf(node, 'smooth_softmax', 0) > 0 || hasInput(node, QKV.sinks),
-    why: 'its softmax has a sink for each head (smooth_softmax, head_sink), where shares sum to 1',
+    why: 'its softmax has a sink for each head (smooth_softmax, head_sink), which is not supported',
   },
   {
     is: (node) => intOf(node, 'qk_output', 0) !== 0,
-    why: 'its scores are an output (qk_output), where they stay inside',
+    why: 'its scores are used as an output (qk_output), which is not supported',
   },
   {
     is: (node) => intOf(node, 'causal', 1) === 0,
-    why: 'its rows see later positions (causal), where each sees those up to its own',
+    why: 'its rows see later positions (causal), and only causal attention is supported',
   },
   {
     is: (node) => hasWindowedState(node) && intOf(node, 'local_window_size', -1) <= 0,
-    why: 'its state holds a window only (sliding_window_cache), and it has none (local_window_size)',
+    why: 'its state holds only a window (sliding_window_cache), but it has no window (local_window_size)',
   },
   {
     is: (node) =>
@@ -121,7 +121,7 @@ const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why
       hasInput(node, QKV.valueScale) ||
       intOf(node, 'kv_cache_bit_width', 0) !== 0 ||
       ['k_quant_type', 'v_quant_type'].some((name) => stringOf(node, name, 'NONE') !== 'NONE'),
-    why: 'its state is quantised (k_quant_type, k_scale), where states are floats',
+    why: 'its state is quantised (k_quant_type, k_scale), which is not supported',
   },
 ]
 
@@ -145,7 +145,7 @@ function inferGroups({ node, inputs }: Inference): (Type | undefined)[] {
   ]
 }
 
-/** Queries, keys and values of the same number of heads, as rows. */
+/** Queries, keys and values with the same number of heads, as rows. */
 export const multiHeadAttention: Operator = defineContrib({
   name: 'MultiHeadAttention',
   inputs: [3, 8],
@@ -181,7 +181,9 @@ function inferMulti({ node, inputs: [q, k, v, , , , past] }: Inference): (Type |
   ]
 }
 
-/** Rows [batch, channels, tokens] after a state of the newest inputs, each channel by its own weights. */
+/**
+ * Rows [batch, channels, tokens] preceded by a state of the newest inputs; each channel has its own weights.
+ */
 export const causalConvolution: Operator = defineContrib({
   name: 'CausalConvWithState',
   inputs: [2, 4],

@@ -1,4 +1,4 @@
-// The products of ONNX Runtime: integers times scales, and products with sides that are transposed first.
+// ONNX Runtime's products: integers times scales, and products with transposed operands.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import { type Dim, multiplyDims } from '../../ir/dims.ts'
@@ -30,10 +30,10 @@ export function formOf(node: Node): Form {
   const bits = intOf(node, 'bits', 4)
   const block = intOf(node, 'block_size', 0)
   if (n < 1 || k < 1 || block < 16 || (block & (block - 1)) !== 0)
-    throw unfit(node, `it has N ${n}, K ${k} and blocks of ${block}`)
+    throw unfit(node, `it has N ${n}, K ${k} and a block size of ${block}`)
   if (!BITS.includes(bits)) throw unclaimed(node, `its weights have ${bits} bits`)
   if (intOf(node, 'weight_prepacked', 0) !== 0)
-    throw unclaimed(node, 'its weights are packed for one machine')
+    throw unclaimed(node, 'its weights are packed for a specific machine')
   return { n, k, bits, block }
 }
 
@@ -67,7 +67,7 @@ export const LEVELS = {
   ],
 } as const
 
-/** A times the transpose of B, whose codes of 4 bits stand for levels. */
+/** A times the transpose of B, whose 4-bit codes are indices of levels. */
 const matMulBnb4: Operator = defineContrib({
   name: 'MatMulBnb4',
   inputs: [3, 3],
@@ -91,13 +91,13 @@ export function levelForm(node: Node) {
   const k = intOf(node, 'K', 0)
   const block = intOf(node, 'block_size', 0)
   const kind = (['FP4', 'NF4'] as const)[intOf(node, 'quant_type', 0)]
-  if (n < 1 || k < 1 || block < 1) throw unfit(node, `it has N ${n}, K ${k} and blocks of ${block}`)
+  if (n < 1 || k < 1 || block < 1) throw unfit(node, `it has N ${n}, K ${k} and a block size of ${block}`)
   if (kind === undefined || intOf(node, 'transB', 1) !== 1)
     throw unclaimed(node, 'its codes are neither FP4 nor NF4, or its matrix is not transposed')
   return { n, k, block, kind }
 }
 
-/** Rows of quantised weights as floats. Bytes hold two integers of four bits, or one of eight. */
+/** Rows of quantised weights as floats. A byte holds two 4-bit integers, or one of 8 bits. */
 const gatherBlockQuantized: Operator = defineContrib({
   name: 'GatherBlockQuantized',
   inputs: [3, 4],
@@ -106,7 +106,7 @@ const gatherBlockQuantized: Operator = defineContrib({
   infer: (context) => [inferGather(context)],
 })
 
-/** Integers in each element of the data. */
+/** Integers per element of the data. */
 export function perElement(node: Node, dtype: Tensor['dtype']): number {
   const bits = intOf(node, 'bits', 4)
   if (bits !== 4 && bits !== 8) throw unclaimed(node, `its weights have ${bits} bits`)
@@ -157,11 +157,11 @@ const fusedMatMul: Operator = defineContrib({
 })
 
 export function turns(node: Node, side: 'A' | 'B'): boolean {
-  if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes the axes of its batch')
+  if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes its batch axes')
   return flagOf(node, `trans${side}`)
 }
 
-/** The last two axes change places. A vector stays. */
+/** Swaps the last two axes. A vector is unchanged. */
 export const dimsTurned = <D extends Dim>(dims: readonly D[]): D[] => [
   ...dims.slice(0, -2),
   ...dims.slice(-2).toReversed(),

@@ -1,10 +1,10 @@
-// The activations and norms of ONNX Runtime. Some of them first add a bias or another tensor.
+// ONNX Runtime's activations and norms. Some first add a bias or another tensor.
 
 import type { Type } from '../../ir/graph.ts'
 import { defineContrib, type Inference, type Operator, sameType } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
 
-/** Inputs: x, skip, weights, then a beta where it is centred, and a bias. */
+/** Inputs: x, skip, weights, then a beta if it is centred, and a bias. */
 function skipNorm(name: string, most: number): Operator {
   return defineContrib({
     name,
@@ -26,7 +26,7 @@ export const CONTRIB_NORMS: readonly Operator[] = [
   skipNorm('SkipSimplifiedLayerNormalization', 4),
 ]
 
-/** Loops compute it. */
+/** Evaluated by loops only. */
 const activation = (
   name: string,
   inputs: readonly [number, number],

@@ -1,4 +1,4 @@
-// Convolution: sums over a window of places, at each place.
+// Convolution: sums over a window, at each position.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
@@ -14,7 +14,7 @@ export interface Axis {
   readonly after: number
 }
 
-/** The position and stride of an operator's window. */
+/** Attributes that place an operator's window. */
 export const WINDOW = {
   auto_pad: 'string',
   dilations: 'ints',
@@ -29,7 +29,7 @@ const FILTERED = {
   dtypes: [FLOATS],
 } as const
 
-/** Undefined where a size is not known. */
+/** Undefined if a size is unknown. */
 function kernelOf(filters: Type | undefined): readonly number[] | undefined {
   const kernel = filters?.dims?.slice(2)
   return kernel?.every((size) => typeof size === 'number') ? (kernel as number[]) : undefined
@@ -50,7 +50,7 @@ const conv: Operator = define({
   },
 })
 
-/** Undefined if the border depends on an unknown size. */
+/** Undefined if the padding depends on an unknown size. */
 export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
   const rank = sizes.length
   const ones = sizes.map(() => 1)
@@ -64,7 +64,7 @@ export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly numbe
     pads.length === 2 * rank &&
     pads.every((each) => each >= 0) &&
     `${stated}` === `${kernel}`
-  if (!isFit) throw unfit(node, `a window of [${kernel}] does not fit ${rank} axes with borders of [${pads}]`)
+  if (!isFit) throw unfit(node, `a window of [${kernel}] does not fit ${rank} axes with padding of [${pads}]`)
   const mode = stringOf(node, 'auto_pad', 'NOTSET')
   if (!['NOTSET', 'VALID', 'SAME_UPPER', 'SAME_LOWER'].includes(mode))
     throw unfit(node, `its auto_pad is ${mode}, which does not exist`)
@@ -86,7 +86,7 @@ export function lengthOf({ kernel, stride, dilation, before, after }: Axis, size
   return addDims(divideDims(reach, stride), 1)
 }
 
-/** Each place of the input is spread over a window of places of the output. */
+/** Each input position is spread over a window of output positions. */
 const convTranspose: Operator = define({
   ...FILTERED,
   name: 'ConvTranspose',
@@ -102,14 +102,14 @@ const convTranspose: Operator = define({
   },
 })
 
-/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are removed. */
+/** An axis of the output of ConvTranspose: `made` positions, after `before` and `after` are removed. */
 export interface SpreadAxis extends Axis {
   readonly made: Dim
 }
 
 /**
- * Undefined if the border depends on an unknown size. A border that the node does not state is the excess
- * over the size that it requests.
+ * Undefined if the padding depends on an unknown size. If the node does not state the padding, it is the
+ * excess over the requested size.
  */
 export function spreadAxes(
   node: Node,
@@ -123,7 +123,7 @@ export function spreadAxes(
     'output_padding',
     kernel.map(() => 0),
   )
-  // Borders of SAME are those of an output that is as large as the input times the stride.
+  // SAME padding makes the output as large as the input times the stride.
   const plain = axesOf({ ...node, attributes: without(node, 'auto_pad') }, sizes, kernel)!
   const isFit =
     (asked === undefined || asked.length === kernel.length) &&

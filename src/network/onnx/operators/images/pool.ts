@@ -1,4 +1,4 @@
-// Pooling: the largest number, or the mean, of a window of places, at each place and channel by channel.
+// Pooling: the largest number, or the mean, of a window, at each position and in each channel.
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
@@ -6,14 +6,14 @@ import { define, flagOf, type Inference, intsOf, type Operator, unfit } from '..
 import { FLOATS } from '../../ir/tensor.ts'
 import { type Axis, axesOf, lengthOf, WINDOW } from './conv.ts'
 
-/** A window's way along an axis. `over`: places beyond the border that the last window reaches. */
+/** How a window moves along an axis. `over`: how far the last window reaches beyond the padding. */
 export interface PoolAxis extends Axis {
   readonly over: number
 }
 
 /**
- * The axes of a pool, and how many places it makes along each. With `ceil_mode` the last window may reach
- * beyond the border, but not begin there. Undefined where that depends on unknown sizes.
+ * The axes of a pool, and how many positions it outputs along each. With `ceil_mode`, the last window may
+ * reach beyond the padding but not begin there. Undefined if that depends on unknown sizes.
  */
 export function poolOf(
   node: Node,
@@ -26,7 +26,7 @@ export function poolOf(
   if (
     axes.some(({ kernel: taps, dilation, before, after }) => Math.max(before, after) > (taps - 1) * dilation)
   )
-    throw unfit(node, `borders are wider than a window of [${kernel}]`)
+    throw unfit(node, `its padding is wider than a window of [${kernel}]`)
   if (!flagOf(node, 'ceil_mode'))
     return {
       axes: axes.map((axis) => ({ ...axis, over: 0 })),
@@ -51,8 +51,8 @@ function ceiled(axis: Axis, size: Dim): { places: number; over: number } | undef
 }
 
 /**
- * Taps of the window at each place along one axis that count for a mean: those inside of the input, or of
- * its border too. `spend` charges for them.
+ * How many taps of the window count towards a mean at each position along one axis: those inside the input,
+ * and optionally its padding. `spend` charges for them.
  */
 export function countedTaps(
   { kernel, stride, dilation, before, after }: Axis,
@@ -76,7 +76,7 @@ function inferPool({ node, inputs: [x] }: Inference) {
 
 const POOL = { since: 1, dtypes: [FLOATS] } as const
 
-/** Its second output, the places of the largest numbers, is not covered. */
+/** Its second output, the positions of the maxima, is not supported. */
 const maxPool: Operator = define({
   ...POOL,
   name: 'MaxPool',

@@ -1,4 +1,4 @@
-// Operators that make images larger or smaller: resizing, and channels that become places or the reverse.
+// Operators that resize images, or move channels to positions and back.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import { divideExactly, multiplyDims } from '../../ir/dims.ts'
@@ -17,7 +17,7 @@ import {
 } from '../../ir/operator.ts'
 import { FLOATS, NUMBERS, numbersOf, type Tensor } from '../../ir/tensor.ts'
 
-/** The size of one axis before and after, and how many new places one old place becomes. */
+/** The size of one axis before and after, and the scale between them. */
 export interface Scaling {
   readonly from: number
   readonly to: number
@@ -57,25 +57,27 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
   throw unfit(node, `its keep_aspect_ratio_policy is ${policy}, which does not exist`)
 }
 
-/** The position of an output place among those of the input. */
+/** The input coordinate of an output position. */
 function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
+  // In f32, as runtimes divide: places that lie between two others then round alike.
+  const scaled = (place: number) => Math.fround(place / scale)
   switch (mode) {
     case 'half_pixel':
-      return (place) => (place + 0.5) / scale - 0.5
+      return (place) => scaled(place + 0.5) - 0.5
     case 'half_pixel_symmetric': {
       const offset = (from / 2) * (1 - to / (scale * from))
-      return (place) => offset + (place + 0.5) / scale - 0.5
+      return (place) => offset + scaled(place + 0.5) - 0.5
     }
     case 'pytorch_half_pixel':
-      return (place) => (to > 1 ? (place + 0.5) / scale - 0.5 : 0)
+      return (place) => (to > 1 ? scaled(place + 0.5) - 0.5 : 0)
     case 'align_corners':
-      // Runtimes differ on the last corner in this case.
+      // Runtimes disagree about the last corner in this case.
       if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
-        throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for ${from} places`)
+        throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for an axis of ${from}`)
       return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
     case 'asymmetric':
-      return (place) => place / scale
+      return scaled
     default:
       throw unclaimed(node, `its coordinate_transformation_mode is ${mode}`)
   }
@@ -88,26 +90,26 @@ const NEAREST: ReadonlyMap<string, (at: number) => number> = new Map([
   ['ceil', Math.ceil],
 ])
 
-/** Keys' cubic convolution (1981), eq. 4; `a` is the slope at 1. */
+/** Cubic convolution (Keys 1981, eq. 4); `a` is the slope at 1. */
 function cubic(x: number, a: number): number {
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1
   return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0
 }
 
 /**
- * The places of the input of which each place of the result is a weighted sum, along one axis:
- * `index[tap][place]` and `weight[tap][place]`.
+ * Along one axis, each output position is a weighted sum of input positions, given by `index[tap][position]`
+ * and `weight[tap][position]`.
  */
 export interface Taps {
   readonly index: readonly Int32Array[]
   readonly weight: readonly Float64Array[]
 }
 
-/** Work of an entry of the taps: a weight, and its place. A tap takes as long as some entries. */
+/** Work units per entry (a weight and its index), and the fixed cost of a tap in entries. */
 const TAP_UNITS = 4
 const TAP_ENTRIES = 128
 
-/** `spend` charges for all taps before any of them is worked out. */
+/** `spend` charges for all taps before any is computed. */
 export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => void): Taps {
   const { from, to } = scaling
   const mode = stringOf(node, 'mode', 'nearest')
@@ -126,7 +128,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   if (mode !== 'linear' && mode !== 'cubic') throw unfit(node, `its mode is ${mode}, which does not exist`)
   const a = floatOf(node, 'cubic_coeff_a', -0.75)
   const shape = mode === 'linear' ? (x: number) => Math.max(0, 1 - x) : (x: number) => cubic(x, a)
-  // Downscaling uses wider windows, so that no place is skipped.
+  // Downscaling uses wider windows, so that no position is skipped.
   const shrink = flagOf(node, 'antialias') ? Math.min(1, scaling.scale) : 1
   const half = Math.ceil((mode === 'linear' ? 1 : 2) / shrink)
   const isInside = flagOf(node, 'exclude_outside')
@@ -149,7 +151,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   return { index, weight }
 }
 
-/** Inputs: the image, a region that no mode here reads, and scales or sizes. */
+/** Inputs: the image, a region of interest that no supported mode reads, and scales or sizes. */
 const resize: Operator = define({
   name: 'Resize',
   since: 11,
@@ -169,7 +171,7 @@ const resize: Operator = define({
   infer: inferResize,
 })
 
-/** An input that is left out may also be an empty list. */
+/** An omitted input may also be given as an empty list. */
 export const listed = (tensor: Tensor | undefined): number[] | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : numbersOf(tensor)
 
@@ -200,7 +202,7 @@ function inferResize({ node, inputs: [x, , , sizes], constant }: Inference) {
 }
 
 /**
- * How the axes of an image [n, channels, height, width] are split and ordered where blocks of places become
+ * How the axes of an image [n, channels, height, width] are split and reordered when blocks of pixels become
  * channels or the reverse.
  */
 export function blocksOf(node: Node, dims: readonly number[]) {

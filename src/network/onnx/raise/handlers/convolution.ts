@@ -1,5 +1,6 @@
-// Handlers of short convolutions over tokens, as in LFM2: the inputs of earlier steps are a state, which the
-// inputs of a step follow. In: a step of any number of tokens. Out: `conv1d`, whose state is the plan's.
+// Handlers of short convolutions over tokens, as in LFM2: a state holds the inputs of earlier steps, followed
+// by those of the current step. In: a step of any number of tokens. Out: `conv1d`, whose state belongs to the
+// plan.
 import type { Activation, Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { intOf, intsOf, stringOf, unclaimed } from '../../ir/operator.ts'
@@ -10,7 +11,7 @@ import { columnsOf, leave, lifted, set } from './recurrent.ts'
 
 const BIAS = 2
 const PAST = 3
-/** By the names that CausalConvWithState has for them. */
+/** Keyed by CausalConvWithState's names. */
 const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
   ['none', 'none'],
   ['silu', 'silu'],
@@ -29,11 +30,11 @@ export const causalConvolution: Handler = (t, node) => {
   const stated = stringOf(node, 'activation', 'none')
   const activation = ACTIVATIONS.get(stated)
   if (activation === undefined)
-    throw unclaimed(node, `its activation is ${stated} where SiLU or none is known`)
+    throw unclaimed(node, `its activation is ${stated}; only SiLU or none is supported`)
   if (intOf(node, 'ndim', 1) !== 1) throw unclaimed(node, 'it moves along more than one axis')
   if (intOf(node, 'state_window', 0) !== 0)
     throw unclaimed(node, 'it gives states of several tokens (state_window)')
-  if (state?.is !== 'state') throw unclaimed(node, `its input ${PAST} is not a state of the step before`)
+  if (state?.is !== 'state') throw unclaimed(node, `its input ${PAST} is not a state from the previous step`)
   const { name } = state
   const columns = columnsOf(t, name)
   const parts = { of: 'joined', state: name, value: rows.source.value, columns } as const
@@ -45,7 +46,7 @@ export const causalConvolution: Handler = (t, node) => {
   return true
 }
 
-/** A Conv of joined inputs, each channel by itself. Its border is the preceding columns. */
+/** A depthwise Conv over concatenated inputs, padded by the preceding columns. */
 export const convolution: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const factor = value && onlyFactor(value)
@@ -57,10 +58,7 @@ export const convolution: Handler = (t, node) => {
     (intsOf(node, 'pads', [0, 0]) ?? []).every((each) => each === 0) &&
     ['strides', 'dilations'].every((name) => (intsOf(node, name, [1]) ?? []).every((each) => each === 1))
   if (!isPlain)
-    throw unclaimed(
-      node,
-      `it is not a convolution of each of ${channels} channels without border, by steps of one`,
-    )
+    throw unclaimed(node, `it is not an unpadded depthwise convolution of ${channels} channels with stride 1`)
   const { made, more } = convolve(t, node, factor.source, 'none')
   const source =
     more === 0 ? ({ of: 'rows', value: made } as const) : ({ of: 'late', value: made, more } as const)
@@ -68,7 +66,7 @@ export const convolution: Handler = (t, node) => {
   return set(t, node, factorTerms(source, axes, 3))
 }
 
-/** The last inputs, which are the new state; or the convolution of the step's own. */
+/** The last inputs, which become the new state, or the step's own convolution. */
 export const lastColumns: Handler = async (t, node) => {
   const value = t.meanings.read(node, 0)
   const factor = value?.is === 'terms' ? onlyFactor(value) : undefined
@@ -92,7 +90,7 @@ export const lastColumns: Handler = async (t, node) => {
   return set(t, node, factorTerms({ of: 'rows', value: factor.source.value }, factor.axes.slice(0, 1), 3))
 }
 
-/** From here on, the end of a slice is the end of its axis. */
+/** Slice ends from this value on mean the end of the axis. */
 const END = 2 ** 31 - 1
 
 function keptOf(t: Translator, node: Node, source: Joined): Terms {
@@ -102,7 +100,7 @@ function keptOf(t: Translator, node: Node, source: Joined): Terms {
   return made
 }
 
-/** `more`: columns that the convolution gives before those of the step. */
+/** `more`: columns that the convolution outputs before those of the step. */
 function convolve(
   t: Translator,
   node: Node,
@@ -117,7 +115,7 @@ function convolve(
   if (!fits || taps < 2 || columns < taps - 1)
     throw unclaimed(
       node,
-      `its weights of shape [${weight.dims}] do not fit ${channels} channels after ${columns} inputs of earlier steps`,
+      `its weights of shape [${weight.dims}] do not fit ${channels} channels after ${columns} inputs from earlier steps`,
     )
   const at = `layers.${t.findings.layers++}.conv`
   const bias = hasInput(node, BIAS) ? t.weights.named(node.inputs[BIAS]!, `${at}.bias`, channels) : undefined
@@ -128,7 +126,7 @@ function convolve(
     bias,
     activation,
   )
-  // Readers of the next step's state find these inputs, or the graph is rejected.
+  // These inputs must become the next step's state, or the graph is rejected.
   keptOf(t, node, source)
   return { made, more: columns - taps + 1 }
 }

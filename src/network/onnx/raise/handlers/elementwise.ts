@@ -16,7 +16,7 @@ export interface AxisCut {
   readonly size: number
 }
 
-/** Undefined for a Slice of another kind or step, and along an axis of unknown size. */
+/** Undefined for any other Slice, and along an axis of unknown size. */
 export function axisCut(
   t: Translator,
   node: Node,
@@ -37,7 +37,7 @@ export function axisCut(
   return { axis, from: within(starts[0]!), to: within(ends[0]!), size }
 }
 
-/** Columns of rows, as those of queries, keys and values that come from one product: Slice with step 1. */
+/** Columns of rows, such as queries, keys and values that come from one product: Slice with step 1. */
 export const sliceRows: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
@@ -48,7 +48,7 @@ export const sliceRows: Handler = (t, node) => {
   return true
 }
 
-/** Columns side by side: Split along the last axis. */
+/** Adjacent columns: Split along the last axis. */
 export const splitRows: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
@@ -88,7 +88,7 @@ export function sumOf(t: Translator, node: Node, label: string): Value {
   return t.b.add(label, t.meanings.rows(node, 0), t.meanings.rows(node, 1))
 }
 
-/** Operators that pass the factor of their input on. */
+/** Operators that pass on their input's factor. */
 const TAKES_SCALE = /^(Add|Mul|Div|Tanh|Skip(Simplified)?LayerNormalization)$/
 
 /** Rows times a number. */
@@ -100,7 +100,7 @@ export const divideBy: Handler = (t, node) => {
   return scaleBy(t, node, 0, number === undefined ? undefined : 1 / number)
 }
 
-/** A soft cap, once the numbers before it and after it are known. */
+/** A soft cap, once the factors before and after it are known. */
 export const tanh: Handler = (t, node) => {
   const rows = scaledRows(t, node, 0)
   return rows !== undefined && rows.cap === 0 && setScaled(t, node, { ...rows, cap: 1 })
@@ -113,10 +113,10 @@ function scaleBy(t: Translator, node: Node, index: number, by: number | undefine
   return setScaled(t, node, { ...rows, scale: rows.scale * by, cap: rows.cap * by })
 }
 
-/** Throws `unsupported` for a factor that is not finite or is 0. */
+/** Throws `unsupported` for a factor that is 0 or not finite. */
 export function checkFactor(node: Node, by: number): void {
   if (Number.isFinite(by) && by !== 0) return
-  throw unclaimed(node, `it multiplies by ${by}, where a finite number other than 0 is known`)
+  throw unclaimed(node, `it multiplies by ${by}; only finite numbers other than 0 are supported`)
 }
 
 function scaledRows(t: Translator, node: Node, index: number): Scaled | undefined {
@@ -154,7 +154,7 @@ export const multiply: Handler = (t, node) => {
   return false
 }
 
-/** Rows times other rows, such as the rest of a gate whose activation became codes. */
+/** Rows times other rows, such as the rest of a gate whose activation is quantised. */
 export const multiplyRows: Handler = (t, node) => {
   if (t.states.areRecurrent || !t.meanings.isRows(node, 0) || !t.meanings.isRows(node, 1)) return false
   const left = t.meanings.rows(node, 0)
@@ -165,7 +165,7 @@ export const multiplyRows: Handler = (t, node) => {
   return true
 }
 
-/** No float of a model is larger. */
+/** No float in a model is larger. */
 const MOST = 3e38
 
 /** The positive values of rows, and 0 for the rest. */
@@ -187,14 +187,14 @@ export const sigmoid: Handler = (t, node) => {
 /** x * sigmoid(alpha x) */
 export const quickGelu: Handler = (t, node) => {
   const alpha = floatOf(node, 'alpha', 1.702)
-  if (alpha !== 1) throw unclaimed(node, `its alpha is ${alpha} where only 1 is known, which is SiLU`)
+  if (alpha !== 1) throw unclaimed(node, `its alpha is ${alpha} ; only 1 is supported, which is SiLU`)
   return gate(t, node, 'silu')
 }
 
-/** x * sigmoid(alpha x), of opset 24. */
+/** x * sigmoid(alpha x), since opset 24. */
 export const swish: Handler = (t, node) => {
   const alpha = floatOf(node, 'alpha', 1)
-  if (alpha !== 1) throw unclaimed(node, `its alpha is ${alpha} where only 1 is known, which is SiLU`)
+  if (alpha !== 1) throw unclaimed(node, `its alpha is ${alpha} ; only 1 is supported, which is SiLU`)
   return gate(t, node, 'silu')
 }
 
@@ -216,12 +216,10 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
   return true
 }
 
-/** The dtypes that can count tokens. Other integers are too small. */
+/** The dtypes that can count tokens. Other integer types are too small. */
 const ID_TYPES: readonly DType[] = ['i32', 'i64']
 
-/**
- * A cast between floats only changes the rounding. A cast of floats to integers or booleans changes values.
- */
+/** A cast between float types only changes rounding; a cast to integers or booleans changes values. */
 export const cast: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
@@ -232,10 +230,10 @@ export const cast: Handler = (t, node) => {
   return true
 }
 
-/** A weight that stays in its file, transposed, cast or with another shape. */
+/** A weight that stays in its file; it may be transposed, cast or reshaped. */
 export const viewWeight: Handler = (t, node) => {
   const constant = t.graph.constants.get(node.inputs[0] ?? '')
-  // Values in memory are folded.
+  // Values in memory have been folded.
   const isInFile = constant === undefined || isStored(constant)
   if (t.meanings.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.types.dims(node)))
     return false

@@ -1,4 +1,4 @@
-// Handlers of embeddings and rows: rows of a table by id, or the rows whose logits are wanted.
+// Handlers of embeddings and rows: rows of a table by id, or selecting the rows whose logits are needed.
 
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
@@ -12,10 +12,10 @@ import type { CodeMatrix } from '../weights/code-matrix.ts'
 import { leave } from './fused.ts'
 import { layer } from './norms.ts'
 
-/** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: the norm, a mask, the sum. */
+/** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: norm, mask, sum. */
 export const embedLayerNorm: Handler = async (t, node) => {
   if (t.meanings.read(node, 0)?.is !== 'ids') return false
-  if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
+  if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds segment embeddings')
   if (hasInput(node, 8)) await provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
   const tokens = embedTokens(t, node, 2)
   const sum = t.b.add(
@@ -30,7 +30,7 @@ export const embedLayerNorm: Handler = async (t, node) => {
 
 const MASK = 3
 const PAST = 4
-/** Attributes that a step honours, or that change nothing in it. */
+/** Attributes that are supported, or that make no difference in a step. */
 const ATTRIBUTES: ReadonlySet<string> = new Set([
   'num_heads',
   'unidirectional',
@@ -40,7 +40,7 @@ const ATTRIBUTES: ReadonlySet<string> = new Set([
   'qkv_hidden_sizes',
 ])
 
-/** Inputs: rows, matrix and bias of queries, keys and values, mask, past. */
+/** Inputs: rows, matrix and bias for queries, keys and values, mask, past. */
 export const attention: Handler = async (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   await checkForm(t, node)
@@ -50,7 +50,7 @@ export const attention: Handler = async (t, node) => {
   const width = n / 3
   const headDim = width / heads
   if (!Number.isInteger(headDim))
-    throw unfit(node, `rows of ${n} are not queries, keys and values of ${heads} heads`)
+    throw unfit(node, `rows of ${n} do not split into queries, keys and values of ${heads} heads`)
   const bias = hasInput(node, 2) ? t.weights.vector(node, 2, n, 'bias') : undefined
   const product = t.b.linear(`${node.name}.qkv`, input, weight, bias)
   const index = t.findings.layers++
@@ -74,10 +74,10 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   if (node.attributes.has('qkv_hidden_sizes'))
     throw unclaimed(node, 'its queries, keys and values differ in width')
   for (const name of node.attributes.keys())
-    if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is not known`)
+    if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is unknown`)
   if (hasInput(node, MASK)) {
     if (t.meanings.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
-    await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which hide nothing')
+    await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which mask nothing')
   }
   const hasPast = t.meanings.read(node, PAST)?.is === 'state'
   if (hasPast !== t.states.exist || hasPast !== hasInput(node, PAST))
@@ -85,7 +85,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   if (hasInput(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
 }
 
-/** The one table of ids is `embed.weight`, as in every pack. */
+/** The token embedding is `embed.weight`, as in every pack. */
 const TOKENS = 'embed.weight'
 const POSITIONS = 'positions.weight'
 
@@ -122,14 +122,14 @@ export const gather: Handler = async (t, node) => {
   return false
 }
 
-/** Rows of the float table that is an input of the node. */
+/** Rows of the float table in an input of the node. */
 function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 
 /**
  * Rows of a table of codes [tokens or positions, k], with one scale for the whole table or one per row.
- * `from`: the row of position 0. Default: rows are those of ids.
+ * `from`: the row of position 0. Default: the rows are chosen by token id.
  */
 export function embedCodes(
   t: Translator,
@@ -141,7 +141,7 @@ export function embedCodes(
   return from === undefined ? t.b.embed('embed', table.weight) : embedPositions(t, table, from)
 }
 
-/** A step keeps only the wanted rows, so taking the last row needs no node. */
+/** A step keeps only the rows that are needed, so taking the last row needs no node. */
 function takeLast(t: Translator, node: Node, axis: number): void {
   const numbers = t.weights.numbers(node, 1)
   if (!t.tail.has(node) || axis === 0 || numbers.length !== 1 || numbers[0] !== -1)
@@ -175,10 +175,10 @@ export const gatherBlocks: Handler = (t, node) => {
   return true
 }
 
-/** The rows of positions get the name of the table, if they are not all of it. */
+/** Position rows keep the table's name with a suffix if they are only part of it. */
 const nameOf = (from: number): string => (from === 0 ? POSITIONS : `whole ${POSITIONS}`)
 
-/** Learned embeddings, which are added to those of tokens. The row `from` is that of position 0. */
+/** Learned position embeddings, which are added to token embeddings. Row `from` is position 0. */
 function embedPositions(t: Translator, { weight, n }: Matrix, from = 0): Value {
   const count = n - from
   t.findings.hasPositions = true

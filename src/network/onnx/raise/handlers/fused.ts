@@ -18,7 +18,7 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
   const heads = headsOf(t, node, 0, count)
   if (heads === undefined) return false
   checkUnrotated(node, heads)
-  if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
+  if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales the angles')
   t.meanings.set(node, 0, {
     ...heads,
     rope: {
@@ -33,7 +33,9 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
   return true
 }
 
-/** Heads of rows that are rotated as a whole, by tables of half of a head's numbers; 0: it is not known. */
+/**
+ * The head count of rows whose heads are rotated in full, derived from the width of the tables; 0 if unknown.
+ */
 function headsOfTables(t: Translator, node: Node, index: number): number {
   const half = t.types.get(node.inputs[index] ?? '')?.dims?.at(-1)
   return typeof half === 'number' && t.meanings.isRows(node, 0)
@@ -41,7 +43,7 @@ function headsOfTables(t: Translator, node: Node, index: number): number {
     : 0
 }
 
-/** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
+/** Heads [b, h, t, d], or rows [b, t, h * d] with a known number of heads. */
 export function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
   const meaning = wholeHeads(t, node, index)
   if (meaning?.axes === 'btf') {
@@ -49,7 +51,7 @@ export function headsOf(t: Translator, node: Node, index: number, count: number)
       throw unclaimed(node, `it reads rows of ${meaning.count} heads as ${count} heads`)
     return { ...meaning, axes: 'bthd' }
   }
-  // In four axes, heads come before tokens.
+  // With four axes, heads come before tokens.
   const isApart = t.types.get(node.inputs[index] ?? '')?.dims?.length === 4
   if (meaning !== undefined) return meaning.axes === (isApart ? 'bhtd' : 'bthd') ? meaning : undefined
   if (!t.meanings.isRows(node, index) || count === 0) return undefined
@@ -58,7 +60,7 @@ export function headsOf(t: Translator, node: Node, index: number, count: number)
 
 export function asHeads(node: Node, value: Value, count: number): Heads {
   const dim = value.shape[1] / count
-  if (!Number.isInteger(dim)) throw unfit(node, `rows of ${value.shape[1]} are no ${count} heads`)
+  if (!Number.isInteger(dim)) throw unfit(node, `rows of ${value.shape[1]} do not split into ${count} heads`)
   return { is: 'heads', value, count, dim, axes: 'bthd', copies: 1, scale: 1, past: '' }
 }
 
@@ -80,7 +82,7 @@ export const attention: Handler = async (t, node) => {
   if (q === undefined || k === undefined || v === undefined) return false
   for (const name of ['left_window_size', 'right_window_size'])
     if (intOf(node, name, -1) >= 0) throw unclaimed(node, `it has a window of its own (${name})`)
-  if (hasInput(node, 6)) throw unclaimed(node, 'it takes the number of positions that count')
+  if (hasInput(node, 6)) throw unclaimed(node, 'it takes the number of valid positions')
   const scale = floatOf(node, 'scale', 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const scores = { is: 'scores', q, k: copied(node, q, past(t, node, k, PAST_KEY)), scale } as const
   const cap = floatOf(node, 'softcap', 0)
@@ -119,7 +121,7 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
   if (!hasInput(node, index)) return heads
   const state = t.meanings.read(node, index)
   if (state?.is !== 'state' || heads.past !== '')
-    throw unclaimed(node, `its input ${index} is not a state of the step before`)
+    throw unclaimed(node, `its input ${index} is not a state from the previous step`)
   return { ...heads, past: state.name }
 }
 
@@ -134,11 +136,11 @@ export function leave(t: Translator, node: Node, inputs: readonly number[]): voi
   }
 }
 
-/** `causal` if the operator itself hides later positions. */
+/** `causal` if the operator itself masks later positions. */
 function maskOf(t: Translator, node: Node, k: Heads): readonly Mask[] | 'causal' | undefined {
   const isCausal = intOf(node, 'is_causal', 0) !== 0
   if (isCausal && hasInput(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')
-  // Keys that were joined to a state before are counted from their first.
+  // If keys were appended to a state beforehand, positions count from the state's first key.
   if (isCausal && k.past !== '') throw unclaimed(node, 'it is causal from the first position of a state')
   if (isCausal) return 'causal'
   if (!hasInput(node, MASK)) return undefined

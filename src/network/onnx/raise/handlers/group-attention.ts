@@ -1,4 +1,4 @@
-// The handler of GroupQueryAttention, whose state moves into the state cache.
+// The handler of GroupQueryAttention, whose state is kept in the state cache.
 import type { RopePairing } from '../../../../core/arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -25,9 +25,8 @@ const POSITIONS = 9
 const BIAS = 10
 
 /**
- * Row i of a step is at position past + i and sees the positions up to its own, or the last
- * `local_window_size` of them, its own among these: so the operator is defined, as long as its lengths are
- * those of the step.
+ * By definition, row i of a step is at position past + i and sees the positions up to and including its own,
+ * or the last `local_window_size` of them, provided that the node's lengths are those of the step.
  */
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.meanings.isRows(node, QUERY) && t.meanings.read(node, QUERY)?.is !== 'heads') return false
@@ -64,11 +63,14 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** The narrower of its own window and that of the mask added to its scores. 0: it has none. */
+/** The narrower of its own window and its mask's. 0 if it has none. */
 async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
   if (stated !== -1 && stated <= 0)
-    throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
+    throw unclaimed(
+      node,
+      `its local_window_size is ${stated} ; only -1 or a number of positions is supported`,
+    )
   const mask = hasInput(node, BIAS) ? ({ name: node.inputs[BIAS]!, form: 'besides' } as const) : undefined
   return narrowest([Math.max(0, stated), mask ? await proveMask(t, node, [mask], heads) : 0])
 }
@@ -76,18 +78,17 @@ async function windowOf(t: Translator, node: Node, heads: number): Promise<numbe
 async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [PAST_KEY, PAST_VALUE]) {
     if (t.meanings.read(node, index)?.is !== 'state')
-      throw unclaimed(node, `its input ${index} is not a state of the step before`)
-    // Its length is not that of the text, as proofs take it to be.
+      throw unclaimed(node, `its input ${index} is not a state from the previous step`)
+    // Proofs assume that its length is the text's, which is not the case here.
     if (hasWindowedState(node) && t.readersOf(node.inputs[index]!).length > 1)
-      throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which holds a window only`)
+      throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which holds only a window`)
   }
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.meanings.read(node, index)?.is
-    if (is !== 'control')
-      throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} instead of lengths`)
+    if (is !== 'control') throw unclaimed(node, `its input ${index} is ${is ?? 'omitted'} instead of lengths`)
   }
-  await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
-  await proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')
+  await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the total number of positions minus one')
+  await proveNumbers(t, node, node.inputs[TOTAL]!, 'the total number of positions')
   if (hasInput(node, POSITIONS)) await provePositions(t, node, node.inputs[POSITIONS]!)
 }
 
@@ -98,7 +99,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
     : packed(t, node, heads, kvHeads)
   const q = normed(t, node, asked, 'q')
   const read = normed(t, node, given, 'k')
-  // The norm of one head is that of the row.
+  // With one head, the head's norm is the row's.
   const isOne = q.norm !== undefined && read.norm === undefined && kvHeads === 1
   const k = isOne ? { ...read, ...t.facts.normed.get(read.value) } : read
   const wrong = [
@@ -116,7 +117,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
   return [q, k, v]
 }
 
-/** With the norm that the operator takes of each head before it rotates, if it has one. */
+/** Heads with the per-head norm that the operator applies before rotation, if it has one. */
 function normed(t: Translator, node: Node, heads: Heads, part: 'q' | 'k'): Heads {
   if (!hasInput(node, QKV.queryNorm) && !hasInput(node, QKV.keyNorm)) return heads
   const index = part === 'q' ? QKV.queryNorm : QKV.keyNorm
@@ -133,17 +134,19 @@ function headsAt(t: Translator, node: Node, index: number, count: number): Heads
   throw unclaimed(node, `its input ${index} is not rows of ${count} heads`)
 }
 
-/** All three in one row. */
+/** Queries, keys and values in one row. */
 function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Heads, Heads, Heads] {
   const rows = t.meanings.rows(node, QUERY)
   const dim = rows.shape[1] / (heads + 2 * kvHeads)
   if (!Number.isInteger(dim))
-    throw unfit(node, `rows of ${rows.shape[1]} are no ${heads + 2 * kvHeads} heads`)
+    throw unfit(node, `rows of ${rows.shape[1]} do not split into ${heads + 2 * kvHeads} heads`)
   const values = t.b.columns(rows, { q: heads * dim, k: kvHeads * dim, v: kvHeads * dim })
   return values.map((value) => asHeads(node, value, value.shape[1] / dim)) as [Heads, Heads, Heads]
 }
 
-/** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */
+/**
+ * The number of rotated dimensions. The tables are checked against the frequencies that they appear to have.
+ */
 async function ropeDims(t: Translator, node: Node, kind: 'all' | 'local'): Promise<number> {
   const names = [node.inputs[COS] ?? '', node.inputs[SIN] ?? ''] as const
   const table = `${names.join(' ')} of GroupQueryAttention`

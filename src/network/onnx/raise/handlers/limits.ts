@@ -1,12 +1,13 @@
-// Limits. In: a value that becomes codes of one constant scale. Out: the same value within the range that the
-// codes represent, as the plan computes it; a range that no step can keep is rejected by name.
+// Ranges of quantised values. In: a value that is quantised with one constant scale. Out: the same value
+// clamped to the codes' range, as the plan computes it; a range that a step cannot enforce is rejected with
+// its name.
 import type { Limits, Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Heads, Meaning, Scores } from '../meaning.ts'
 import type { Translator } from '../translator.ts'
 
-/** `step`: the distance of two codes. A value that rounds to the largest code is not clipped. */
+/** `step`: the distance between two codes. A value that rounds to the largest code is not clamped. */
 export function limited(t: Translator, node: Node, input: Meaning, limits: Limits, step: number): Meaning {
   if (isShare(input) && limits.most + step / 2 >= 1) return input
   if (t.meanings.isRows(node, 0))
@@ -17,16 +18,16 @@ export function limited(t: Translator, node: Node, input: Meaning, limits: Limit
   const [least, most] = [limits.least, limits.most].map((end) => Number(end.toPrecision(3)))
   throw unclaimed(
     node,
-    `its codes limit ${nameOf(input)} to ${least} to ${most}, which no step does; calibrate with ` +
+    `its codes limit ${nameOf(input)} to the range ${least} to ${most}, which a step cannot do; calibrate with ` +
       'a larger range or leave the operator in floats',
   )
 }
 
-/** Whether it is from 0 to 1, and codes from 0 on have all of it. */
+/** Whether the value is from 0 to 1 and the codes cover that range. */
 const isShare = (input: Meaning): boolean => input.is === 'sigmoid' || (input.is === 'scores' && input.isSoft)
 
 const nameOf = (input: Meaning): string =>
-  input.is !== 'scores' ? input.is : input.isSoft ? 'shares of attention' : 'scores after their mask'
+  input.is !== 'scores' ? input.is : input.isSoft ? 'attention weights' : 'scores after their mask'
 
 function limitedRows(t: Translator, node: Node, value: Value, limits: Limits): Value {
   const known = t.facts.limited.get(value)
@@ -36,7 +37,7 @@ function limitedRows(t: Translator, node: Node, value: Value, limits: Limits): V
   return made
 }
 
-/** Heads that the plan norms or rotates later are limited there; the others as the rows that they are. */
+/** Heads that the plan norms or rotates later are clamped there; other heads are clamped as rows. */
 function limitedHeads(t: Translator, node: Node, heads: Heads, limits: Limits): Heads {
   const own = timesLimits(limits, 1 / heads.scale)
   if (heads.norm === undefined && heads.rope === undefined)
@@ -44,7 +45,7 @@ function limitedHeads(t: Translator, node: Node, heads: Heads, limits: Limits): 
   return { ...heads, limits: within(heads.limits, own) }
 }
 
-/** Both ranges have 0. */
+/** Both ranges include 0. */
 const within = (known: Limits | undefined, limits: Limits): Limits =>
   known === undefined
     ? limits
@@ -53,7 +54,7 @@ const within = (known: Limits | undefined, limits: Limits): Limits =>
 const timesLimits = ({ least, most }: Limits, by: number): Limits =>
   by > 0 ? { least: least * by, most: most * by } : { least: most * by, most: least * by }
 
-/** Scores times a number, which is above 0 for capped ones. */
+/** Scores times a number, which must be positive if they are capped. */
 export const timesScores = (scores: Scores, by: number): Scores => ({
   ...scores,
   scale: scores.scale * by,

@@ -1,5 +1,5 @@
-// Handlers of linear layers: products of rows and a constant matrix, in floats or in codes of 8 bits, and
-// their biases.
+// Handlers of linear layers: products of rows and a constant matrix, in floats or 8-bit codes, and their
+// biases.
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -24,7 +24,10 @@ export const quantizeRows: Handler = (t, node) => {
   return true
 }
 
-/** Values of one constant scale, within the range of its codes. The plan rounds rows by their own scales. */
+/**
+ * Values with one constant scale, clamped to the range of its codes. The plan quantises rows with scales of
+ * their own.
+ */
 export const quantize: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
@@ -37,13 +40,13 @@ export const quantize: Handler = (t, node) => {
   return true
 }
 
-/** The way back from `quantize`; a constant matrix; or rows of a table of codes. */
+/** Undoes `quantize`, or reads a constant matrix or rows of a table of codes. */
 export const dequantize: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is === 'rounded') {
     const { scale, zero } = oneScale(t, node)
     if (scale !== input.scale || zero !== input.zero)
-      throw unclaimed(node, `it reads codes of scale ${input.scale} as if their scale were ${scale}`)
+      throw unclaimed(node, `it reads codes with scale ${input.scale} as if their scale were ${scale}`)
     t.meanings.set(node, 0, input.of)
     return true
   }
@@ -64,7 +67,7 @@ export const dequantize: Handler = (t, node) => {
   const isFirst = stated === 0 || stated === -2
   const axis = isFirst === isTransposed ? 1 : 0
   const block = isOne ? 0 : intOf(node, 'block_size', 0)
-  if (isTransposed && block > 0) throw unclaimed(node, 'its codes are transposed, and its scales are not')
+  if (isTransposed && block > 0) throw unclaimed(node, 'its codes are transposed but its scales are not')
   const outputs = isOne ? undefined : block > 0 ? ((1 - axis) as 0 | 1) : axis
   t.meanings.set(node, 0, {
     is: 'matrix',
@@ -95,8 +98,8 @@ export const multiplyCodes: Handler = async (t, node) => {
 }
 
 /**
- * Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies directly.
- * They are the rows that the node makes which reads the same codes as floats.
+ * Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies
+ * directly. The rows come from the node that reads the same codes as floats.
  */
 async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
@@ -109,14 +112,11 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   return true
 }
 
-/** Undefined: it is not one constant. */
+/** Undefined if it is not a single constant. */
 const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
   hasInput(node, index) ? t.types.scalar(node, index) : 0
 
-/**
- * A product times its two scales, one after the other or both at once; or the codes of a table times their
- * scales.
- */
+/** A product times its two scales, separately or at once; or a table's codes times their scales. */
 export const multiplyScales: Handler = (t, node) => {
   for (const [one, other] of EITHER_ORDER) {
     if (scale(t, node, t.meanings.read(node, one), t.meanings.read(node, other), other)) return true
@@ -157,7 +157,7 @@ function scale(
   return true
 }
 
-/** The product of rows and the matrix, at the node that multiplies it by the last of its scales. */
+/** Makes the product of rows and the matrix once its last scale is multiplied in. */
 function finish(
   t: Translator,
   node: Node,
@@ -173,7 +173,9 @@ function finish(
   product(t, node, of, t.weights.codes(matrix, nameFor(t, node)))
 }
 
-/** DynamicQuantizeMatMul: rows are quantised inside; the scales of B, its zero points, a bias. */
+/**
+ * DynamicQuantizeMatMul: the node quantises rows itself; inputs are B's scales, its zero points and a bias.
+ */
 export const multiplyDynamic: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
@@ -211,11 +213,11 @@ function oneScale(t: Translator, node: Node): { readonly scale: number; readonly
   const scale = t.types.scalar(node, 1)
   const zero = zeroOf(t, node, 2)
   if (scale !== undefined && zero !== undefined) return { scale, zero }
-  throw unclaimed(node, 'it has no constant scale, one for all values')
+  throw unclaimed(node, 'its scale is not a single constant')
 }
 
 const OUTPUT = 'output.weight'
-/** Operators that add a bias to the product before they do anything else, and which input it is. */
+/** Operators that first add a bias to the product, with the index of that input. */
 const JOINED: ReadonlyMap<string, number> = new Map(
   Object.entries({
     'com.microsoft:FastGelu': 1,
@@ -227,7 +229,7 @@ const JOINED: ReadonlyMap<string, number> = new Map(
 const nameFor = (t: Translator, node: Node): string | undefined =>
   t.tail.isLogits(node) ? OUTPUT : undefined
 
-/** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined if it is not a constant. */
+/** The constant on the right: [k, n], or [n, k] if `isTurned`; undefined if it is not a constant. */
 function rightOf(t: Translator, node: Node, isTurned: boolean): Matrix | undefined {
   const right = t.meanings.read(node, 1)
   if (right?.is === 'constant') return t.weights.float(node, 1, isTurned, nameFor(t, node))
@@ -242,7 +244,7 @@ export const matMul: Handler = (t, node) => {
   return true
 }
 
-/** alpha A B + beta C; A is rows. */
+/** alpha A B + beta C; A holds rows. */
 export const gemm: Handler = (t, node) => {
   const is = t.meanings.read(node, 1)?.is
   if (!t.meanings.isRows(node, 0) || (is !== 'constant' && is !== 'matrix')) return false
@@ -254,20 +256,21 @@ export const gemm: Handler = (t, node) => {
   return true
 }
 
-/** Blocks of 2, 4 or 8 bits. `accuracy_level` only says how exact the original would be. */
+/** Blocks of 2, 4 or 8 bits. `accuracy_level` only concerns the original runtime's precision. */
 export const matMulBlocks: Handler = async (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const n = intOf(node, 'N', 0)
   const k = intOf(node, 'K', 0)
   const bits = intOf(node, 'bits', 4)
   const block = intOf(node, 'block_size', 32)
-  if (intOf(node, 'weight_prepacked', 0) !== 0) throw unclaimed(node, 'its weights are packed for a device')
+  if (intOf(node, 'weight_prepacked', 0) !== 0)
+    throw unclaimed(node, 'its weights are packed for a specific machine')
   const codes = t.weights.constant(node, 1)
   const scales = t.weights.constant(node, 2)
   const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
   const list = hasInput(node, 4) ? t.weights.constant(node, 4) : undefined
   if (list !== undefined && countOf(list.dims) !== k)
-    throw unfit(node, `its order (g_idx) has ${countOf(list.dims)} numbers for ${k} inputs`)
+    throw unfit(node, `its input order (g_idx) has ${countOf(list.dims)} entries for ${k} inputs`)
   const order = list && (await blockOrder(list, block, t.signal))
   const parts = { n, k, bits, block, codes, scales, zeros, order }
   product(t, node, t.meanings.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
@@ -287,7 +290,7 @@ export const matMulLevels: Handler = (t, node) => {
 }
 
 /**
- * The product with its bias, which is an input of the node, or comes from a sum that is the product's only
+ * The product with its bias, which is an input of the node or comes from a sum that is the product's only
  * reader.
  */
 export function product(

@@ -21,7 +21,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
   const [q, k, v] = [QUERY, KEY, VALUE].map((index) => headsOf(t, node, index, count))
   if (q === undefined || k === undefined || v === undefined) return false
   if (hasInput(node, BIAS)) throw unclaimed(node, 'it adds a bias to its queries, keys and values')
-  if (hasInput(node, PADDING)) throw unclaimed(node, 'it has a mask of padding')
+  if (hasInput(node, PADDING)) throw unclaimed(node, 'it has a padding mask')
   const scale = (floatOf(node, 'scale', 0) || 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const value = await attend(
     t,
@@ -42,7 +42,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
   return true
 }
 
-/** `unidirectional` counts from the end of the earlier state, so it alone hides later positions. */
+/** `unidirectional` counts from the end of the past state, so it is a sufficient causal mask. */
 function maskOf(t: Translator, node: Node): readonly Mask[] | 'causal' | undefined {
   const isCausal = intOf(node, 'unidirectional', 0) !== 0
   if (!hasInput(node, ADDED)) return isCausal ? 'causal' : undefined

@@ -1,4 +1,4 @@
-// Handlers of norms, with and without the sum before them, as one operator or as many primitive ones.
+// Handlers of norms, with and without a preceding sum, as single operators or built from primitive ones.
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
@@ -10,7 +10,7 @@ import { sumOf } from './elementwise.ts'
 const isWhole = (meaning: Meaning | undefined): meaning is RowsMeaning =>
   meaning?.is === 'rows' || (meaning?.is === 'heads' && meaning.axes.endsWith('d'))
 
-/** Rows, or centred rows, that a norm begins with. */
+/** The rows, or centred rows, that a norm starts from. */
 function subject(meaning: Meaning | undefined): Pick<Statistic, 'of' | 'isCentred'> | undefined {
   if (isWhole(meaning)) return { of: meaning, isCentred: false }
   if (meaning?.is === 'statistic' && meaning.step === 'centred') return { of: meaning.of, isCentred: true }
@@ -35,7 +35,7 @@ export const power: Handler = (t, node) => t.types.scalar(node, 1) === 2 && squa
 /** x * x */
 export const squared: Handler = (t, node) => node.inputs[0] === node.inputs[1] && square(t, node)
 
-/** The first step of a norm; or rows times themselves, where no mean is taken of them, as after ReLU. */
+/** The first step of a norm; or rows times themselves if no mean is taken, as after ReLU. */
 function square(t: Translator, node: Node): boolean {
   const found = subject(t.meanings.read(node, 0))
   if (found === undefined) return false
@@ -71,7 +71,7 @@ export const centred: Handler = (t, node) => {
   return fits && set(t, node, 'centred', left, true)
 }
 
-/** variance + epsilon; or a normed and weighted x + bias */
+/** variance + epsilon; or a normed and weighted x, plus bias */
 export const addToStatistic: Handler = (t, node) => {
   for (const [one, other] of EITHER_ORDER) {
     const left = t.meanings.read(node, one)
@@ -102,7 +102,7 @@ export const root: Handler = (t, node) => {
   )
 }
 
-/** 1 / root, by its own operator. */
+/** 1 / root, as an operator of its own. */
 export const inverse: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   return (
@@ -144,7 +144,7 @@ function setNormed(t: Translator, node: Node, { of, isCentred, epsilon }: Statis
   return true
 }
 
-/** Norms of heads become part of their attention. */
+/** Head norms become part of the attention op. */
 function setWeighted(t: Translator, node: Node, normed: Normed, index: number): boolean {
   const { of, isCentred, epsilon } = normed
   if (of.is === 'rows') {
@@ -223,7 +223,7 @@ export function layer(t: Translator, node: Node, input: Value, gamma: number, be
   return made
 }
 
-/** A norm of each head, which the plan takes before the rotation. */
+/** A norm per head, which the plan applies before the rotation. */
 function normHeads(t: Translator, node: Node, heads: Heads): boolean {
   if (!heads.axes.endsWith('d') || !isPlain(heads)) return false
   overLastAxis(node, heads.axes.length)

@@ -1,5 +1,5 @@
-// Handlers of rotations of neighbours: heads become pairs, or every other number of them, and the turned
-// pairs become heads again.
+// Handlers of interleaved rotations: heads become pairs, or every second number, and the rotated pairs become
+// heads again.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
@@ -23,10 +23,10 @@ function set(
   return true
 }
 
-/** Axes before the last `count` ones, as text. */
+/** All but the last `count` axes, as text. */
 const before = (dims: readonly Dim[] | undefined, count: number): string => `${dims?.slice(0, -count)}`
 
-/** [.., numbers] to [.., pairs, 2], or turned pairs back. */
+/** [.., numbers] to [.., pairs, 2], or rotated pairs back. */
 export const reshape: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
@@ -60,7 +60,7 @@ export const slice: Handler = (t, node) => {
   return isPairs && set(t, node, 0, part, { isSecond: cut.from === 1, isApart: false })
 }
 
-/** Both columns of pairs. */
+/** Both columns of the pairs. */
 export const split: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs' || node.outputs.length !== 2) return false
@@ -70,7 +70,7 @@ export const split: Handler = (t, node) => {
   return [false, true].every((isSecond, output) => set(t, node, output, input, { isSecond, isApart: true }))
 }
 
-/** One column of pairs, by its number. */
+/** One column of the pairs, by index. */
 export const pick: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs') return false
@@ -81,7 +81,7 @@ export const pick: Handler = (t, node) => {
   return isOne && set(t, node, 0, input, { isSecond: index === 1, isApart })
 }
 
-/** An axis of size one after the numbers; `isApart`: it is there afterwards. */
+/** An axis of size one after the numbers; `isApart`: whether it exists afterwards. */
 const atEnd =
   (isApart: boolean): Handler =>
   (t, node) => {

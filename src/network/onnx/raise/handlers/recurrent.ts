@@ -1,4 +1,4 @@
-// Handlers of recurrent layers in primitive operators, which become convolutions and scans.
+// Handlers of recurrent layers in primitive operators, which are translated into convolutions and scans.
 
 import type { Value } from '../../../../core/graph/ir.ts'
 import { axisOf } from '../../ir/broadcast.ts'
@@ -31,9 +31,7 @@ import {
 import type { Handler, Translator } from '../translator.ts'
 import { type AxisCut, axisCut } from './elementwise.ts'
 
-/**
- * An input as terms; undefined if it is not a sum of terms, and in graphs without states of recurrent layers.
- */
+/** An input as terms; undefined if it is not a sum of terms or if the graph has no recurrent states. */
 export function lifted(t: Translator, node: Node, index: number): Terms | undefined {
   const meaning = t.meanings.read(node, index)
   if (meaning?.is === 'terms') return meaning
@@ -54,7 +52,7 @@ export function lifted(t: Translator, node: Node, index: number): Terms | undefi
   return factorTerms({ of: 'constant', name: meaning.name }, long, rank)
 }
 
-/** Axes along which there is more than one number. */
+/** Axes of more than one element. */
 const longAxes = (dims: readonly Dim[]): number[] =>
   dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
 
@@ -111,13 +109,13 @@ export const multiply = binary((t, node, left, right) => {
   if (isOfMany)
     throw unclaimed(
       node,
-      'it weighs the newest inputs of several tokens at once; export a step of one token, or a convolution',
+      'it combines the newest inputs of several tokens at once; export a step of one token, or a convolution',
     )
   const scanned = asScan(made)
   return scanned === undefined ? (gated(t, node, left, right) ?? made) : scan(t, node, scanned, made.rank)
 })
 
-/** The product of two rows, number by number. */
+/** The elementwise product of two rows. */
 function gated(t: Translator, node: Node, left: Terms, right: Terms): Terms | undefined {
   const one = onlyFactor(left)
   const other = onlyFactor(right)
@@ -206,7 +204,7 @@ export const relay: Handler = (t, node) => {
   )
 }
 
-/** One index along an axis that no factor has. */
+/** An index along an axis that no factor depends on. */
 export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const to = t.types.dims(node)
@@ -222,7 +220,7 @@ export const pick: Handler = (t, node) => {
   )
 }
 
-/** Some channels of rows, or all but the oldest of newest inputs. */
+/** Some channels of rows, or all but the oldest of the newest inputs. */
 export const slice: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   if (value === undefined) return false
@@ -271,7 +269,7 @@ function part(
   return newest
 }
 
-/** The step's own input after the newest ones of the state. */
+/** The step's own input after the state's newest ones. */
 export const concat = binary((t, node, left, right) => {
   const past = onlyFactor(left)
   const own = onlyFactor(right)
@@ -287,7 +285,7 @@ export const concat = binary((t, node, left, right) => {
   return made
 })
 
-/** A state, perhaps without its first columns, and the step's own rows after it. */
+/** A state, possibly without its first columns, followed by the step's own rows. */
 function joined(
   t: Translator,
   state: { readonly name: string; readonly from: number },
@@ -304,7 +302,7 @@ export function columnsOf(t: Translator, state: string): number {
   return typeof size === 'number' ? size : 0
 }
 
-/** Records the state that the next step will get. */
+/** Records the state for the next step. */
 export function leave(t: Translator, node: Node, value: Terms): void {
   const source = onlyFactor(value)?.source
   if (source?.of !== 'recent' && source?.of !== 'memory' && source?.of !== 'kept') return
@@ -331,7 +329,7 @@ function scan(t: Translator, node: Node, { memory, c, z, skip, axes }: Scanned, 
   if (tokens !== 1)
     throw unclaimed(
       node,
-      `its state is that of one token, but the graph takes ${tokens} tokens at once; export a step of one token`,
+      `its state covers one token, but the graph takes ${tokens} tokens at once; export a step of one token`,
     )
   const { x, dt, b, decay } = memory
   const channels = x.shape[1]

@@ -1,4 +1,5 @@
-// Handlers of heads and rotations: rows become heads, are rotated by cosines and sines, or follow a state.
+// Handlers of heads and rotations: rows become heads, are rotated by cosines and sines, or are appended to a
+// state.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
@@ -40,17 +41,17 @@ export const reshape: Handler = (t, node) => {
   return true
 }
 
-/** Throws `unsupported` where each token becomes its own text: [tokens, 1, ..]. */
+/** Throws `unsupported` if each token would become a text of its own: [tokens, 1, ..]. */
 function checkTokens(t: Translator, node: Node, dims: readonly Dim[]): void {
   const [batch, tokens = 1] = t.idsDims
   const [, found] = dims
   if (tokens === 1 || found === tokens || (found !== 1 && found !== batch)) return
-  throw unclaimed(node, `it makes [${dims}] of [${batch}, ${tokens}, ..], where tokens stay on their axis`)
+  throw unclaimed(node, `it makes [${dims}] of [${batch}, ${tokens}, ..], but tokens must stay on their axis`)
 }
 
 /**
  * [b, t, h, d] to rows, or copies of heads to heads: [b, h, r, t, d] to [b, h * r, t, d]. Heads that were
- * normed, rotated or scaled stay heads, because the plan does that where they attend.
+ * normed, rotated or scaled stay heads, because the plan does this as part of attention.
  */
 function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Dim[]): boolean {
   const { axes, count, dim, value } = heads
@@ -66,7 +67,7 @@ function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Di
     return true
   }
   const from = t.types.get(node.inputs[0] ?? '')?.dims
-  // torch's exporter transposes keys with texts and heads on one axis.
+  // torch's exporter transposes keys with the batch and heads on one axis.
   const isJoined = axes === 'bhtd' && dims.length === 3 && dims[2] === dim
   if (isJoined && from !== undefined && `${dims[1]}` === `${from[2]}`) {
     t.meanings.set(node, 0, { ...heads, axes: 'gtd' })
@@ -126,7 +127,10 @@ export const expand: Handler = async (t, node) => {
   return true
 }
 
-/** Each head repeated, along an axis of size one after the heads' axis; or the only head, along that axis. */
+/**
+ * Each head repeated, along an axis of size one after the heads' axis; or a single head, repeated along that
+ * axis.
+ */
 function repeat(t: Translator, node: Node, heads: Heads, axis: number, copies: number): boolean {
   const { axes, count } = heads
   if (axes === 'bh1td' && axis === COPIES) t.meanings.set(node, 0, { ...heads, axes: 'bhrtd' })
@@ -145,7 +149,7 @@ export const tile: Handler = (t, node) => {
   return axis === undefined || (others.length === 0 && repeat(t, node, input, axis, repeats[axis]!))
 }
 
-/** Heads by number, each as often as the others and in their order. */
+/** Gathers heads by index, each equally often and in order. */
 export const gatherHeads: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   const chosen = t.types.numbers(node, 1)
@@ -162,8 +166,8 @@ export const gatherHeads: Handler = (t, node) => {
 const COPIES = 2
 
 /**
- * Exporters may take the number of positions from the mask, whose axis has its own name. Throws
- * `unsupported` where the shape is not that of the heads with copies.
+ * Exporters may take the number of positions from the mask, whose axis has a name of its own. Throws
+ * `unsupported` if the shape is not that of the copied heads.
  */
 function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Promise<void> {
   const shape = node.inputs[1] ?? ''
@@ -176,7 +180,7 @@ function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Pr
       if (found.length === due.length && found.every((size, axis) => size === due[axis] || size === 1)) return
       throw unclaimed(
         node,
-        `its shape ${shape} is [${found}] for ${sizes.tokens} tokens after ${sizes.past}, where heads of ` +
+        `its shape ${shape} is [${found}] for ${sizes.tokens} tokens after ${sizes.past}, but heads of ` +
           `shape [1, ${count}, 1, ${positions}, ${dim}] are copied`,
       )
     },
@@ -194,7 +198,7 @@ export const slice: Handler = (t, node) => {
   return true
 }
 
-/** The heads that an input is, where it is not another thing. */
+/** The heads that an input represents; undefined if it is something else. */
 export function wholeHeads(t: Translator, node: Node, index: number): Heads | undefined {
   const input = t.meanings.read(node, index)
   if (input?.is === 'heads') return input
@@ -208,8 +212,9 @@ export function wholeHeads(t: Translator, node: Node, index: number): Heads | un
 }
 
 /**
- * Heads of the numbers [from, to) of each head, from their own product: so queries, keys and values of
- * one head may lie beside each other. Undefined where they are not made by a product, or changed after it.
+ * Heads made of the numbers [from, to) of each head, computed by a product of their own, for layouts in
+ * which a head's queries, keys and values are adjacent. Undefined if they do not come directly from a
+ * product.
  */
 function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number): Heads | undefined {
   if (from === 0 && to === of.dim) return of
@@ -221,14 +226,14 @@ function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number
   return value && { ...of, value, dim: to - from }
 }
 
-/** Heads, all of their numbers; or a part of them. */
+/** Heads with all their numbers, or a part of them. */
 export function partOf(input: Meaning | undefined): HeadPart | undefined {
   if (input?.is === 'heads' && input.axes.endsWith('d'))
     return { is: 'part', of: input, from: 0, to: input.dim, sign: 1 }
   return input?.is === 'part' && input.sign === 1 ? input : undefined
 }
 
-/** Parts, one after the other. */
+/** Consecutive parts. */
 export const split: Handler = (t, node) => {
   const part = partOf(t.meanings.read(node, 0))
   const axis = intOf(node, 'axis', 0)
@@ -250,7 +255,7 @@ export const negate: Handler = (t, node) => {
   return true
 }
 
-/** (-second half, first half); the numbers of a head that do not turn; or a state before the tokens. */
+/** (-second half, first half); a head's unrotated numbers; or a state before the tokens. */
 export const concat: Handler = (t, node) => {
   const first = t.meanings.read(node, 0)
   const second = t.meanings.read(node, 1)
@@ -258,7 +263,7 @@ export const concat: Handler = (t, node) => {
   if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
   if (first?.is === 'rotated' && second?.is === 'part') return complete(t, node, first, second)
   if (first?.is === 'heads' && second?.is === 'part' && second.from === second.to) {
-    // Exports of models whose heads turn as a whole still put the rest, which is empty, after them.
+    // Exports of models that rotate whole heads still append the empty rest.
     if (!joinsNumbers(node, first)) return false
     t.meanings.set(node, 0, first)
     return true
@@ -266,7 +271,7 @@ export const concat: Handler = (t, node) => {
   const own = first?.is === 'state' ? wholeHeads(t, node, 1) : undefined
   if (first?.is !== 'state' || own === undefined || own.past !== '') return false
   if (own.axes[axisOf(node, intOf(node, 'axis', 0), own.axes.length)] !== 't')
-    throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
+    throw unclaimed(node, 'it concatenates a state and new tokens along an axis other than theirs')
   const joined: Heads = { ...own, past: first.name }
   t.states.append(node, first.name, joined)
   t.meanings.set(node, 0, joined)
@@ -288,7 +293,7 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
   return isTurn
 }
 
-/** Rotated numbers and those that come after them. */
+/** Rotated numbers, and the rest after them. */
 function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, rest: HeadPart): boolean {
   const isRest = rest.of === of && rest.sign === 1 && rest.from === from + rope.dims
   const heads = isRest && joinsNumbers(node, of) ? narrowed(t, node, of, from, rest.to) : undefined
@@ -299,10 +304,10 @@ function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, re
 const joinsNumbers = (node: Node, { axes }: Heads): boolean =>
   axes[axisOf(node, intOf(node, 'axis', 0), axes.length)] === 'd'
 
-/** Orders of axes in which cosines of each token, [tokens, 1, numbers] or [tokens, numbers], meet heads. */
+/** Axis orders in which per-token cosines, [tokens, 1, numbers] or [tokens, numbers], broadcast to heads. */
 const TURNING = /^b(ht|th)d$/
 
-/** x * cos, turned x * sin, or x * a number. */
+/** x * cos, rotated x * sin, or x * a number. */
 export const multiplyHeads: Handler = (t, node) => {
   for (const [one, other] of EITHER_ORDER) {
     const left = t.meanings.read(node, one)
@@ -348,7 +353,7 @@ export const divideHeads: Handler = (t, node) => {
   return true
 }
 
-/** x * cos + turned x * sin */
+/** x * cos + rotated x * sin */
 export const addTurned: Handler = (t, node) => {
   const parts = [t.meanings.read(node, 0), t.meanings.read(node, 1)]
   const plain = parts.find((each) => isTurned(each, 'plain'))
@@ -368,7 +373,7 @@ export const addTurned: Handler = (t, node) => {
 export function checkUnrotated(node: Node, { rope, past, limits }: Heads): void {
   if (rope !== undefined || past !== '') throw unclaimed(node, 'it rotates heads a second time')
   if (limits !== undefined)
-    throw unclaimed(node, `it rotates normed heads that are limited to ${limits.least} to ${limits.most}`)
+    throw unclaimed(node, `it rotates normed heads that are clamped to ${limits.least} to ${limits.most}`)
 }
 
 const isTurned = (meaning: Meaning | undefined, form: Turned['form']): meaning is Turned =>

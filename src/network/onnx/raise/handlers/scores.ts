@@ -1,5 +1,5 @@
-// Handlers of attention in primitive operators. They need a proof that the mask hides later positions or all
-// but a window.
+// Handlers of attention in primitive operators. They need a proof that the mask hides later positions, or
+// everything outside a window.
 import type { RopeUse, Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { EITHER_ORDER, intOf, unclaimed } from '../../ir/operator.ts'
@@ -82,7 +82,7 @@ export const chooseByMask: Handler = (t, node) => {
   return false
 }
 
-/** Tests for NaN among the weights of attention, which occurs where a row sees nothing. */
+/** Tests for NaN among the weights of attention, which occurs if a row sees nothing. */
 export const findGaps: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || !scores.isSoft) return false
@@ -90,7 +90,7 @@ export const findGaps: Handler = (t, node) => {
   return true
 }
 
-/** Replaces NaN by zeros. With a proven mask each row sees at least itself, so there is no such row. */
+/** Replaces NaN with zeros. With a proven mask, each row sees at least itself, so no such row exists. */
 export const fillGaps: Handler = (t, node) => {
   const gaps = t.meanings.read(node, 0)
   const scores = t.meanings.read(node, 2)
@@ -99,14 +99,14 @@ export const fillGaps: Handler = (t, node) => {
   return true
 }
 
-/** `index`: the input that is the scores. The mask is proven to have no other shape. */
+/** `index`: the input that holds the scores. The mask is proven to have no other form. */
 function setMask(t: Translator, node: Node, index: number, scores: Scores, mask: Mask): void {
-  if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks shares')
+  if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks attention weights')
   t.types.learnShape(node, index)
   t.meanings.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
 }
 
-/** Over the last axis, the positions. Before opset 13 the default was the axis 1. */
+/** Over the last axis, the positions. Before opset 13, axis 1 was the default. */
 export const softmax: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   const axis = intOf(node, 'axis', node.version < 13 ? 1 : -1)
@@ -115,7 +115,7 @@ export const softmax: Handler = (t, node) => {
   return true
 }
 
-/** The rows that attended. Throws `unsupported` where the mask is not proven, or parts do not fit. */
+/** The attention output. Throws `unsupported` if the mask is not proven or the operands do not match. */
 export async function attend(
   t: Translator,
   node: Node,
@@ -147,7 +147,7 @@ export async function attend(
 
 function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
   const wrong = [
-    [k.count !== q.count || v.count !== q.count, `it joins ${q.count}, ${k.count} and ${v.count} heads`],
+    [k.count !== q.count || v.count !== q.count, `it combines ${q.count}, ${k.count} and ${v.count} heads`],
     [k.copies !== v.copies, `keys are copied ${k.copies} times and values ${v.copies} times`],
     [k.dim !== q.dim || v.dim !== q.dim, `its heads have ${q.dim}, ${k.dim} and ${v.dim} numbers`],
     [
@@ -162,7 +162,7 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
   if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
 }
 
-/** How queries and keys are rotated, which must be proven. */
+/** The proven rotation of queries and keys. */
 export async function rotationOf(
   t: Translator,
   node: Node,

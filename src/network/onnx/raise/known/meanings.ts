@@ -1,4 +1,4 @@
-// The meaning of each value that was translated, and the rows that it stands for.
+// The meaning of each translated value, and the rows that it represents.
 import type { Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
@@ -6,11 +6,11 @@ import type { Meaning } from '../meaning.ts'
 
 export class Meanings {
   readonly #meanings = new Map<string, Meaning>()
-  /** Rows made for meanings that were still open when they were first read. */
+  /** Rows made for meanings that were still unresolved when first read. */
   readonly #made = new Map<Meaning, Value>()
   readonly #make: (meaning: Meaning, label: string) => Value | undefined
 
-  /** `make` makes the nodes of an open meaning; it gives undefined for one that is not rows. */
+  /** `make` creates the nodes of an unresolved meaning; it returns undefined if that is not rows. */
   constructor(make: (meaning: Meaning, label: string) => Value | undefined) {
     this.#make = make
   }
@@ -23,7 +23,7 @@ export class Meanings {
     return this.#meanings.get(name)
   }
 
-  /** The meaning of a node's input; undefined if it is left out. */
+  /** The meaning of a node's input; undefined if it is omitted. */
   read(node: Node, index: number): Meaning | undefined {
     const name = node.inputs[index] ?? ''
     return name === '' ? undefined : this.of(name)
@@ -42,12 +42,15 @@ export class Meanings {
     this.set(node, output, { is: 'rows', value })
   }
 
-  /** The rows of an input. Throws `unsupported` for one that is something else. */
+  /** The rows of an input. Throws `unsupported` for anything else. */
   rows(node: Node, index: number): Value {
     const meaning = this.read(node, index)
     const value = meaning && this.#rowsOf(meaning, node.name)
     if (value !== undefined) return value
-    throw unclaimed(node, `its input ${index} is ${meaning?.is ?? 'left out'} where rows of tokens are due`)
+    throw unclaimed(
+      node,
+      `its input ${index} is ${meaning?.is ?? 'omitted'}, but rows of tokens are required`,
+    )
   }
 
   isRows(node: Node, index: number): boolean {
@@ -55,7 +58,7 @@ export class Meanings {
     return is === 'rows' || is === 'gate' || is === 'normed' || is === 'scaled'
   }
 
-  /** Makes the nodes of an open meaning, once, however many nodes read it. */
+  /** Creates the nodes of an unresolved meaning, once however many nodes read it. */
   #rowsOf(meaning: Meaning, label: string): Value | undefined {
     if (meaning.is === 'rows') return meaning.value
     const known = this.#made.get(meaning)

@@ -1,4 +1,4 @@
-// Makes the norm that steps in primitive operators, or one operator, stand for.
+// Makes the norm that a chain of primitive operators, or a single operator, represents.
 import type { GraphBuilder } from '../../../../core/graph/builder.ts'
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { unclaimed } from '../../ir/operator.ts'
@@ -7,7 +7,7 @@ import type { Normed } from '../meaning.ts'
 import type { WeightTable } from '../weights/weight-table.ts'
 import type { Tail } from './tail.ts'
 
-/** What a norm needs of the translator. */
+/** What a norm needs from the translator. */
 interface NormRoom {
   readonly b: GraphBuilder
   readonly weights: WeightTable
@@ -15,7 +15,7 @@ interface NormRoom {
   readonly tail: Tail
 }
 
-/** `bias` is what is added after the weight. Throws `unsupported` where no weight follows. */
+/** `bias` is added after the weight. Throws `unsupported` if no weight follows. */
 export function normedRows(
   t: NormRoom,
   { of, isCentred, epsilon, weight }: Normed,

@@ -1,12 +1,12 @@
-// Tests of states. In: states and outputs by name, and the meaning of each output. Out: which state is
-// returned as something else.
+// States. In: states and outputs by name, and the meaning of each output. Out: which state is not returned
+// correctly.
 import { expect, test } from 'vitest'
 import type { Meaning } from '../meaning.ts'
 import { wronglyLeft } from './states.ts'
 
 const present = (of: string): Meaning => ({ is: 'present', of })
 
-/** `made` has the state that each output is made of. */
+/** `made` maps each output to the state it is computed from. */
 function judged(states: readonly string[], made: readonly (readonly [string, string])[]): string | undefined {
   const outputs = new Map(made)
   const inputs = states.map((name) => ({ name, type: undefined }))
@@ -17,7 +17,7 @@ function judged(states: readonly string[], made: readonly (readonly [string, str
   })
 }
 
-test('names with numbers and kinds say which output a state is, in any order', () => {
+test('numbers and kinds in names pair outputs with states, in any order', () => {
   const states = ['past_key_values.0.key', 'past_key_values.0.value', 'past_key_values.1.key']
   const made = [
     ['present.1.key', states[2]!],
@@ -27,11 +27,11 @@ test('names with numbers and kinds say which output a state is, in any order', (
   expect(judged(states, made)).toBe(undefined)
   const swapped = [['present.1.key', states[0]!], made[1], ['present.0.key', states[2]!]] as const
   expect(judged(states, swapped)).toBe(
-    'the output present.0.key is not what the step makes of the state past_key_values.0.key',
+    "the output present.0.key is not the step's new value of the state past_key_values.0.key",
   )
 })
 
-test('short names are read alike', () => {
+test('short names work the same way', () => {
   const states = ['past_k.0', 'past_v.0']
   expect(
     judged(states, [
@@ -47,7 +47,7 @@ test('short names are read alike', () => {
   ).toMatch(/the output k\.0 is not/)
 })
 
-test('where names do not say it, the order does', () => {
+test('without such names, states are paired by order', () => {
   expect(
     judged(
       ['a', 'b'],
@@ -65,9 +65,9 @@ test('where names do not say it, the order does', () => {
         ['y', 'a'],
       ],
     ),
-  ).toMatch(/the output x is not what .* the state a/)
+  ).toMatch(/the output x is not .* the state a/)
 })
 
-test('a state that does not come out is named', () => {
-  expect(judged(['a', 'b'], [['x', 'a']])).toBe('the output 2 is not what the step makes of the state b')
+test('the error names a state that is not returned', () => {
+  expect(judged(['a', 'b'], [['x', 'a']])).toBe("the output 2 is not the step's new value of the state b")
 })

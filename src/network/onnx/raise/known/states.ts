@@ -1,5 +1,5 @@
-// The states of a step: keys and values of earlier positions, or what recurrent layers keep. Checks that each
-// comes out as the next step reads it.
+// The states of a step: keys and values of earlier positions, or recurrent states. Checks that each is
+// returned the way the next step reads it.
 import type { Input, Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Meaning } from '../meaning.ts'
@@ -7,17 +7,17 @@ import { textOf } from '../terms.ts'
 
 export class States {
   readonly #inputs: readonly Input[]
-  /** The value that has each state of keys or values with the step's own appended. */
+  /** For each key or value state: the value with the step's own keys or values appended. */
   readonly #appended = new Map<string, Meaning>()
-  /** The new value of each state of a recurrent layer, as text. */
+  /** The new value of each recurrent state, as text. */
   readonly #left = new Map<string, string>()
 
-  /** `inputs`: those of the graph that are states. */
+  /** `inputs`: the graph's inputs that are states. */
   constructor(inputs: readonly Input[]) {
     this.#inputs = inputs
   }
 
-  /** Whether the graph has keys and values of earlier steps, or states of recurrent layers, as inputs. */
+  /** Whether the graph's inputs include keys and values of earlier steps, or recurrent states. */
   get exist(): boolean {
     return this.#inputs.length > 0
   }
@@ -26,20 +26,20 @@ export class States {
     return this.#inputs.some(isRecurrentState)
   }
 
-  /** Records that `meaning` is the state with the step's own positions after it. */
+  /** Records that `meaning` is the state followed by the step's own positions. */
   append(node: Node, state: string, meaning: Meaning): void {
     if (this.#appended.has(state)) throw unclaimed(node, `it adds to the state ${state} a second time`)
     this.#appended.set(state, meaning)
   }
 
-  /** Records what a recurrent layer leaves as its state for the next step. */
+  /** Records a recurrent layer's state for the next step. */
   leave(node: Node, state: string, text: string): void {
     if ((this.#left.get(state) ?? text) !== text)
       throw unclaimed(node, `it changes the state ${state} a second time`)
     this.#left.set(state, text)
   }
 
-  /** Throws `unsupported` unless the next step gets the states as this step leaves them. */
+  /** Throws `unsupported` unless the outputs return the states as this step leaves them. */
   check(node: Node, outputs: readonly string[], meaningOf: Made['meaningOf']): void {
     const made = { meaningOf, appended: this.#appended, left: this.#left }
     const wrong = wronglyLeft(this.#inputs, outputs, made)
@@ -49,9 +49,9 @@ export class States {
 
 interface Made {
   meaningOf(name: string): Meaning | undefined
-  /** The value that has each state of keys or values with the step's own appended. */
+  /** For each key or value state: the value with the step's own keys or values appended. */
   readonly appended: ReadonlyMap<string, Meaning>
-  /** The new value of each state of a recurrent layer, as text. */
+  /** The new value of each recurrent state, as text. */
   readonly left: ReadonlyMap<string, string>
 }
 
@@ -69,15 +69,15 @@ export function wronglyLeft(
       text !== undefined
         ? made?.is === 'terms' && textOf(made) === text
         : keys === undefined || made === keys || isPresent(made, keys)
-    if (!isRight) return `the output ${output || index + 1} is not what the step makes of the state ${state}`
+    if (!isRight) return `the output ${output || index + 1} is not the step's new value of the state ${state}`
   }
   return undefined
 }
 
 /**
- * The output that leaves each state for the next step, by the state's name. Keys and values are paired by the
- * numbers and kinds in their names, where all names have them; these and states of recurrent layers else by
- * their order after the logits. '': there is no such output.
+ * The output that leaves each state for the next step, by the state's name. Keys and values are paired by
+ * the numbers and kinds in their names if all names have them; otherwise they, and recurrent states, are
+ * paired by their order after the logits. '' if there is no such output.
  */
 export function outputsOfStates(states: readonly Input[], outputs: readonly string[]): Map<string, string> {
   const pairs = namedPairs(
@@ -92,13 +92,13 @@ export function outputsOfStates(states: readonly Input[], outputs: readonly stri
   )
 }
 
-/** States of recurrent layers are [batch, channels, n]; keys and values have another axis. */
+/** Recurrent states are [batch, channels, n]; keys and values have another axis. */
 export const isRecurrentState = ({ type }: Input): boolean => type?.dims?.length === 3
 
 const isPresent = (made: Meaning | undefined, keys: Meaning): boolean =>
   made?.is === 'present' && keys.is === 'present' && made.of === keys.of
 
-/** The output of each state by the numbers in its name and its kind; undefined where names do not say it. */
+/** The output of each state, paired by number and kind in the names; undefined if the names lack them. */
 function namedPairs(
   states: readonly string[],
   outputs: readonly string[],

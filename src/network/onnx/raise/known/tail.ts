@@ -1,10 +1,10 @@
-// The tail of a graph: the nodes from its last norm to the logits, where only wanted rows are needed.
+// The tail of a graph: the nodes from its last norm to the logits, where only some rows are needed.
 import type { GraphBuilder } from '../../../../core/graph/builder.ts'
 import type { Value } from '../../../../core/graph/ir.ts'
 import { type Graph, type Node, producersOf } from '../../ir/graph.ts'
 
 export class Tail {
-  /** In the direction of the computation. */
+  /** In computation order. */
   readonly #nodes: readonly Node[]
   readonly #logits: string
   readonly #b: GraphBuilder
@@ -17,24 +17,24 @@ export class Tail {
     this.#b = b
   }
 
-  /** True on the way from the last norm to the logits, where only wanted rows are. */
+  /** Whether translation is between the last norm and the logits, where only the needed rows exist. */
   has(node: Node): boolean {
     return this.#nodes.includes(node)
   }
 
-  /** The rows that a norm reads; those of the last norm are only the wanted ones. */
+  /** The rows that a norm reads; the last norm reads only the needed ones. */
   beforeNorm(node: Node, value: Value): Value {
     if (this.#nodes[0] !== node || this.#isTaken) return value
     this.#isTaken = true
     return this.#b.takeRows('wanted', value)
   }
 
-  /** Remembers what logits are made of. */
+  /** Records the rows that logits are computed from. */
   afterNorm(node: Node, value: Value): void {
     if (this.#nodes[0] === node) this.#hidden = value
   }
 
-  /** The rows that logits are made of; undefined before the last norm, or where there is none. */
+  /** The rows that logits are computed from; undefined before the last norm, or if there is none. */
   get hidden(): Value | undefined {
     return this.#hidden
   }
@@ -49,7 +49,7 @@ export class Tail {
 
 const isProduct = ({ op }: Node): boolean => /MatMul|Gemm/.test(op)
 
-/** Norms. Wanted rows are selected before the last of them. */
+/** Norms. The needed rows are selected before the last one. */
 const NORMS: ReadonlySet<string> = new Set([
   'RMSNormalization',
   'SimplifiedLayerNormalization',
@@ -81,7 +81,7 @@ const ROW_WISE: ReadonlySet<string> = new Set([
   'Unsqueeze',
 ])
 
-/** From the weight of a norm of primitive operators to its mean. */
+/** The maximum distance from the weight of a norm in primitive operators to its mean. */
 const NORM_STEPS = 7
 const NORM_OPS: ReadonlySet<string> = new Set([
   'Mul',
@@ -94,7 +94,7 @@ const NORM_OPS: ReadonlySet<string> = new Set([
   'Sub',
 ])
 
-/** Both ends included, in the direction of the computation; empty where another operator lies between. */
+/** Includes both ends, in computation order; empty if any other operator is in between. */
 function tailOf(graph: Graph): Node[] {
   const makers = producersOf(graph)
   const found: Node[] = []
@@ -103,7 +103,7 @@ function tailOf(graph: Graph): Node[] {
     if (node === undefined) return []
     found.unshift(node)
     if (NORMS.has(node.op)) return found
-    // A norm of primitive operators begins where the mean is taken.
+    // A norm in primitive operators begins at its mean.
     if (node.op === 'Mul' && isNormed(graph, node, makers)) return found
     if (!ROW_WISE.has(node.op)) return []
     const next = node.inputs.find((each) => makers.has(each))

@@ -1,4 +1,4 @@
-// What is known of the types of a graph's values: what inference finds, and what handlers add to it.
+// What is known about the types of a graph's values, from inference and from handlers.
 import { inferAgain, inferTypes, type Types } from '../../infer.ts'
 import type { Dim } from '../../ir/dims.ts'
 import { type Graph, isStored, type Node, type Type } from '../../ir/graph.ts'
@@ -6,7 +6,7 @@ import { type Graph, isStored, type Node, type Type } from '../../ir/graph.ts'
 export class KnownTypes {
   readonly #graph: Graph
   readonly #types: Map<string, Type>
-  /** Whether handlers know more of types than inference. */
+  /** Whether handlers have learned more than inference knew. */
   #hasLearned = false
 
   constructor(graph: Graph) {
@@ -35,26 +35,26 @@ export class KnownTypes {
     return Number(constant.data[0])
   }
 
-  /** Whole numbers of an input that inference knows. */
+  /** An input's integers, if inference knows them. */
   numbers(node: Node, index: number): readonly number[] | undefined {
     const elements = this.get(node.inputs[index] ?? '')?.elements
     return elements?.every((each) => typeof each === 'number') ? (elements as number[]) : undefined
   }
 
-  /** An output has the shape of an input, though inference does not know it. */
+  /** Records that an output has the shape of an input, which inference does not know. */
   learnShape(node: Node, index: number): void {
     const type = this.get(node.inputs[index] ?? '')
     if (type?.dims !== undefined) this.learn(node, type)
   }
 
-  /** The first output has this type. Nothing changes where its shape is known. */
+  /** Records the type of the first output. No effect if its shape is known. */
   learn(node: Node, type: Type): void {
     if (this.dims(node) !== undefined) return
     this.#types.set(node.outputs[0] ?? '', type)
     this.#hasLearned = true
   }
 
-  /** Infers a node again if handlers have learned more. True if it was done. */
+  /** Infers a node again if handlers have learned more. Returns whether it did. */
   inferAgain(node: Node): boolean {
     if (!this.#hasLearned || this.dims(node) !== undefined) return false
     inferAgain(this.#graph, this.#types, node)

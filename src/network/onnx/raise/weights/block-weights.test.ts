@@ -1,5 +1,5 @@
-// Weights in blocks. In: codes, scales and zero points as MatMulNBits has them, in a file. Out: whether rows
-// that are read are scale * (code - zero point).
+// Block-quantised weights. In: a file's codes, scales and zero points in MatMulNBits' layout. Out: whether
+// the rows read are scale * (code - zero point).
 
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../../../../test/helpers/random.ts'
@@ -8,7 +8,7 @@ import { tensorOf } from '../../ir/tensor.ts'
 import { storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { blockTensor } from './block-weights.ts'
 
-/** Codes in bytes, the first one in the lowest bits. */
+/** Packs codes into bytes, the first in the lowest bits. */
 function packed(codes: readonly number[], bits: number): number[] {
   const per = 8 / bits
   return Array.from({ length: codes.length / per }, (_, at) =>
@@ -46,16 +46,16 @@ test.each<[number, number, string, string, { k?: number; isMixed?: boolean }?]>(
   [2, 32, 'codes', 'F32', { isMixed: true }],
   [8, 32, 'codes', 'F32', { isMixed: true }],
 ])(
-  '%i bits in blocks of %i, zero points: %s are read as %s %o',
+  '%i bits in blocks of %i with zero points %s are read as %s %o',
   async (bits, block, zeroPoints, form, { k = K, isMixed = false } = {}) => {
     const next = randomFrom(3)
     const code = () => Math.floor(next() * 2 ** bits)
     const blocks = Math.ceil(k / block)
     const codes = Array.from({ length: N * blocks * block }, code)
-    // Scales that f16 has.
+    // Scales that are exact in f16.
     const scales = Array.from({ length: N * blocks }, () => halfToFloat(floatToHalf(next() / 100 - 0.005)))
     const middle = 2 ** (bits - 1)
-    // A row of zero points ends with a byte.
+    // A row of zero points ends on a byte.
     const perRow = Math.ceil((blocks * bits) / 8) * (8 / bits)
     const zeros = Array.from({ length: N * perRow }, code)
     const zeroOf = (row: number, at: number) => zeros[row * (zeroPoints === 'codes' ? perRow : blocks) + at]!

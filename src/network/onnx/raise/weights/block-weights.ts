@@ -1,9 +1,9 @@
-// Weights in blocks, as MatMulNBits and GatherBlockQuantized store them. They are read as rows of Q4_0, Q4_1,
-// Q8_0 or F32.
+// Block-quantised weights, as stored by MatMulNBits and GatherBlockQuantized. They are read as rows of Q4_0,
+// Q4_1, Q8_0 or F32.
 //
 //   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4; of 2 bits alike
-//   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
-//   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
+// scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed like codes
+// W = scale * (code - zero point); the zero point is 2^(bits - 1) by default
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/core/formats/dtypes.ts)
 import { readInto, release } from '../../../../core/base/bytes.ts'
 import { floatsToHalves, floatToHalf, halfTable } from '../../../../core/base/half.ts'
@@ -22,28 +22,28 @@ export interface BlockWeight {
   readonly block: number
   readonly codes: Constant
   readonly scales: Constant
-  /** Absent: 2^(bits - 1) for all, or `zero` if given. */
+  /** Default: 2^(bits - 1) for all, or `zero` if given. */
   readonly zeros?: Constant | undefined
-  /** The zero point of all weights, where there is no list of them. Default 2^(bits - 1). */
+  /** The zero point of all weights, if there is no list. Default 2^(bits - 1). */
   readonly zero?: number | undefined
-  /** The block whose scale each input has, i32 [k]. Default: inputs are in the order of the blocks. */
+  /** The block whose scale each input has, i32 [k]. Default: inputs are in block order. */
   readonly order?: Tensor | undefined
 }
 
 const GROUP = 32
 
 /**
- * Blocks that are multiples of 32 keep their codes: 2 and 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as
- * Q8_0. Scales are rounded to f16. Smaller blocks, inputs in another order, and 8 bits with zero points are
- * read as f32 values, which `auto` stores in 8 bits, or as f32 where a row is not a multiple of 32. Throws
+ * Blocks of a multiple of 32 keep their codes: 2 and 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as
+ * Q8_0. Scales are rounded to f16. Smaller blocks, reordered inputs, and 8 bits with zero points are read as
+ * f32 values, which `auto` stores in 8 bits, or as f32 if a row is not a multiple of 32. Throws
  * `unsupported` for other widths.
  */
 export function blockTensor(weight: BlockWeight): TensorInfo {
   const { file, name, n, k, bits, block, scales, order } = weight
   if (bits !== 2 && bits !== 4 && bits !== 8)
-    throw unread(file, name, `has ${bits} bits where 2, 4 and 8 are known`)
+    throw unread(file, name, `has ${bits} bits; only 2, 4 and 8 are supported`)
   if (block < 16 || (block & (block - 1)) !== 0)
-    throw unread(file, name, `has blocks of ${block} inputs where powers of two from 16 are known`)
+    throw unread(file, name, `has blocks of ${block} inputs; only powers of two from 16 are supported`)
   const blocks = Math.ceil(k / block)
   checkBytes(weight, 'codes', weight.codes, n * blocks * ((block * bits) / 8))
   checkBytes(weight, 'scales', scales, n * blocks)
@@ -61,7 +61,7 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
   const middle = 2 ** (bits - 1)
   const isMiddle = zeros === undefined && (weight.zero ?? middle) === middle
   if (order !== undefined && numbersOf(order).some((each) => each < 0 || each >= blocks))
-    throw unread(file, name, `has inputs of other blocks than its ${blocks}`)
+    throw unread(file, name, `has inputs assigned to blocks outside its ${blocks}`)
   const hasGroups = k % GROUP === 0
   const holds = hasGroups && order === undefined && block % GROUP === 0 && (bits < 8 || isMiddle)
   const form: StoredDType = !holds ? 'F32' : bits === 8 ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
@@ -82,7 +82,7 @@ export function checkBytes(
     ? constant.byteLength
     : Math.ceil((constant.data.length * BITS[constant.dtype]) / 8)
   if (bytes === count * size) return
-  throw unread(file, name, `has ${bytes} bytes of ${what} where its shape needs ${count * size}`)
+  throw unread(file, name, `has ${bytes} bytes of ${what}, but its shape needs ${count * size}`)
 }
 
 /** Rows [first, end). */
@@ -120,15 +120,15 @@ async function fill(
   for (const each of [packed, scale, zeroPoint]) if (each !== undefined) release(each)
 }
 
-/** What was read of rows. */
+/** The data read for some rows. */
 interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block' | 'order'> {
   readonly rows: number
-  /** Blocks of a row. */
+  /** Blocks per row. */
   readonly blocks: number
   readonly packed: Uint8Array
   readonly scale: Float32Array
   readonly zeroPoint: Uint8Array | Float32Array | undefined
-  /** The zero point if there is no list. */
+  /** The common zero point if there is no list. */
   readonly middle: number
 }
 
@@ -172,7 +172,7 @@ function fillGroups(
   release(scales)
 }
 
-/** 32 codes of 8 bits around 128, as signed ones. Returns where the next half goes. */
+/** Makes 32 8-bit codes around 128 signed. Returns the index for the next half. */
 function signed(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
   let at = to
   for (let i = from; i < from + 8; i++) {
@@ -183,7 +183,7 @@ function signed(codes: Uint32Array, from: number, halves: Uint16Array, to: numbe
   return at
 }
 
-/** 32 codes of 4 bits: neighbours that share a byte become codes 16 apart. */
+/** Repacks 32 4-bit codes: adjacent codes that share a byte move 16 apart. */
 function nibbles(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
   let at = to
   for (let i = from; i < from + 2; i++) {
@@ -199,16 +199,16 @@ function nibbles(codes: Uint32Array, from: number, halves: Uint16Array, to: numb
   return at
 }
 
-/** Four codes in 16 bits, each in its own byte. */
+/** Spreads four codes in 16 bits to a byte each. */
 function apart(codes: number): number {
   const pairs = (codes | (codes << 8)) & 0x00ff00ff
   return (pairs | (pairs << 4)) & 0x0f0f0f0f
 }
 
-/** Eight times 6: the middle of 2 bits is 2, and that of Q4_0 is 8. */
+/** 6 in each of eight nibbles: the midpoint of 2 bits is 2, and Q4_0's is 8. */
 const UP = 0x66666666
 
-/** Codes of 2 bits as codes of 4 bits, plus `up`, which has the same number for each of eight codes. */
+/** Widens 2-bit codes to 4 bits and adds `up`, which has the same number in each of eight nibbles. */
 function widened(packed: Uint8Array, up: number): Uint8Array {
   const halves = new Uint16Array(packed.buffer)
   const words = Uint32Array.from(halves, (half) => {
@@ -218,7 +218,7 @@ function widened(packed: Uint8Array, up: number): Uint8Array {
   return new Uint8Array(words.buffer)
 }
 
-/** A row of codes, which takes `length` bytes. A view of each row would be half a million arrays. */
+/** Unpacks a row of codes of `length` bytes. A view per row would create half a million arrays. */
 function unpack(packed: Uint8Array, from: number, length: number, row: Uint8Array, bits: number): void {
   const mask = 2 ** bits - 1
   for (let j = 0, at = 0; j < length; j++) {
@@ -226,7 +226,7 @@ function unpack(packed: Uint8Array, from: number, length: number, row: Uint8Arra
   }
 }
 
-/** Zero points are packed as codes are, each row by itself, or are floats. */
+/** Zero points are floats, or packed like codes, each row separately. */
 async function zeroPoints(
   { bits }: BlockWeight,
   zeros: Constant,
@@ -248,7 +248,7 @@ async function zeroPoints(
   return out
 }
 
-/** Bytes [from, to) of a constant as files store it, as its own array. */
+/** Bytes [from, to) of a constant as stored in its file, in an array of its own. */
 export async function bytesOf(
   constant: Constant,
   from: number,
@@ -271,10 +271,7 @@ export async function bytesOf(
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice(from, to)
 }
 
-/**
- * The block of each of the inputs, from a list of them (`g_idx`). Undefined where they are in the order of
- * the blocks.
- */
+/** The block of each of the inputs, from a list of them (`g_idx`). Undefined if they are in block order. */
 export async function blockOrder(
   list: Constant,
   block: number,
@@ -286,7 +283,7 @@ export async function blockOrder(
   return isUsual ? undefined : { dtype: 'i32', dims: [data.length], data }
 }
 
-/** Elements [from, to) of a float constant, as its own array. */
+/** Elements [from, to) of a float constant, in an array of its own. */
 export async function floatsOf(
   constant: Constant,
   from: number,

@@ -1,5 +1,5 @@
-// Matrices of codes. In: codes, scales and zero points in every layout, in a file. Out: whether rows that are
-// read are what DequantizeLinear makes of them.
+// Quantised matrices. In: a file's codes, scales and zero points in every layout. Out: whether the rows read
+// match DequantizeLinear.
 
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../../../../test/helpers/random.ts'
@@ -30,52 +30,55 @@ test.each([
   ['u4', 'blocks of 32', 'middle', 'Q4_0'],
   ['i4', 'blocks of 16', 'none', 'F32'],
   ['i4', 'blocks of 32', 'each', 'F32'],
-] as const)('%s, scales: %s, zero points: %s are read as %s', async (dtype, spread, zeroPoints, form) => {
-  const block = Number(/\d+/.exec(spread)?.[0] ?? 0)
-  const parts = block === 0 ? 1 : K / block
-  const count = spread === 'one' ? 1 : N * parts
-  const [low, high] = RANGES[dtype]!
-  for (const isTurned of [false, true]) {
-    const next = randomFrom(7)
-    const whole = () => low + Math.floor(next() * (high - low + 1))
-    const codes = Array.from({ length: N * K }, whole)
-    const zeros = Array.from({ length: count }, whole)
-    // Scales that f16 has.
-    const scales = Array.from({ length: count }, () => halfToFloat(floatToHalf(0.001 + next() / 100)))
-    const middle = (high + low + 1) / 2
-    const used = zeroPoints === 'each' ? zeros : zeros.map(() => (zeroPoints === 'middle' ? middle : 0))
-    const dims = (width: number) => (count === 1 ? [] : isTurned ? [N, width] : [width, N])
-    const asZeros = { dtype, dims: dims(parts), data: Int16Array.from(used) } as Constant
-    const tensor = codeTensor('model.onnx', 'w', {
-      name: 'w',
-      codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes),
-      isTurned,
-      block,
-      scales: storedNumbers('f32', dims(parts), scales),
-      zeros: zeroPoints === 'none' ? undefined : asZeros,
-    })
-    expect(tensor).toMatchObject({ dtype: form, shape: [N, K] })
-    const due = (line: number, place: number) => {
-      const part = block === 0 ? 0 : Math.floor(place / block)
-      const at = count === 1 ? 0 : isTurned ? line * parts + part : part * N + line
-      return scales[at]! * (codes[isTurned ? line * K + place : place * N + line]! - used[at]!)
+] as const)(
+  '%s with scales %s and zero points %s are read as %s',
+  async (dtype, spread, zeroPoints, form) => {
+    const block = Number(/\d+/.exec(spread)?.[0] ?? 0)
+    const parts = block === 0 ? 1 : K / block
+    const count = spread === 'one' ? 1 : N * parts
+    const [low, high] = RANGES[dtype]!
+    for (const isTurned of [false, true]) {
+      const next = randomFrom(7)
+      const whole = () => low + Math.floor(next() * (high - low + 1))
+      const codes = Array.from({ length: N * K }, whole)
+      const zeros = Array.from({ length: count }, whole)
+      // Scales that are exact in f16.
+      const scales = Array.from({ length: count }, () => halfToFloat(floatToHalf(0.001 + next() / 100)))
+      const middle = (high + low + 1) / 2
+      const used = zeroPoints === 'each' ? zeros : zeros.map(() => (zeroPoints === 'middle' ? middle : 0))
+      const dims = (width: number) => (count === 1 ? [] : isTurned ? [N, width] : [width, N])
+      const asZeros = { dtype, dims: dims(parts), data: Int16Array.from(used) } as Constant
+      const tensor = codeTensor('model.onnx', 'w', {
+        name: 'w',
+        codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes),
+        isTurned,
+        block,
+        scales: storedNumbers('f32', dims(parts), scales),
+        zeros: zeroPoints === 'none' ? undefined : asZeros,
+      })
+      expect(tensor).toMatchObject({ dtype: form, shape: [N, K] })
+      const due = (line: number, place: number) => {
+        const part = block === 0 ? 0 : Math.floor(place / block)
+        const at = count === 1 ? 0 : isTurned ? line * parts + part : part * N + line
+        return scales[at]! * (codes[isTurned ? line * K + place : place * N + line]! - used[at]!)
+      }
+      for (const [first, end] of [
+        [0, N],
+        [1, 4],
+      ] as const) {
+        const found = await valuesOf(tensor, first, end)
+        const expected = found.map((_, at) => due(first + Math.floor(at / K), at % K))
+        // Q4_1 rounds scale * zero to f16.
+        for (const [at, value] of found.entries())
+          expect(value).toBeCloseTo(expected[at]!, form === 'Q4_1' ? 3 : 6)
+      }
     }
-    for (const [first, end] of [
-      [0, N],
-      [1, 4],
-    ] as const) {
-      const found = await valuesOf(tensor, first, end)
-      const expected = found.map((_, at) => due(first + Math.floor(at / K), at % K))
-      // Q4_1 rounds scale * zero to f16.
-      for (const [at, value] of found.entries())
-        expect(value).toBeCloseTo(expected[at]!, form === 'Q4_1' ? 3 : 6)
-    }
-  }
-})
+  },
+)
 
-test('scales that fit no output are rejected by name', () => {
+test('scales that match no output are rejected, naming them', () => {
   const codes = storedNumbers('i8', [K, N], Array(N * K).fill(1))
   const scales = storedNumbers('f32', [K], Array(K).fill(1))
   const matrix = { name: 'w', codes, isTurned: false, scales, block: 0 }
-  expect(() => codeTensor('model.onnx', 'w', matrix)).toThrow(/w has 64 scales where 6 outputs need 6/)
+  expect(() => codeTensor('model.onnx', 'w', matrix)).toThrow(/w has 64 scales, but 6 outputs need 6/)
 })

@@ -1,8 +1,8 @@
-// Matrices of codes, as DequantizeLinear, MatMulInteger and DynamicQuantizeMatMul read them. Rows [n, k] of
+// Quantised matrices, as read by DequantizeLinear, MatMulInteger and DynamicQuantizeMatMul. Rows [n, k] of
 // Q8_0, Q4_0, Q4_1 or F32 are computed while they are read.
 //
 //   W = scale * (code - zero point)
-//   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
+// codes [k][n], or [n][k] if `isTurned`; scales [1], [n], or [k / block][n], transposed like the codes
 import { readInto, release } from '../../../../core/base/bytes.ts'
 import { floatToHalf, halfTable } from '../../../../core/base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../../core/formats/tensors.ts'
@@ -12,15 +12,15 @@ import { asHalvesAndFloats, computed, turnedRows, unread } from './matrices.ts'
 
 interface LineShape {
   readonly n: number
-  /** Numbers of a line. */
+  /** Numbers per line. */
   readonly width: number
-  /** Lines follow each other: the constant is [n, width]. */
+  /** Lines are contiguous: the constant is [n, width]. */
   readonly isTurned: boolean
 }
 
 type Numbers = Int8Array | Uint8Array | Float32Array
 
-/** Reads lines [first, end) as [end - first][width], its own array. Ask for them in order. */
+/** Reads lines [first, end) as [end - first][width], in an array of its own. Ask for them in order. */
 function lineReader(
   constant: Constant,
   { n, width, isTurned }: LineShape,
@@ -48,7 +48,7 @@ function lineReader(
   }
 }
 
-/** Of 4 bits. Two lie in a byte, the first one low, wherever rows of the constant end. */
+/** The reader for 4 bits. Two codes share a byte, the first in the low half, regardless of where rows end. */
 function nibbleReader(
   { dtype, source, offset }: Extract<Constant, { source: unknown }>,
   { n, width, isTurned }: LineShape,
@@ -89,7 +89,7 @@ function nibbleReader(
   }
 }
 
-/** The bytes are a separate array, whose memory is taken over or released. */
+/** The bytes are an array of their own, whose memory is reused or released. */
 function numbersFrom(dtype: DType, bytes: Uint8Array): Numbers {
   const { buffer, byteOffset, byteLength } = bytes
   if (dtype === 'i8') return new Int8Array(buffer, byteOffset, byteLength)
@@ -104,26 +104,26 @@ function numbersFrom(dtype: DType, bytes: Uint8Array): Numbers {
 
 interface Origin {
   readonly bits: number
-  /** Inputs that share a scale; 0: all inputs of an output do, or all of the matrix. */
+  /** Inputs that share a scale; 0 if all inputs of an output, or the whole matrix, do. */
   readonly block: number
-  /** Without blocks: each output has a scale. */
+  /** Without blocks: whether each output has a scale. */
   readonly isPerOutput?: boolean
   readonly hasZeros: boolean
-  /** Dtype of the scales in the file. */
+  /** The scales' dtype in the file. */
   readonly scales: DType
-  /** What the matrix is read as. */
+  /** The type that the matrix is read as. */
   readonly form: StoredDType
 }
 
-/** As `halfbyte inspect` prints it; docs/internals/onnx.md has the same as a table. */
+/** The text that `halfbyte inspect` prints; docs/internals/onnx.md has the same as a table. */
 export function originOf({ bits, block, isPerOutput, hasZeros, scales, form }: Origin): string {
   const shared = block > 0 ? `in blocks of ${block}` : isPerOutput ? 'by output' : 'by tensor'
   return `${bits} bits ${shared}${hasZeros ? ', zero points' : ''}: ${lossOf(scales, form)}`
 }
 
 function lossOf(scales: DType, form: StoredDType): string {
-  // A group has one scale, and no zero point can represent these.
-  if (form === 'F32') return 'values are rounded again where they are stored in fewer bits'
+  // A group has one scale, and no zero point that could represent these.
+  if (form === 'F32') return 'values are rounded again if they are stored in fewer bits'
   if (form === 'Q4_1') return 'scale and scale x zero are rounded to f16'
   return scales === 'f16' ? 'no loss' : 'scales are rounded to f16'
 }
@@ -134,9 +134,9 @@ export interface CodeMatrix {
   /** Codes are [n, k], one row per output. */
   readonly isTurned: boolean
   readonly scales: Constant
-  /** Absent: 0. */
+  /** Default: 0. */
   readonly zeros?: Constant | undefined
-  /** Inputs that share a scale. 0: all inputs of an output do, or all of the matrix. */
+  /** Inputs that share a scale. 0 if all inputs of an output, or the whole matrix, do. */
   readonly block: number
 }
 
@@ -151,15 +151,15 @@ export function sizesOf({ codes: { dims }, isTurned }: CodeMatrix): readonly [nu
 }
 
 /**
- * Codes are kept where 32 inputs share a scale: 8 bits around their middle as Q8_0, 4 bits as Q4_0 or, with
- * other zero points, Q4_1; scales are rounded to f16. Others are read as f32 values, which `auto` stores in 8
- * bits. Throws `unsupported` for other dtypes and for scales that lie otherwise.
+ * Codes are kept if 32 inputs share a scale: 8 bits around their midpoint as Q8_0, 4 bits as Q4_0 or, with
+ * other zero points, Q4_1; scales are rounded to f16. Other matrices are read as f32 values, which `auto`
+ * stores in 8 bits. Throws `unsupported` for other dtypes and other layouts of scales.
  */
 export function codeTensor(file: string, name: string, matrix: CodeMatrix): TensorInfo {
   const { codes, scales, zeros, block, isTurned } = matrix
   const [n, k] = sizesOf(matrix)
   if (!(codes.dtype in MIDDLE))
-    throw unread(file, name, `has codes of ${codes.dtype} where 4 and 8 bits are known`)
+    throw unread(file, name, `has codes of ${codes.dtype}; only 4 and 8 bits are supported`)
   const dtype = codes.dtype as CodeType
   const parts = block === 0 ? 1 : Math.ceil(k / block)
   for (const [what, each] of [
@@ -168,7 +168,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   ] as const) {
     const count = each === undefined ? 1 : countOf(each.dims)
     if (count !== 1 && count !== n * parts)
-      throw unread(file, name, `has ${count} ${what} where ${n} outputs need ${n * parts}`)
+      throw unread(file, name, `has ${count} ${what}, but ${n} outputs need ${n * parts}`)
   }
   const isMiddle = zeroIs(zeros, MIDDLE[dtype])
   const isFour = BITS[dtype] === 4
@@ -202,7 +202,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }
 }
 
-/** One number for all is repeated for each. */
+/** A single number is repeated for each. */
 function spreadReader(
   constant: Constant,
   parts: number,
@@ -216,7 +216,7 @@ function spreadReader(
   }
 }
 
-/** Whether all zero points are `value`. Long lists of them are not read for that. */
+/** Whether all zero points are `value`. Long lists are not read for this. */
 function zeroIs(zeros: Constant | undefined, value: number): boolean {
   if (zeros === undefined) return value === 0
   return !isStored(zeros) && numbersOf(zeros).every((each) => each === value)
@@ -227,13 +227,13 @@ interface Rows {
   readonly out: Uint8Array
   readonly rows: number
   readonly k: number
-  /** Scales of a row, and the inputs that each is for. */
+  /** The scales of a row, and how many inputs each covers. */
   readonly parts: number
   readonly block: number
   readonly codes: Numbers
   readonly scales: ArrayLike<number>
   readonly zeros: ArrayLike<number> | undefined
-  /** The code of the value 0, if all have the same. */
+  /** The zero point, if all are the same. */
   readonly shift: number
 }
 
@@ -252,7 +252,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
     }
     for (let i = row; i < row + k; i += GROUP) {
       const part = r * parts + Math.floor((i - row) / block)
-      // Groups of a row often share one.
+      // Groups of a row often share a scale.
       const scale = scales[part]!
       if (scale !== last) half = floatToHalf(scale)
       last = scale
@@ -265,7 +265,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
         }
         continue
       }
-      // Q4_0 has its middle at 8.
+      // Q4_0's midpoint is 8.
       const up = form === 'Q4_0' ? 8 - shift : 0
       for (let j = i; j < i + 16; j += 2)
         halves[at++] =
@@ -277,7 +277,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
   }
 }
 
-/** Codes of 8 bits around `shift`, which is 0 or 128, as signed ones, four in a word. */
+/** Makes 8-bit codes around `shift`, 0 or 128, signed; four per word. */
 function signedWords(codes: Numbers, shift: number): Uint32Array {
   // Constants in memory are already floats.
   const bytes = codes instanceof Float32Array ? Uint8Array.from(codes, (code) => code & 255) : codes

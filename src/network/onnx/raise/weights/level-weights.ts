@@ -1,8 +1,8 @@
-// Weights of 4 bits whose codes stand for levels, as MatMulBnb4 stores them (FP4, NF4). They are read as rows
+// 4-bit weights whose codes are indices of levels, as stored by MatMulBnb4 (FP4, NF4). They are read as rows
 // of F32.
 //
-//   codes: rows [n][k] one after the other, two in a byte, the first one in the upper half
-//   scales [n * k / block], of blocks that continue from row to row
+// codes: rows [n][k], contiguous, two in a byte, the first in the upper half
+// scales [n * k / block]; blocks may span rows
 //   W = scale * level of the code
 import { release } from '../../../../core/base/bytes.ts'
 import type { TensorInfo } from '../../../../core/formats/tensors.ts'
@@ -29,7 +29,7 @@ export function levelTensor(weight: LevelWeight): TensorInfo {
   checkBytes(weight, 'codes', codes, (n * k) / 2)
   checkBytes(weight, 'scales', scales, Math.ceil((n * k) / block))
   const made = computed(file, name, 'F32', [n, k], (...rows) => fill(weight, ...rows))
-  const origin = `${kind} in blocks of ${block}: values are rounded again where they are stored in fewer bits`
+  const origin = `${kind} in blocks of ${block}: values are rounded again if they are stored in fewer bits`
   return { ...made, origin, ...(k % 32 === 0 && { like: 'Q8_0' as const }) }
 }
 

@@ -1,4 +1,4 @@
-// Matrices. In: matrices that lie by columns. Out: their rows, in order and not, each byte read once.
+// Matrices. In: matrices stored by columns. Out: their rows, in and out of order, with each byte read once.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../core/base/bytes.ts'
 import { transposed, turnedRows } from './matrices.ts'
@@ -35,23 +35,20 @@ function matrix(size: 1 | 2 | 4) {
 const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-test.each([1, 2, 4] as const)(
-  'rows of elements of %i bytes come in order, each byte read once',
-  async (size) => {
-    const { stored, rows, bytesRead } = matrix(size)
-    const read = turnedRows(stored, size)
-    for (const [first, end] of [
-      [0, 32],
-      [32, 64],
-      [64, 149],
-      [149, N],
-    ] as const)
-      expect(await read(first, end)).toEqual(bytesOf(rows(first, end)))
-    expect(bytesRead()).toBe(K * N * size)
-  },
-)
+test.each([1, 2, 4] as const)('rows of %i-byte elements come in order, each byte read once', async (size) => {
+  const { stored, rows, bytesRead } = matrix(size)
+  const read = turnedRows(stored, size)
+  for (const [first, end] of [
+    [0, 32],
+    [32, 64],
+    [64, 149],
+    [149, N],
+  ] as const)
+    expect(await read(first, end)).toEqual(bytesOf(rows(first, end)))
+  expect(bytesRead()).toBe(K * N * size)
+})
 
-test('rows that are asked for again, or at once, are the same', async () => {
+test('rows requested again or concurrently are the same', async () => {
   const { stored, rows } = matrix(2)
   const read = turnedRows(stored, 2)
   const ranges = [
@@ -64,7 +61,7 @@ test('rows that are asked for again, or at once, are the same', async () => {
   expect(found).toEqual(ranges.map(([first, end]) => bytesOf(rows(first, end))))
 })
 
-test('the next rows may be asked for before the first have come', async () => {
+test('the next rows may be requested before the first have arrived', async () => {
   const { stored, rows, bytesRead } = matrix(4)
   const read = turnedRows(stored, 4)
   const found = await Promise.all([read(0, 64), read(64, N)])
@@ -72,7 +69,7 @@ test('the next rows may be asked for before the first have come', async () => {
   expect(bytesRead()).toBe(K * N * 4)
 })
 
-test('rows stay as they are when others are read and the block is freed', async () => {
+test('rows stay valid when others are read and the block is freed', async () => {
   const { stored, rows } = matrix(1)
   const read = turnedRows(stored, 1)
   const first = await read(0, 64)
@@ -81,7 +78,7 @@ test('rows stay as they are when others are read and the block is freed', async 
   expect(await read(0, 64)).toEqual(bytesOf(rows(0, 64)))
 })
 
-test('after an error the rows are read again', async () => {
+test('after an error, the rows are read again', async () => {
   const { stored, rows } = matrix(1)
   let isBroken = true
   const { source } = stored
@@ -100,7 +97,7 @@ test('after an error the rows are read again', async () => {
   expect(await read(0, 32)).toEqual(bytesOf(rows(0, 32)))
 })
 
-test('any bytes of the transpose are read', async () => {
+test('any byte range of the transpose can be read', async () => {
   const { stored, rows } = matrix(4)
   const turned = transposed({ ...stored, name: 'w', dtype: 'F32', byteLength: K * N * 4 })
   expect(turned.shape).toEqual([N, K])

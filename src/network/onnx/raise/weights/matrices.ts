@@ -8,7 +8,7 @@ import type { DType as StoredDType, TensorInfo } from '../../../../core/formats/
 import { type Constant, isStored } from '../../ir/graph.ts'
 import type { DType, Tensor } from '../../ir/tensor.ts'
 
-/** Lines of `width` elements; those from `first` on are read. */
+/** Lines of `width` elements, read from line `first`. */
 interface Lines {
   readonly bytes: Uint8Array
   readonly width: number
@@ -16,7 +16,7 @@ interface Lines {
   readonly lines: number
 }
 
-/** Rows [n][k]; the columns from `line` on are written. */
+/** Rows [n][k], written from column `line`. */
 interface Columns {
   readonly bytes: Uint8Array
   readonly k: number
@@ -24,10 +24,10 @@ interface Columns {
   readonly n: number
 }
 
-/** Rows and columns that are turned together: both sides of a tile stay in the cache. */
+/** Tile side of the transpose: both sides of a tile stay in the cache. */
 const TILE = 64
 
-/** The lines become columns. Elements have `size` bytes. */
+/** Lines become columns. Elements have `size` bytes. */
 function turn(from: Lines, to: Columns, size: 1 | 2 | 4): void {
   const { n } = to
   const isFours = size === 1 && [from.width, from.first, from.lines, to.k, to.line, n].every(isFour)
@@ -54,7 +54,7 @@ function singles(from: Lines, { bytes, k, line }: Columns, size: 1 | 2 | 4): Tur
   }
 }
 
-/** Bytes in squares of four words, which is three times as fast. */
+/** Transposes bytes in squares of four words, which is three times as fast. */
 function fours(from: Lines, { bytes, k, line }: Columns): TurnTile {
   const width = from.width / 4
   const first = from.first / 4
@@ -71,7 +71,7 @@ function fours(from: Lines, { bytes, k, line }: Columns): TurnTile {
         const b = source[word + width]!
         const c = source[word + 2 * width]!
         const d = source[word + 3 * width]!
-        // The even bytes of two words, and the odd ones.
+        // The even bytes of two words, and their odd bytes.
         const ab = (a & EVEN) | ((b & EVEN) << 8)
         const cd = (c & EVEN) | ((d & EVEN) << 8)
         const odd = ((a >>> 8) & EVEN) | (b & ODD)
@@ -88,7 +88,7 @@ function fours(from: Lines, { bytes, k, line }: Columns): TurnTile {
 const EVEN = 0x00ff00ff
 const ODD = 0xff00ff00
 
-/** Bytes that do not begin at a multiple of their element's size are copied. */
+/** Bytes not aligned to their element's size are copied. */
 function elements(bytes: Uint8Array, size: 1 | 2 | 4): Uint8Array | Uint16Array | Uint32Array {
   if (size === 1) return bytes
   const { buffer, byteOffset } = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
@@ -118,7 +118,7 @@ export function floatTensor(
   return { name, dtype, shape, source, offset: 0, byteLength: bytes.byteLength }
 }
 
-/** A matrix, in the shortest form that has its values. */
+/** A matrix, in the shortest form that holds its values. */
 export function matrixTensor(file: string, name: string, constant: Constant): TensorInfo {
   const tensor = floatTensor(file, name, constant)
   if (!isStored(constant) || constant.bfloats === undefined) return tensor
@@ -127,7 +127,7 @@ export function matrixTensor(file: string, name: string, constant: Constant): Te
   return { ...tensor, dtype: 'BF16', source, offset: 0, byteLength: source.size, origin }
 }
 
-/** As files have it: in memory a half float is held as f32. */
+/** Bytes as stored in files; in memory, half floats are held as f32. */
 function storedBytes({ dtype, data }: Tensor): Uint8Array {
   const values = Float32Array.from(data as Float32Array)
   if (dtype === 'f32') return new Uint8Array(values.buffer)
@@ -136,12 +136,13 @@ function storedBytes({ dtype, data }: Tensor): Uint8Array {
   return new Uint8Array(Uint16Array.from(values, pattern).buffer)
 }
 
-/** What one read costs besides its bytes, in bytes: a third of a millisecond in a browser. */
+/** The fixed cost of a read, expressed in bytes: a third of a millisecond in a browser. */
 const READ_COST = 262_144
 const CHUNK_BYTES = 4 << 20
 /**
- * Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. A
- * larger matrix is read three times: a third of one is a small part of a model that has it.
+ * Bytes that are transposed at once and cached, so that a file is read less often whatever part is
+ * requested. A larger matrix is read in three passes: a third of it is small relative to a model of that
+ * size.
  */
 const HELD_BYTES = 32 << 20
 
@@ -149,7 +150,7 @@ type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
 /**
  * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k],
- * as its own array. Ask for them in order: what was read ahead is held until the last row.
+ * in an array of its own. Request them in order: data read ahead is held until the last row.
  */
 export function turnedRows(
   matrix: Stored,
@@ -192,11 +193,11 @@ interface Block {
   readonly first: number
   readonly end: number
   readonly bytes: Promise<Uint8Array>
-  /** Number of calls that wait for it or copy from it, plus one while it is held. */
+  /** Reference count: calls that wait for it or copy from it, plus one while it is cached. */
   users: number
 }
 
-/** Fewer, but a multiple of four, which is transposed faster. */
+/** Rounded down to a multiple of four, which is transposed faster. */
 const inFours = (count: number): number => count - (count % 4)
 
 /** The transpose [n, k] of a float tensor [k, n]. */
@@ -245,11 +246,11 @@ async function readTurned(
   return out
 }
 
-/** Bytes of rows that are computed at once. */
+/** Bytes of rows computed at a time. */
 const PIECE_BYTES = 1 << 20
 
 /**
- * A matrix [n, k] whose rows are computed when they are read: `fill` writes rows [first, end) to `out`, which
+ * A matrix [n, k] whose rows are computed as they are read: `fill` writes rows [first, end) to `out`, which
  * begins at a multiple of 4 bytes.
  */
 export function computed(
@@ -277,7 +278,7 @@ export function computed(
   return { name, dtype, shape, source, offset: 0, byteLength: n * bytes }
 }
 
-/** The same memory, which begins at a multiple of 4 bytes, as numbers. */
+/** The same 4-byte-aligned memory, viewed as numbers. */
 export function asHalvesAndFloats({ buffer, byteOffset, byteLength }: Uint8Array) {
   return [
     new Uint16Array(buffer, byteOffset, byteLength >> 1),

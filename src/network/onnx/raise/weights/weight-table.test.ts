@@ -1,4 +1,4 @@
-// The weight table. In: one constant that nodes read in several shapes and roles. Out: a weight for each.
+// The weight table. In: a constant that nodes read in several shapes and roles. Out: a weight for each.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../core/base/bytes.ts'
 import type { Graph, Node } from '../../ir/graph.ts'
@@ -24,7 +24,7 @@ const reading: Node = {
 }
 const form = { n: 4, k: K, bits: 4, block: 32, codes, scales }
 
-test('codes that two nodes read alike are one weight, and with other scales or zero points another', () => {
+test('codes that two nodes read alike are one weight; with other scales or zero points they are another', () => {
   const weights = tableOf()
   const first = weights.blocks(form, 'w')
   const second = weights.blocks({ ...form, zero: undefined }, 'w')
@@ -34,7 +34,7 @@ test('codes that two nodes read alike are one weight, and with other scales or z
   expect(weights.tensors.size).toBe(3)
 })
 
-test('codes that a table and a product read in other shapes are one weight', () => {
+test('codes that a table and a product read in different shapes are one weight', () => {
   const weights = tableOf()
   const first = weights.blocks(form, 'w')
   const asRows = { ...codes, dims: [4, 32] }
@@ -43,7 +43,7 @@ test('codes that a table and a product read in other shapes are one weight', () 
   expect(weights.tensors.size).toBe(1)
 })
 
-test('constants of two names at one place of a file are one weight, and at two places two', () => {
+test('two names for the same bytes of a file are one weight, and for different bytes two', () => {
   const source = bufferSource('data', new Uint8Array(1 << 12))
   const at = (offset: number) => ({ dtype: 'f16', dims: [4, K], source, offset, byteLength: 512 }) as const
   const weights = tableOf(
@@ -61,10 +61,10 @@ test('constants of two names at one place of a file are one weight, and at two p
 })
 
 test.each([
-  ['codes', { n: 6 }, /128 bytes of codes where its shape needs 192/],
-  ['scales', { scales: scalesOf(3) }, /24 bytes of scales where its shape needs 32/],
-  ['zero points', { zeros: tensorOf('u8', [2], [1, 2]) }, /2 bytes of zero points where its shape needs 4/],
-] as const)('%s of another shape than the node states are rejected', (_, change, message) => {
+  ['codes', { n: 6 }, /128 bytes of codes, but its shape needs 192/],
+  ['scales', { scales: scalesOf(3) }, /24 bytes of scales, but its shape needs 32/],
+  ['zero points', { zeros: tensorOf('u8', [2], [1, 2]) }, /2 bytes of zero points, but its shape needs 4/],
+] as const)("%s whose shape differs from the node's are rejected", (_, change, message) => {
   const weights = tableOf()
   weights.blocks(form, 'w')
   expect(() => weights.blocks({ ...form, ...change }, 'w')).toThrow(
@@ -72,7 +72,7 @@ test.each([
   )
 })
 
-test('a vector that is read as a norm and as a bias of other sizes is rejected', () => {
+test('a vector read as a norm and as a bias of another size is rejected', () => {
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
   const node: Node = { ...reading, inputs: ['x', 'v'] }

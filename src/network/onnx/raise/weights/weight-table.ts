@@ -1,5 +1,5 @@
-// The table of weights: gives each constant that nodes read as a matrix or vector one name in the plan, and
-// the tensor from which it is streamed.
+// The table of weights: maps each constant that nodes read as a matrix or vector to a name in the plan and
+// the tensor it is streamed from.
 import { joinedSource } from '../../../../core/base/bytes.ts'
 import { rowBytes } from '../../../../core/formats/dtypes.ts'
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../../core/formats/tensors.ts'
@@ -20,18 +20,18 @@ import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
 const TABLE_NAME = /^(embed|positions|output)\.weight$/
 
-/** Runs of rows: the first, and how many. */
+/** Runs of rows, as start and count. */
 export type StoredRuns = readonly (readonly [number, number])[]
 
 const weightNames = ({ weight, bias }: NodeOf<'linear'>): string[] =>
   [...weight.parts, ...(bias?.parts ?? [])].map(({ name }) => name)
 
-/** A constant as some nodes read it: its bytes stay in the file in their order. */
+/** A constant as some nodes read it; its bytes stay in the file, in order. */
 interface View {
   /** The name of the constant whose bytes it has. */
   readonly name: string
   readonly constant: Constant
-  /** Rows and columns have changed places. */
+  /** Whether it is transposed. */
   readonly isTurned: boolean
 }
 
@@ -39,13 +39,13 @@ export class WeightTable {
   readonly #file: string
   readonly #graph: Graph
   readonly #tensors = new Map<string, TensorInfo>()
-  /** Constants as later nodes read them, by the names of outputs. */
+  /** Constants as later nodes read them, by output name. */
   readonly #views = new Map<string, View>()
-  /** Names that were given out, by constant and form. */
+  /** Assigned names, by constant and form. */
   readonly #names = new Map<string, string>()
-  /** Numbers of the files and arrays in which constants lie. */
+  /** Ids of the files and arrays that hold constants. */
   readonly #places = new Map<object, number>()
-  /** Weights that were cut into others. */
+  /** Weights that were split into others. */
   readonly #cut = new Set<string>()
 
   constructor(file: string, graph: Graph) {
@@ -58,8 +58,8 @@ export class WeightTable {
   }
 
   /**
-   * The constant of an input. Throws `unsupported` when the input is computed, and for a transposed one,
-   * whose bytes are in another order.
+   * The constant of an input. Throws `unsupported` if the input is computed, or transposed and thus stored
+   * in another order.
    */
   constant(node: Node, index: number): Constant {
     const { constant, isTurned } = this.viewed(node, index)
@@ -82,9 +82,8 @@ export class WeightTable {
   }
 
   /**
-   * Notes that a node's output is the constant that it reads, transposed, cast to another float type or with
-   * another shape, `dims`. Returns false for anything else. The bytes are streamed from the file as those of
-   * the constant are.
+   * Records that a node's output is its constant input, transposed, cast to another float type, or reshaped
+   * to `dims`. Returns false for anything else. The bytes are still streamed from the file.
    */
   view(node: Node, dims: readonly Dim[] | undefined): boolean {
     const made = viewOf(node, this.viewed(node, 0), dims)
@@ -94,7 +93,7 @@ export class WeightTable {
     return true
   }
 
-  /** The constant of an input, transposed or not. Throws `unsupported` when the input is computed. */
+  /** The constant of an input, transposed or not. Throws `unsupported` if the input is computed. */
   viewed(node: Node, index: number): View {
     const name = node.inputs[index] ?? ''
     const known = this.#views.get(name)
@@ -104,7 +103,7 @@ export class WeightTable {
     throw unclaimed(node, `its input ${index} is not a constant`)
   }
 
-  /** A constant in memory. Throws `unsupported` when it is computed or too large. */
+  /** A constant in memory. Throws `unsupported` if it is computed or too large. */
   small(node: Node, index: number): Tensor {
     const constant = this.constant(node, index)
     if (!isStored(constant)) return constant
@@ -115,7 +114,7 @@ export class WeightTable {
     return numbersOf(this.small(node, index))
   }
 
-  /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] when `isTurned`. */
+  /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] if `isTurned`. */
   float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
     const { name, constant, isTurned: isView } = this.viewed(node, index)
     const { dims } = constant
@@ -133,7 +132,7 @@ export class WeightTable {
     return { weight: matrix(k, { [made]: n }), n }
   }
 
-  /** A matrix in blocks. */
+  /** A block-quantised matrix. */
   blocks(parts: Omit<BlockWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
     const { n, k, bits, zeros } = parts
     const zero = zeros === undefined ? (parts.zero ?? 2 ** (bits - 1)) : undefined
@@ -143,7 +142,7 @@ export class WeightTable {
     return { weight: matrix(k, { [made]: n }), n }
   }
 
-  /** A matrix of levels of 4 bits. */
+  /** A matrix of 4-bit level indices. */
   levels(parts: Omit<LevelWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
     const { n, k } = parts
     const made = this.#weight(this.#keyOf(parts), as ?? plain(name), (weight) =>
@@ -163,11 +162,11 @@ export class WeightTable {
     return { weight: matrix(k, { [made]: n }), n }
   }
 
-  /** A matrix in codes that is read as [k, n], or [n, k] when `isTurned`. */
+  /** A quantised matrix that is read as [k, n], or [n, k] if `isTurned`. */
   stored(node: Node, { parts, isTransposed, outputs }: StoredMatrix, isTurned: boolean, as?: string): Matrix {
     const isRows = isTransposed !== isTurned
     if (outputs !== undefined && outputs !== (isRows ? 0 : 1))
-      throw unclaimed(node, `the scales of ${parts.name} belong to its inputs, not to its outputs`)
+      throw unclaimed(node, `the scales of ${parts.name} are per input instead of per output`)
     return this.codes({ ...parts, isTurned: isRows }, as)
   }
 
@@ -188,8 +187,8 @@ export class WeightTable {
   }
 
   /**
-   * A float constant [channels], or [channels, k], that only recurrent kernels read. Axes of size one do not
-   * count.
+   * A float constant [channels], or [channels, k], that only recurrent kernels read. Axes of size one are
+   * ignored.
    */
   named(constantName: string, as: string, channels: number, change?: ValueChange): WeightRef {
     const constant = this.#graph.constants.get(constantName)!
@@ -208,7 +207,7 @@ export class WeightTable {
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
   }
 
-  /** A weight of the rows `runs` of another, in their order. */
+  /** A weight made of the rows `runs` of another, in order. */
   rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns, as?: string): WeightRef {
     const { name = '' } = whole ?? {}
     const tensor = this.#tensors.get(name)!
@@ -228,13 +227,13 @@ export class WeightTable {
     return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
   }
 
-  /** Weights of whose rows others were made stay only where a node reads all of them. */
+  /** Weights that were split into others stay only if a node reads them whole. */
   removeUnread({ nodes }: StepGraph): void {
     const read = new Set(nodes.flatMap((node) => (node.op === 'linear' ? weightNames(node) : [])))
     for (const name of this.#cut) if (!read.has(name)) this.#tensors.delete(name)
   }
 
-  /** Makes weights from rows of other weights, given by name. */
+  /** Makes weights from rows of other weights, by name. */
   divide(parts: ReadonlyMap<string, readonly WeightPart[]>): void {
     for (const [name, tensor] of [...this.#tensors]) {
       const divided = parts.get(name)
@@ -250,7 +249,7 @@ export class WeightTable {
     }
   }
 
-  /** The same for the same sizes, and the same bytes of codes, scales and zero points. */
+  /** A key that is equal for equal sizes and the same bytes of codes, scales and zero points. */
   #keyOf(parts: object): string {
     const texts = Object.entries(parts)
       .filter(([, part]) => part !== undefined)
@@ -261,7 +260,7 @@ export class WeightTable {
     return texts.sort().join()
   }
 
-  /** The same for constants of the same bytes, whatever their names and shapes. */
+  /** A key that is equal for constants with the same bytes, whatever their names and shapes. */
   #bytesOf(constant: Constant): string {
     const isFile = isStored(constant)
     const place = isFile ? constant.source : constant.data
@@ -309,6 +308,6 @@ function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View 
 /** Types that a weight may be cast to. */
 const CAST_TYPES: readonly (DType | undefined)[] = ['f32', 'f16', 'bf16']
 
-/** A name that marks a matrix. */
+/** Marks a name as a matrix. */
 const plain = (name: string): string =>
   VECTOR_NAME.test(name) || TABLE_NAME.test(name) ? `${name.replace(/\.weight$/, '')}.matrix` : name

@@ -1,5 +1,4 @@
-// The thread of a solver crew: computes products and solves slabs and groups in the memory that the crew
-// shares.
+// The thread of a solver crew: computes products and solves slabs and groups in the crew's shared memory.
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../../core/base/errors.ts'
 import type { Dense, Factor, GemmCall } from '../../matrix/factor.ts'
@@ -9,20 +8,20 @@ import { invertRows } from '../../prune/inverse.ts'
 import { denseIn } from './solver-module.ts'
 
 export type SolveRequest =
-  /** The thread's part of the memory begins at `start`. */
+  /** `start`: the address of the thread's part of the memory. */
   | { readonly type: 'open'; module: WebAssembly.Module; memory: WebAssembly.Memory; start: number }
   | { readonly type: 'multiply'; calls: readonly GemmCall[] }
   | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
   | { readonly type: 'solve'; slab: Slab }
-  /** `inverse`: to be filled by rows, for the groups that follow. */
+  /** `inverse`: filled row by row, for later groups. */
   | { readonly type: 'share'; inverse: Float64Array | undefined }
   | { readonly type: 'invert'; first: number; end: number }
   | { readonly type: 'group'; task: GroupTask }
 
-/** Of a slab, or of a group. */
+/** The result of a slab or a group. */
 export type SolveResult = Solved | GroupResult
 
-/** To each request, in order. */
+/** One reply per request, in order. */
 export type SolveReply =
   | { readonly type: 'done'; result?: SolveResult | undefined }
   | { readonly type: 'failed'; error: WireError }
@@ -31,7 +30,7 @@ export type SolveReply =
 export interface SolvePort {
   postMessage(request: SolveRequest): void
   onMessage(listener: (reply: SolveReply) => void): void
-  /** Called when the worker failed to load, threw outside its own handler, or ended unasked. */
+  /** Called if the worker fails to load, throws outside its handler, or exits unexpectedly. */
   onError(listener: (error: Error) => void): void
   terminate(): void
 }

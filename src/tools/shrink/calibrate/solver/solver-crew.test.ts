@@ -12,7 +12,7 @@ import { type Pruned, prune, pruneBytes, pruning } from '../../prune/prune-matri
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
 
 const random = signedFrom(9)
-// More than one slab and one step of the factor that is shared.
+// Large enough for several slabs and several shared factor steps.
 const n = 150
 const k = 608
 const inputs = Float32Array.from({ length: 700 * k }, random)
@@ -91,7 +91,7 @@ describe('a crew', () => {
       expect(await solved(options)).toEqual(alone)
   }, 60_000)
 
-  test('uses its memory again, and for larger products another', async () => {
+  test('reuses its memory, and allocates a new one for larger products', async () => {
     const crew = await crewOf()
     const alone = await solved({ threads: 1 })
     const small = { ...matrix, n: 3, k: 32, weights: matrix.weights.slice(0, 96), behind: undefined }
@@ -103,7 +103,7 @@ describe('a crew', () => {
     }
   }, 60_000)
 
-  test('says which output has a weight that is not a number, whatever its slab', async () => {
+  test('reports which output has a NaN weight, in whichever slab', async () => {
     const crew = await crewOf()
     const weights = matrix.weights.slice()
     weights[140 * k + 7] = Number.NaN
@@ -114,7 +114,7 @@ describe('a crew', () => {
     })
   }, 60_000)
 
-  test('passes on what a thread throws', async () => {
+  test('rethrows what a thread throws', async () => {
     const crew = await crewOf()
     const known = await crew.know('w', stats, {})
     const weights = matrix.weights.map((weight) => weight * 1e7)
@@ -124,7 +124,7 @@ describe('a crew', () => {
     })
   }, 60_000)
 
-  test('ends at once when the run is aborted', async () => {
+  test('stops at once if the run is aborted', async () => {
     const controller = new AbortController()
     const crew = await crewOf({ signal: controller.signal })
     const known = await crew.know('w', stats, {})
@@ -134,7 +134,7 @@ describe('a crew', () => {
     await expect(crew.know('w', stats, {})).rejects.toThrow('enough')
   }, 60_000)
 
-  test('a thread that ends is an error that names the next step', async () => {
+  test('a thread that exits is an error with a next step', async () => {
     let lost: (error: Error) => void = () => undefined
     const crew = await crewOf({
       startSolver() {

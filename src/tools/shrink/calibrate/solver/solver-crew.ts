@@ -1,7 +1,7 @@
-// The crew of solvers: factors and solves a matrix with threads on one memory, or on this thread if none can
-// be started. The bits are the same.
+// The crew of solvers: factors and solves a matrix with threads that share one memory, or on this thread if
+// none can be started. Results are bit-identical.
 //
-// memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
+// memory [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
 
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import { checkWeights } from '../../codes/coded-matrix.ts'
@@ -32,14 +32,14 @@ export interface CrewOptions {
   readonly startSolver?: (() => SolvePort) | undefined
   readonly threads: number
   readonly signal: AbortSignal
-  /** Lets an abort come through between slabs of this thread. */
+  /** Lets an abort through between this thread's slabs. */
   readonly yieldTask: () => Promise<void>
 }
 
-/** Multiplications of a step that are worth a message. */
-const LEAST_SHARED = 4e6
+/** Minimum multiplications in a step that justify a message. */
+const MIN_SHARED = 4e6
 
-/** What the matrices of a product share. */
+/** Data shared by a product's matrices. */
 export interface Known {
   readonly factor: Factor
   readonly drift: Float64Array | undefined
@@ -51,7 +51,7 @@ export interface KnownForGroups extends Known {
 }
 
 interface GroupOptions extends Omit<FactorOptions, 'dense'> {
-  /** Bytes that this thread needs for a matrix, factor included. */
+  /** Bytes that this thread needs for a matrix, including the factor. */
   readonly bytes: number
   readonly withInverse: boolean
 }
@@ -69,7 +69,7 @@ export class SolverCrew {
     options.signal.addEventListener('abort', this.#abort)
   }
 
-  /** Throws `out-of-memory`, what `factorize` throws, `internal` when a thread died, the signal's reason. */
+  /** Throws `out-of-memory`, what `factorize` throws, `internal` if a thread died, the signal's reason. */
   async know(name: string, stats: InputStats, options: Omit<FactorOptions, 'dense'>): Promise<Known> {
     const { k, drift } = stats
     const own = slabBytes(SLAB_ROWS, k)
@@ -120,7 +120,7 @@ export class SolverCrew {
   }
 
   /**
-   * Throws `format` for weights or scales that no code holds, `internal` when a thread died, the signal's
+   * Throws `format` for weights or scales that cannot be encoded, `internal` if a thread died, the signal's
    * reason.
    */
   async solve(matrix: Slab, { factor, drift }: Known): Promise<Solved> {
@@ -133,7 +133,7 @@ export class SolverCrew {
     return joinSlabs(matrix, solved)
   }
 
-  /** Solves the groups of every step. Throws what `solveGroup` throws, and what `solve` throws. */
+  /** Solves the groups of every step. Throws what `solveGroup` and `solve` throw. */
   async solveGroups<Result>(steps: GroupSteps<Result>, { factor, inverse }: KnownForGroups): Promise<Result> {
     let step = steps.next()
     while (step.done !== true) {
@@ -147,7 +147,7 @@ export class SolverCrew {
     return step.value
   }
 
-  /** The results of all items, in order; each is computed by the thread that is free first. */
+  /** The results of all items, in order; each is computed by the first free thread. */
   async #spread<Item, Result>(
     items: readonly Item[],
     onThread: (item: Item, thread: SolverThread) => Promise<Result>,
@@ -184,7 +184,7 @@ export class SolverCrew {
     for (const thread of this.#threads) thread.end(this.#options.signal.reason)
   }
 
-  /** Bytes of this thread, and of each other. A memory that is large enough is used again. */
+  /** Takes the bytes for this thread and for each other thread. Reuses a memory that is large enough. */
   async #open(ownBytes: number, threadBytes: number): Promise<Dense> {
     const { solver } = this.#options
     if (solver === undefined) return plainDense
@@ -205,11 +205,11 @@ export class SolverCrew {
 
   async #multiply(calls: readonly GemmCall[], dense: Dense): Promise<void> {
     const count = calls.reduce((sum, [, , , m, n, depth]) => sum + m * n * depth, 0)
-    if (this.#threads.length === 0 || count < LEAST_SHARED) {
+    if (this.#threads.length === 0 || count < MIN_SHARED) {
       for (const call of calls) dense.gemm(...call)
       return
     }
-    // Later calls are longer, so each thread takes some of all lengths.
+    // Later calls are longer, so each thread takes a mix of lengths.
     const of = (thread: number) => calls.filter((_, index) => index % this.#threads.length === thread)
     await Promise.all(
       this.#threads.map((thread, index) => thread.ask({ type: 'multiply', calls: of(index) })),
@@ -221,7 +221,7 @@ export class SolverCrew {
   }
 }
 
-/** One worker, which answers one request at a time. */
+/** A worker, which handles one request at a time. */
 class SolverThread {
   readonly #port: SolvePort
   #waiting: PromiseWithResolvers<SolveResult | undefined> | undefined

@@ -1,4 +1,5 @@
-// The solver's module. In: random problems. Out: the bits of the products in TypeScript, and the same codes.
+// The solver's module. In: random problems. Out: whether its products match TypeScript's bit for bit, and
+// give the same codes.
 
 import { expect, test } from 'vitest'
 import { signedFrom } from '../../../../../test/helpers/random.ts'
@@ -22,7 +23,7 @@ test.each([
   [7, 5, 33],
   [9, 3, 0],
   [33, 32, 65],
-])('a product [%i, %i] over %i has the bits of TypeScript', async (m, n, depth) => {
+])('a product [%i, %i] over %i is bit-identical to TypeScript', async (m, n, depth) => {
   const module = openSolver(await loadSolver(), 1 << 20)
   const [a, b, c] = [m * (depth + 3), n * (depth + 2), m * (n + 5)].map((length) =>
     Float64Array.from({ length }, random),

@@ -1,15 +1,15 @@
-// The wasm module of solvers (wasm/solve): products in f64 on SIMD, in a memory that threads may share.
+// The solvers' wasm module (wasm/solve): f64 products with SIMD, in a memory that threads may share.
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import type { Dense, Rows } from '../../matrix/factor.ts'
 
 const PAGE_BYTES = 65536
-/** Of each thread, before its rooms. */
+/** Stack of each thread, before its buffers. */
 const STACK_BYTES = 65536
 
-/** Bytes of a part of the memory whose rooms take `bytes`. */
+/** Bytes of a thread's part of the memory whose buffers take `bytes`. */
 export const partBytes = (bytes: number): number => (Math.ceil(bytes / PAGE_BYTES) + 2) * PAGE_BYTES
 
-/** `bytes`: of all parts. It is freed when nothing refers to it any more. Throws `out-of-memory`. */
+/** `bytes`: those of all parts. Freed by garbage collection. Throws `out-of-memory`. */
 export function solverMemory(bytes: number): WebAssembly.Memory {
   const pages = Math.ceil(bytes / PAGE_BYTES)
   try {
@@ -17,14 +17,14 @@ export function solverMemory(bytes: number): WebAssembly.Memory {
   } catch (cause) {
     throw new HalfbyteError(
       'out-of-memory',
-      `solving a matrix needs ${bytes} bytes, but there is no room for them; close other programs, or choose --method rtn`,
+      `solving a matrix needs ${bytes} bytes, which could not be allocated; close other programs, or choose --method rtn`,
       { bytes },
       { cause },
     )
   }
 }
 
-/** A thread's part of the memory begins at `start`, with its stack. */
+/** `start`: where a thread's part of the memory begins, with its stack. */
 export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): Dense {
   const { exports } = new WebAssembly.Instance(module, { env: { memory } })
   const { gemm, __stack_pointer: stack } = exports as unknown as {
@@ -52,7 +52,7 @@ export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, 
   }
 }
 
-/** For one thread; `bytes`: the most that will be asked for. Throws `out-of-memory`. */
+/** For a single thread; `bytes`: the maximum that will be requested. Throws `out-of-memory`. */
 export function openSolver(module: WebAssembly.Module, bytes: number): Dense {
   return denseIn(module, solverMemory(partBytes(bytes)), 0)
 }

@@ -1,4 +1,4 @@
-// German and Dutch. Text and patterns are compared without accents and umlauts.
+// German and Dutch. Texts and patterns are compared without accents and umlauts.
 import type { PatternSet } from './pattern-set.ts'
 
 const GERMAN_DRINKS =

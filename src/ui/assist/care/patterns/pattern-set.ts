@@ -1,26 +1,26 @@
-// A language's patterns. In: alternatives as sources of regular expressions. Out: one set of them.
+// A language's patterns, as the sources of regular expressions.
 
-/** What someone may need help with. */
+/** The kinds of need. */
 export type Need = 'self-harm' | 'medical' | 'violence'
 
 export interface PatternSet {
-  /** Its code in BCP 47, in which the answer is given. */
+  /** The language's BCP 47 code; the answer is in this language. */
   readonly language: string
   /** Default: `latin`. */
   readonly script?: 'latin' | 'cyrillic' | 'hebrew' | 'arabic' | 'devanagari' | 'han' | 'hangul'
-  /** Sentences about suicide and self-harm, the writer's or somebody's whom they know. */
+  /** Sentences about suicide and self-harm, by the writer or somebody they know. */
   readonly selfHarm: readonly string[]
-  /** Overdoses, poison, and what threatens a life within minutes. */
+  /** Overdoses, poison, and anything that threatens a life within minutes. */
   readonly medical: readonly string[]
   /** Violence and abuse, suffered or intended. */
   readonly violence: readonly string[]
-  /** Harmless uses of the same words; they are removed before the others are looked for. */
+  /** Harmless uses of the same words; they are removed before the other patterns are tried. */
   readonly harmless: readonly string[]
   /** Chat spellings and frequent mistakes with what they stand for, which are replaced before all else. */
   readonly spellings?: readonly (readonly [mistake: string, meant: string])[]
   /**
-   * Where a match has to stand at the edge of a word: at the start, since words end in many ways; at both ends;
-   * or at none, in scripts without spaces and where particles are joined to words. Default: `start`.
+   * Which ends of a match must be word boundaries: the start, because words have many endings; both; or none,
+   * in scripts without spaces and where particles are joined to words. Default: `start`.
    */
   readonly edges?: 'start' | 'both' | 'none'
 }
@@ -29,5 +29,5 @@ export interface PatternSet {
 export const MEDICINES =
   'paracetamol|ibuprofen[oe]?|aspirin[ae]?|diazepam|lorazepam|alprazolam|clonazepam|zolpidem|valium|xanax|rivotril|tavor|codeine?|tramadol|insulin[ae]?|dipirona|panadol|tylenol|nurofen'
 
-/** Alternatives, separated by `|`, in several parts to fit the line width. */
+/** Joins alternatives with `|`; they come in several parts to fit the line width. */
 export const either = (...parts: readonly string[]): string => `(${parts.join('|')})`

@@ -1,4 +1,5 @@
-// Hebrew and Arabic. Text and patterns are compared without vowel points; the forms of alef are one letter.
+// Hebrew and Arabic. Texts and patterns are compared without vowel points; all forms of alef count as one
+// letter.
 import { either, type PatternSet } from './pattern-set.ts'
 
 const HEBREW: PatternSet = {
