@@ -13,6 +13,15 @@ const partsOf = (list: string): readonly string[] => list.split(/,? and |, ?/)
 
 /** Questions that name the operation, each with the expression for the whole question. */
 const FORMS: readonly Rule[] = [
+  [new RegExp(`^add ${PERCENT}(?: (?:vat|tax|tip))? to (${NUMBER})$`), '$2 * (1 + $1%)'],
+  [new RegExp(`^(?:increase|raise) (${NUMBER}) by ${PERCENT}$`), '$1 * (1 + $2%)'],
+  [new RegExp(`^(?:decrease|reduce|lower) (${NUMBER}) by ${PERCENT}$`), '$1 * (1 - $2%)'],
+  [new RegExp(`^(${NUMBER}) (?:increased|raised) by ${PERCENT}$`), '$1 * (1 + $2%)'],
+  [new RegExp(`^(${NUMBER}) (?:decreased|reduced|lowered) by ${PERCENT}$`), '$1 * (1 - $2%)'],
+  [
+    /^(?:the )?(?:average|mean) of (\d+(?:\.\d+)?(?: \d+(?:\.\d+)?)+)$/,
+    (_, list) => `(${list!.replaceAll(' ', ' + ')}) / ${list!.split(' ').length}`,
+  ],
   [
     /^(?:add|(?:the )?sum of|(?:the )?total of) (.+?) (?:and|to|with) (\S+)$/,
     (_, list, last) => [...partsOf(list!), last].join(' + '),
