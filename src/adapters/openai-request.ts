@@ -169,7 +169,9 @@ const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   reasoning_content: true,
 }
 
-/** Throws `unsupported` for messages that cannot be passed to the model, instead of answering something else. */
+/**
+ * Throws `unsupported` for messages that cannot be passed to the model, instead of answering something else.
+ */
 export function chatRequest(params: ChatFields, sampling: SamplerOptions, onWarning: OnWarning): ChatRequest {
   const given = readMessages(params?.messages)
   if (params?.tools !== undefined) checkList('tools', params.tools)
@@ -290,7 +292,10 @@ function readLogprobs({ logprobs, top_logprobs }: ChatFields): number | undefine
   throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
 }
 
-/** Reads tools from a request's fields; none if absent. Throws `unsupported` unless they are a list of functions. */
+/**
+ * Reads tools from a request's fields; none if absent. Throws `unsupported` unless they are a list of
+ * functions.
+ */
 export function readTools(tools: unknown): Tool[] {
   if (tools === undefined) return []
   checkList('tools', tools)

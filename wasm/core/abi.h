@@ -164,9 +164,10 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
  * [kv_heads * head_dim], for all heads of a row together. NORM_CENTRED: the mean is subtracted first.
  * NORM_EACH: as many weights, but each head is normalised by itself. NORM_LATER: it runs after the rotation.
  * NORM_VALUES: each head of v is normalised as well, without weights, before it is stored. kv_heads 0: only q is
- * rotated; the layer attends to what another layer has stored. q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
- * from rotated keys before they are stored, in pairs from `still` on and in dims past rope_dims. All scores
- * of a query then differ by the same number, so its softmax does not change. */
+ * rotated; the layer attends to what another layer has stored. q_norm_bias, k_norm_bias: as many biases (0:
+ * none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted from rotated keys before they are stored, in
+ * pairs from `still` on and in dims past rope_dims. All scores of a query then differ by the same number, so
+ * its softmax does not change. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
@@ -314,9 +315,9 @@ struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n; };
  * numbers of the same head of x[m], whose heads are x_dim apart, then zeros. */
 struct op_join_heads { uint32_t code, rows, s, s_stride, shared, x, x_stride, x_dim, own, y, y_stride, y_dim, heads; };
 
-/* Rows of `streams` streams of n numbers, `apart` numbers from one to the next. From stream `first` on, stream i of y[m]
- * is that of x[m] plus the sum over j < inputs of (offset + c[m][i * inputs + j]) * stream j of z[m]; those before it are
- * those of x[m]. c 0: the coefficients are `offset`. y overlaps neither x nor z. */
+/* Rows of `streams` streams of n numbers, `apart` numbers from one to the next. From stream `first` on, stream i of
+ * y[m] is that of x[m] plus the sum over j < inputs of (offset + c[m][i * inputs + j]) * stream j of z[m]; those
+ * before it are those of x[m]. c 0: the coefficients are `offset`. y overlaps neither x nor z. */
 struct op_mix_streams {
     uint32_t code, rows, x, x_stride, z, z_stride, c, c_stride, y, y_stride, n, apart, streams, inputs, first;
     float offset;

@@ -21,7 +21,9 @@ import type { GraphEncoders, GraphParts, LoadedEncoder } from '../service/loaded
 import { type GraphForm, graphForm, positionsOf, refused } from './graph-form.ts'
 import { embedByGraph, runText } from './run-graph.ts'
 
-/** Maximum number of tokens of a text, if nothing asks for more: attention may hold a number for each pair. */
+/**
+ * Maximum number of tokens of a text, if nothing asks for more: attention may hold a number for each pair.
+ */
 const USUAL_TOKENS = 2048
 /** Positions of a graph whose files do not say how many it has. */
 const UNSTATED_TOKENS = 512
@@ -94,7 +96,9 @@ async function describe(
   }
 }
 
-/** The states of a chat model are no vectors of texts unless its files, or the caller, say how to pool them. */
+/**
+ * The states of a chat model are no vectors of texts unless its files, or the caller, say how to pool them.
+ */
 function refuseChatModel(name: string, { architectures }: JsonObject, { isStated }: EmbedSettings): void {
   const [architecture] = Array.isArray(architectures) ? architectures : []
   if (isStated || typeof architecture !== 'string' || !/(?:CausalLM|LMHeadModel)$/.test(architecture)) return

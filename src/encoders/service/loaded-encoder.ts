@@ -36,8 +36,8 @@ export interface GraphParts {
   /** Opens external data beside the graph. */
   readonly open: (place: Place) => Promise<OpenFiles>
   /**
-   * The tokenizer of the file `name`, for an embedding of `rows` rows. Throws `format` if the specification is
-   * missing, malformed or of another model.
+   * The tokenizer of the file `name`, for an embedding of `rows` rows. Throws `format` if the specification
+   * is missing, malformed or of another model.
    */
   readonly tokenizerOf: (name: string, spec: TokenizerSpec | undefined, rows: number) => EncoderTokenizer
   /** The Dense modules after the pooling of states of `width` numbers. */

@@ -1,6 +1,7 @@
 // The parts of the library that the chat page uses besides the public API. The page imports them only through
 // this file, so that the rest of the library can change independently.
 export { fromBase64, toBase64 } from '../../core/base/base64.ts'
+export { CALL_MARKS, DEEPSEEK, KIMI } from '../../core/base/calls/marks.ts'
 export { cosine } from '../../core/base/cosine.ts'
 export { reasonOf } from '../../core/base/errors.ts'
 export { parseJson } from '../../core/base/json.ts'

@@ -1,4 +1,5 @@
-// Loops. In: a growing answer. Out: whether its end repeats itself, as small models do when they lose the thread.
+// Loops. In: a growing answer. Out: whether its end repeats itself, as small models do when they lose the
+// thread.
 
 /** How often a passage is repeated before it counts as a loop. */
 const REPEATS = 3
@@ -12,8 +13,8 @@ const DRAWN = /^[-=_.*|:\s]+$/
 const LONGEST_DRAWN = 800
 
 /**
- * The length of `text` without the repetitions after the first, if its end is one passage at least three times;
- * undefined otherwise.
+ * The length of `text` without the repetitions after the first, if its end is one passage at least three
+ * times; undefined otherwise.
  */
 export function beforeLoop(text: string): number | undefined {
   for (let size = 1; size <= LONGEST && size * REPEATS <= text.length; size++) {

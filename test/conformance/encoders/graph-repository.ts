@@ -1,4 +1,5 @@
-// Repositories of small ONNX encoders in the layout of transformers.js, with what onnxruntime computed for them.
+// Repositories of small ONNX encoders in the layout of transformers.js, with what onnxruntime computed for
+// them.
 import { fixture, fixtureText } from '../../helpers/fixture.ts'
 
 interface Result {
@@ -23,7 +24,9 @@ export type Repository = ReadonlyMap<string, Uint8Array<ArrayBuffer>>
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 const LENGTH = { model_max_length: 48 }
 
-/** `graph`: the name of a fixture, or the bytes of a graph. `others`: further files, and undefined for none. */
+/**
+ * `graph`: the name of a fixture, or the bytes of a graph. `others`: further files, and undefined for none.
+ */
 export function repository(
   graph: string | Uint8Array<ArrayBuffer>,
   others: Readonly<Record<string, object | undefined>> = {},

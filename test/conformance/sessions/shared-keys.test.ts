@@ -1,5 +1,6 @@
 // Sessions of models whose last layers attend to keys of earlier ones. In: small random models of Gemma 3n
-// and Gemma 4. Out: state that only the layers that make keys have, and that is cut, saved and moved like any.
+// and Gemma 4. Out: state that only the layers that make keys have, and that is cut, saved and moved like
+// any.
 import '../../../scripts/test/rare-families.ts'
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'

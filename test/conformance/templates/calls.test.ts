@@ -1,5 +1,5 @@
-// Tests of what is derived from published templates. In: each template with a call, a thought and an answer as
-// it writes them. Out: the calls and thoughts that are read back, and the token that ends a turn.
+// Tests of what is derived from published templates. In: each template with a call, a thought and an answer
+// as it writes them. Out: the calls and thoughts that are read back, and the token that ends a turn.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

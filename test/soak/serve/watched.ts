@@ -44,8 +44,8 @@ export class Watched {
   }
 
   /**
-   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it asks more
-   * than is allowed. In one round in four another client reads nothing.
+   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it
+   * asks more than is allowed. In one round in four another client reads nothing.
    */
   async round(random: Random, clients: number, isFull = random.chance(0.125)): Promise<Check[]> {
     const most = isFull ? MAX_REQUESTS + clients : clients

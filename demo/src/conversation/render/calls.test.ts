@@ -1,6 +1,6 @@
 // Calls. In: answers with tool calls as text, complete, cut off, and letter by letter. Out: no markup.
 import { expect, test } from 'vitest'
-import { MARKERS } from '../../../../src/core/base/calls/marks.ts'
+import { CALL_MARKS, formOf, MARKERS } from '../../../../src/core/base/calls/marks.ts'
 import { withoutCalls } from './calls.ts'
 
 const CALL = '<tool_call>\n{"name": "calculate", "arguments": {"expression": "1 + 1"}}\n</tool_call>'
@@ -42,9 +42,10 @@ test('no letter of a call is shown while it streams', () => {
       expect(withoutCalls(text.slice(0, length), true), text.slice(0, length)).toMatch(/^[A-Za-z .]*$/)
 })
 
+const startOf = (mark: string) => CALL_MARKS[formOf(mark)].starts?.[0] ?? '{'
+
 test('every mark that the library recognises is known', () => {
-  for (const mark of MARKERS)
-    expect(withoutCalls(`${mark === 'functools' ? 'functools[' : mark}{"name": "f"`, false), mark).toBe('')
+  for (const mark of MARKERS) expect(withoutCalls(`${mark}${startOf(mark)}"name": "f"`, false), mark).toBe('')
 })
 
 test('a long answer of brackets takes few steps per letter', () => {

@@ -1,31 +1,22 @@
 // Calls. In: an answer with tool calls that a model wrote as text. Out: the answer without them.
+import { CALL_MARKS, DEEPSEEK, KIMI } from '../../../../src/ui/chat/library.ts'
 
-/** Opening and closing marks of calls in the formats that models use. */
-const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
-  ['<tool_call>', '</tool_call>'],
-  ['<tool_response>', '</tool_response>'],
-  ['<function=', '</function>'],
-  ['<tools>', '</tools>'],
-  ['[TOOL_CALLS]', undefined],
-  ['<|python_tag|>', undefined],
-  ['<|tool_call|>', '<|/tool_call|>'],
-  ['functools[', ']'],
-  ['<|tool_call_start|>', '<|tool_call_end|>'],
-  ['<function_calls>', '</function_calls>'],
-  ['<start_function_call>', '<end_function_call>'],
-  ['<|tool_call>', '<tool_call|>'],
-  ['<|START_ACTION|>', '<|END_ACTION|>'],
-  ['<seed:tool_call>', '</seed:tool_call>'],
-  ['<TOOLCALL>', '</TOOLCALL>'],
-  ['<|tools_prefix|>', '<|tools_suffix|>'],
-  ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'],
-  ['<|tool_call_begin|>', '<|tool_call_end|>'],
-  ...['▁', '_', ' '].flatMap((blank) =>
-    [
-      ['<｜tool calls begin｜>', '<｜tool calls end｜>'],
-      ['<｜tool call begin｜>', '<｜tool call end｜>'],
-    ].map((marks) => marks.map((mark) => mark.replaceAll(' ', blank)) as [string, string]),
+interface Block {
+  readonly close?: string | undefined
+  /** The characters that may follow the opening mark, for marks that also occur in prose. */
+  readonly starts?: string | undefined
+}
+
+/** The blocks of calls, and of results that a model imagines, by their opening marks. */
+const BLOCKS: ReadonlyMap<string, Block> = new Map<string, Block>([
+  ['<tool_response>', { close: '</tool_response>' }],
+  ...Object.values(CALL_MARKS).flatMap(({ open, close, starts }) =>
+    open.map((mark) => [mark, { close, starts }] as const),
   ),
+  ...DEEPSEEK.section.map((mark, index) => [mark, { close: DEEPSEEK.sectionEnd[index] }] as const),
+  ...DEEPSEEK.call.map((mark, index) => [mark, { close: DEEPSEEK.callEnd[index] }] as const),
+  [KIMI.section, { close: KIMI.sectionEnd }],
+  [KIMI.call, { close: KIMI.callEnd }],
 ])
 const MARKS = [...BLOCKS.keys()]
 /** If the marks are special tokens, they do not appear in the text. */
@@ -41,14 +32,18 @@ const CODE = /(?:^|\n)\s*(`{3,}|~{3,})[\s\S]*?(?:\n\s*\1|$)|`[^`\n]+`/g
 /** The text around calls outside code. `isGrowing`: a possible beginning of a call is held back. */
 export function withoutCalls(text: string, isGrowing: boolean): string {
   if (BARE.test(text) || (isGrowing && beginsBare(text))) return ''
-  if (!/[<[]/.test(text)) return text
+  if (!/[<[{`]/.test(text)) return text
   const code = Array.from(text.matchAll(CODE), ({ index, 0: { length } }) => [index, index + length] as const)
   const isCode = (at: number) => code.some(([begin, end]) => at >= begin && at < end)
   let shown = ''
   let from = 0
-  for (let found = nextMark(text, 0, isCode); found !== undefined; found = nextMark(text, from, isCode)) {
+  for (
+    let found = nextMark(text, 0, isGrowing, isCode);
+    found !== undefined;
+    found = nextMark(text, from, isGrowing, isCode)
+  ) {
     shown += text.slice(from, found.at)
-    const end = BLOCKS.get(found.mark)
+    const end = BLOCKS.get(found.mark)?.close
     const at = end === undefined ? -1 : text.indexOf(end, found.at + found.mark.length)
     if (end === undefined || at < 0) return shown.trimEnd()
     from = at + end.length
@@ -66,14 +61,22 @@ function beginsBare(text: string): boolean {
   return BARE_BEGIN.startsWith(dense) || BARE_BEGIN.slice(1).startsWith(dense) || BARE_START.test(dense)
 }
 
-function nextMark(text: string, from: number, isCode: (at: number) => boolean) {
+function nextMark(text: string, from: number, isGrowing: boolean, isCode: (at: number) => boolean) {
   let first: { readonly at: number; readonly mark: string } | undefined
   for (const mark of MARKS) {
     let at = text.indexOf(mark, from)
-    while (at >= 0 && isCode(at)) at = text.indexOf(mark, at + 1)
+    while (at >= 0 && (isCode(at) || !begins(text, at, mark, isGrowing))) at = text.indexOf(mark, at + 1)
     if (at >= 0 && (first === undefined || at < first.at)) first = { at, mark }
   }
   return first
+}
+
+/** Whether a mark begins a block, by what follows it; at the end of a growing text it may. */
+function begins(text: string, at: number, mark: string, isGrowing: boolean): boolean {
+  const starts = BLOCKS.get(mark)?.starts
+  if (starts === undefined) return true
+  const next = text.slice(at + mark.length).trimStart()[0]
+  return next === undefined ? isGrowing : starts.includes(next)
 }
 
 /** Length of the longest suffix of the text that is a prefix of the mark. */

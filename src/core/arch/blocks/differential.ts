@@ -1,7 +1,7 @@
 // Differential attention (Ye et al., 2024): two maps of scores, of which the second is subtracted.
 //
-// The first half of the heads makes the first map. A value is two heads wide, so keys and queries fill heads of
-// that width with zeros.
+// The first half of the heads makes the first map. A value is two heads wide, so keys and queries fill heads
+// of that width with zeros.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'

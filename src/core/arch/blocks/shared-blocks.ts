@@ -1,5 +1,5 @@
-// Blocks of attention and a feed-forward part that several recurrent layers share (Zamba 2). Each layer reads one
-// of them with matrices of low rank of its own, before its recurrent part.
+// Blocks of attention and a feed-forward part that several recurrent layers share (Zamba 2). Each layer reads
+// one of them with matrices of low rank of its own, before its recurrent part.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { SharedBlocks } from '../config/config.ts'

@@ -16,8 +16,8 @@ type RopeSizes = Pick<ModelConfig, 'headDim' | 'contextLength'> & { readonly isP
 
 /**
  * RoPE according to the object `stated` and, for absent keys, the keys next to it. `theta`: the default if
- * neither has it. As in transformers, a class that is not partial ignores the share of rotated numbers, unless its
- * positions are scaled.
+ * neither has it. As in transformers, a class that is not partial ignores the share of rotated numbers,
+ * unless its positions are scaled.
  */
 export function hfRope(
   fields: Fields,
@@ -26,10 +26,10 @@ export function hfRope(
   theta = fields.number('rope_theta', 10_000),
 ): RopeConfig {
   const rope = stated ?? Fields.of(fields.file, {})
-  const scaling = ropeScaling(rope, fields, contextLength)
   const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
   const own = { theta: rope.number('rope_theta', theta), pairing: 'halves' } as const
   if (rope.text('rope_type', 'default') !== 'proportional') {
+    const scaling = ropeScaling(rope, fields, contextLength)
     const dims = isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim
     return { ...own, dims, scaling }
   }

@@ -30,7 +30,8 @@
 //   clova       -> tool/function_call[{"name": .., "arguments": {..}}]      HyperCLOVA X
 //   action      Action: ```json[{"tool_name": .., "parameters": {..}}]```   Command R
 //   llama4      <|python_start|>[f(a=1)]<|python_end|>                      Llama 4
-//   minimax     <minimax:tool_call><invoke name="f"><parameter name="a">1</parameter></invoke></minimax:tool_call>
+//   minimax     <minimax:tool_call><invoke name="f"><parameter
+// name="a">1</parameter></invoke></minimax:tool_call>
 //   dsml        the same with <｜DSML｜invoke ..> and so on                   DeepSeek V3.2
 //   minicpm     <function name="f"><param name="a">1</param></function>     MiniCPM 5
 //

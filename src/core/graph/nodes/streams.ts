@@ -1,4 +1,5 @@
-// The nodes of models whose residual is several streams, and of feed-forward blocks that keep few of their values.
+// The nodes of models whose residual is several streams, and of feed-forward blocks that keep few of their
+// values.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import type { Value, WeightRef } from '../ir.ts'
 import {

@@ -15,7 +15,8 @@
 //   LongCat                         <longcat_think>..</longcat_think>
 //   MiniMax M3                      <mm:think>..</mm:think>
 //   Reka Flash                      <reasoning>..</reasoning>
-//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
+//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL
+// RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.

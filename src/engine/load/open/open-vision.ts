@@ -32,8 +32,8 @@ export const ENGINE_TOOLS: EngineTools = {
 /**
  * Opens the tower that the request names, or otherwise the model's `own` one, and returns a function that
  * prepares it for a model. A model whose own tower is of an unsupported class is loaded without it, with a
- * note. Rejects with errors from opening, `architecture` for a file that is not a tower, and `unsupported` for
- * another unsupported tower.
+ * note. Rejects with errors from opening, `architecture` for a file that is not a tower, and `unsupported`
+ * for another unsupported tower.
  */
 export async function openVision(
   { vision, imageTiles }: Pick<LoadRequest, 'vision' | 'imageTiles'>,

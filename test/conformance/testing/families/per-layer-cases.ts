@@ -27,7 +27,9 @@ const NAMES = [
 /** llama.cpp knows no other widths of Gemma 3n's embeddings of layers and of the matrix beside attention. */
 const LAYER_SIZE = 256
 const RANK = 64
-/** So wide that dividing by n - 1 in place of n, as llama.cpp does for standard deviations, changes little. */
+/**
+ * So wide that dividing by n - 1 in place of n, as llama.cpp does for standard deviations, changes little.
+ */
 const WIDE = 2560
 
 const GEMMA3N_KINDS = [LOCAL, LOCAL, LOCAL, LOCAL, FULL, LOCAL]

@@ -1,5 +1,5 @@
-// Gemma 3n: a residual of four streams, embeddings for each layer, keys and values that the last layers share,
-// and feed-forward blocks that keep few of their values.
+// Gemma 3n: a residual of four streams, embeddings for each layer, keys and values that the last layers
+// share, and feed-forward blocks that keep few of their values.
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'

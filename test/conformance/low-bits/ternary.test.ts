@@ -2,13 +2,13 @@
 // two bits a weight. Out: transformers' logits, and the same bits from every build, pool and pack.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openModel } from '../../src/core/arch/open-model.ts'
-import { blobSource } from '../../src/core/base/bytes.ts'
-import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { BUILDS } from './testing/builds.ts'
-import { BOUNDS } from './testing/families/matrix.ts'
-import { packOf } from './testing/families/matrix-families.ts'
-import { hubFolder } from './testing/model-files.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { BUILDS } from '../testing/builds.ts'
+import { BOUNDS } from '../testing/families/matrix.ts'
+import { packOf } from '../testing/families/matrix-families.ts'
+import { hubFolder } from '../testing/model-files.ts'
 import {
   type BuildOptions,
   type Files,
@@ -16,9 +16,9 @@ import {
   logitsOf,
   relativeError,
   withBuilt,
-} from './testing/node-engine.ts'
-import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
-import { type Row, type Tensor, tensorsOf } from './transformers/weights.ts'
+} from '../testing/node-engine.ts'
+import type { StoredTensor } from '../testing/writers/safetensors-writer.ts'
+import { type Row, type Tensor, tensorsOf } from '../transformers/weights.ts'
 
 interface Case {
   readonly name: string
@@ -27,7 +27,7 @@ interface Case {
   readonly logits: Readonly<Record<string, string>>
 }
 
-const golden = new URL('./transformers/golden/bitnet.json', import.meta.url)
+const golden = new URL('../transformers/golden/bitnet.json', import.meta.url)
 const { cases }: { cases: readonly Case[] } = JSON.parse(readFileSync(golden, 'utf8'))
 const CASE = cases.find(({ name }) => name === 'ternary weights')!
 const TOKENS = Array.from({ length: 40 }, (_, i) => (37 * i + ((i * i) % 11) + 1) % CASE.config.vocab_size)

@@ -1,20 +1,20 @@
-// Embeddings of layers in the types of quantisers. In: a small random Gemma 4 whose table of rows is in blocks,
-// and the same model with the values of these blocks in f32. Out: the same logits.
+// Embeddings of layers in the types of quantisers. In: a small random Gemma 4 whose table of rows is in
+// blocks, and the same model with the values of these blocks in f32. Out: the same logits.
 import '../../scripts/test/rare-families.ts'
 import { expect, test } from 'vitest'
-import { openModel } from '../../src/core/arch/open-model.ts'
-import { blobSource, bufferSource } from '../../src/core/base/bytes.ts'
-import { readVector } from '../../src/core/formats/dequantize.ts'
-import { BLOCKS } from '../../src/core/formats/dtypes.ts'
-import { codingOf } from '../../src/core/formats/gguf/group-readers.ts'
-import type { ModelFile } from '../../src/core/formats/readers.ts'
-import type { CodedDType, TensorInfo } from '../../src/core/formats/tensors.ts'
-import { randomBlocks } from '../../src/core/formats/testing/random-blocks.ts'
-import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { storedCases } from './testing/families/dense-cases.ts'
-import { drawFamily, familySafetensors } from './testing/families/family-files.ts'
-import { VOCABULARY } from './testing/families/family-tensors.ts'
-import { largestDifference, logitsOf, withModel } from './testing/node-engine.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
+import { blobSource, bufferSource } from '../../../src/core/base/bytes.ts'
+import { readVector } from '../../../src/core/formats/dequantize.ts'
+import { BLOCKS } from '../../../src/core/formats/dtypes.ts'
+import { codingOf } from '../../../src/core/formats/gguf/group-readers.ts'
+import type { ModelFile } from '../../../src/core/formats/readers.ts'
+import type { CodedDType, TensorInfo } from '../../../src/core/formats/tensors.ts'
+import { randomBlocks } from '../../../src/core/formats/testing/random-blocks.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { storedCases } from '../testing/families/dense-cases.ts'
+import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
+import { VOCABULARY } from '../testing/families/family-tensors.ts'
+import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
 
 const SIZES = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 53 + 1) % VOCABULARY)
