@@ -86,7 +86,7 @@ async function namesIn(place: URL): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
 }
 
-/** Opens the page in its own browser, and calls back with the object that runs jobs there. */
+/** Opens the page in its own browser, and calls `work` with the process id of that browser. */
 async function inBrowser<T>(profile: string, work: (pid: number) => Promise<T>): Promise<T> {
   exchange.reset()
   const visitor = visit(page, profile)
