@@ -1,5 +1,5 @@
-// Answers to train on. In: the real script on small data sets. Out: lines that end with the right choice, and
-// errors that name the item.
+// Tests the script that makes answers to train on, with small datasets: lines end with the right choice, and
+// errors name the item.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ test('each line is a question with its right choice', () => {
   ])
 })
 
-test('labels lie beside, and the first items are left out', () => {
+test('labels come from a separate file, and the first items are left out', () => {
   const set = `piqa=${file('p.jsonl', PIQA)},${file('l.lst', ['1', '0'])}@1`
   expect(run(set)).toEqual([{ text: 'Question: Dry a cup\nAnswer: Fill it', answer: ' Fill it' }])
 })

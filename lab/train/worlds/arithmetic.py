@@ -1,4 +1,5 @@
-"""Expressions and their values. In: a random source. Out: what people say of a sum, its expression, its value as the page writes it."""
+"""Expressions and their values. In: a random source. Out: what people say of a sum, its expression, its value as the page
+writes it."""
 import re
 
 ONES = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split()
@@ -29,7 +30,7 @@ def plain(number):
 def value_of(expression):
     """The value of an expression of numbers, signs, brackets, `%` and `^`, as text."""
     if not re.fullmatch(r'[\d.\s+\-*/^%()]+', expression):
-        raise ValueError(f'"{expression}" is no arithmetic; write numbers, signs and brackets only')
+        raise ValueError(f'"{expression}" is not an arithmetic expression; use numbers, signs and brackets only')
     python = re.sub(r'([\d.]+)%', r'(\1/100)', expression).replace('^', '**')
     value = eval(python, {'__builtins__': {}})  # noqa: S307, only figures and signs
     return plain(float(value))
