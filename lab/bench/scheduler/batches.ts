@@ -23,7 +23,7 @@ const options = new Command('bench:batches')
   .option('--threads <list>', 'thread counts', numbers, [1, 2])
   .option('--sequences <list>', 'concurrent replies', numbers, [1, 4, 16, 64])
   .option('--tokens <n>', 'tokens of each reply', Number, 32)
-  .option('--rounds <n>', 'rounds by turns', Number, 5)
+  .option('--rounds <n>', 'rounds, interleaved', Number, 5)
   .parse()
   .opts<{ model?: string; threads: number[]; sequences: number[]; tokens: number; rounds: number }>()
 

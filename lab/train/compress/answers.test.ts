@@ -74,8 +74,8 @@ test('labels come from a separate file, and the first items are left out', () =>
 })
 
 test.each([
-  ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 names/],
-  ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 names/],
+  ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 gives the right one/],
+  ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 gives the right one/],
   ['an item of another form', () => `arc=${file('f.jsonl', PIQA)}`, /line 1 has no question with choices/],
   ['labels of another file', () => `piqa=${file('c.jsonl', PIQA)},${file('c.lst', ['0'])}`, /has 1 labels, and .* 2 items/],
   ['too large a number', () => `piqa=${file('d.jsonl', PIQA)}@2`, /has 2 items, so none is left after 2/],
