@@ -55,6 +55,7 @@ export const READERS = {
   'families.js': 'src/core/arch/rare/script.ts',
   'onnx.js': 'src/network/onnx/script.ts',
   'vision.js': 'src/engine/load/vision/script.ts',
+  'encoders.js': 'src/encoders/graph/script.ts',
 }
 
 /** Writes a single self-contained script and its source map into a folder of the repository. */

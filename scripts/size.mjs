@@ -173,9 +173,9 @@ for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 19) {
+if (rows.length !== 20) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families and vision, the embedder, four rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, four rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

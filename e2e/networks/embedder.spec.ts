@@ -3,8 +3,10 @@
 import { expect, type Page } from '@playwright/test'
 import { jsonSpec } from '../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../src/core/text/tokenize/read/encoder-tokenizer.ts'
+import { pooledResult, repository, resultsOf } from '../../test/conformance/encoders/graph-repository.ts'
 import { around, bodyFolder, bodyStates, randomBody } from '../../test/conformance/encoders/random-bodies.ts'
 import { denseFiles, denseOf, randomDense } from '../../test/conformance/encoders/random-dense.ts'
+import { newFile } from '../../test/conformance/testing/model-files.ts'
 import {
   bertFolder,
   bertScore,
@@ -48,6 +50,23 @@ test('vectors match the definition, on one thread and on two, isolated or not', 
   expect(two).toEqual({ ...here, threads: 2, pool: 'shared' })
   await openLibrary(page, site.plain)
   expect(await embedded(page, folder, { threads: 2 })).toEqual({ ...here, pool: 'single' })
+})
+
+test('an ONNX repository has the vectors of onnxruntime, on one thread and on two', async ({
+  page,
+  site,
+}) => {
+  const files = [...repository('xlm-roberta')].map(([path, bytes]) => [path, newFile(path, bytes)] as const)
+  const folder = await site.addFolder(new Map(files))
+  await openLibrary(page, site.isolated)
+  const here = await embedded(page, folder, { threads: 1 })
+  for (const [index, result] of resultsOf('xlm-roberta').slice(0, 2).entries())
+    for (const [at, value] of pooledResult(result, 'mean').entries())
+      expect(here.vectors[index]![at]).toBeCloseTo(value, 5)
+  expect(here).toMatchObject({ threads: 1, pool: 'single', done: TEXTS.length })
+  expect(await embedded(page, folder, { threads: 2 })).toEqual({ ...here, threads: 2, pool: 'shared' })
+  await openLibrary(page, site.plain)
+  expect(await embedded(page, folder, { threads: 2 })).toEqual(here)
 })
 
 test("under a strict policy, a reranker's scores match the definition", async ({ page, site }) => {

@@ -139,8 +139,10 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['texts and datasets', 'core/base/bytes.ts', 'LONGEST_LINE', '', ' characters per line'],
   ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ' together'],
   ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_READERS', '', ' being received'],
-  ['request to', 'adapters/openai-server/fetch.ts', 'MOST_BODY_LEVELS', '', ' levels'],
-  ['request to', 'adapters/openai-server/fetch.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
+  ['request to', 'tools/cli/serve/http-server.ts', 'MOST_CONNECTIONS', '', ' connections'],
+  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MOST_FILE_BYTES', 'MiB', ''],
+  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_LEVELS', '', ' levels'],
+  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
   ['stored file', 'core/store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
 ]
 

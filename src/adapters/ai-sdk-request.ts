@@ -67,8 +67,8 @@ function read(call: CallOptions, variables: readonly string[]): CallRequest {
     ...own,
     ...(templateArguments !== undefined && { templateArguments }),
   }
-  const { messages, prefix } = splitPrefix(withToolNames(call.prompt.flatMap(readMessage)))
-  return { messages, options: { prefix, ...options }, warnings }
+  const { messages, begun } = splitPrefix(withToolNames(call.prompt.flatMap(readMessage)))
+  return { messages, options: { ...begun, ...options }, warnings }
 }
 
 /** An effort as template variables, which the caller's own variables override. */

@@ -350,6 +350,20 @@ test('documents are ranked by a reranker, as texts or as objects', async () => {
   expect(() => createHalfbyte({ reranker: {} as Embedder })).toThrow('the embedder is {}')
 })
 
+test('a thought at the end of a prompt goes on', async () => {
+  const toy = toyModel({ reasoning: reasoningFormOf('<think></think>') })
+  const thinker: LanguageModelV4 = createHalfbyte({ engine: await openToy(toy) }).languageModel()
+  const asked = call('<think>\nA red fox.</think>Hi')
+  const cut = await thinker.doGenerate({ ...asked, maxOutputTokens: 13 })
+  expect(cut.content[0]).toEqual({ type: 'reasoning', text: 'A red' })
+  const turn = { role: 'assistant' as const, content: [{ type: 'reasoning' as const, text: 'A red' }] }
+  const { content } = await thinker.doGenerate({ ...asked, prompt: [...asked.prompt, turn] })
+  expect(content).toEqual([
+    { type: 'reasoning', text: ' fox.' },
+    { type: 'text', text: 'Hi' },
+  ])
+})
+
 test('a thought has its own parts, in the answer, the stream and the prompt', async () => {
   const toy = toyModel({ reasoning: reasoningFormOf('<think></think>') })
   const engine = await openToy(toy)
@@ -402,6 +416,7 @@ test.each([
   ['medium', ['thinking', 'reasoning_effort'], { thinking: true, reasoning_effort: 'medium' }, []],
   ['none', ['enable_thinking'], { enable_thinking: false }, []],
   ['none', ['thinking', 'reasoning_effort'], { thinking: false }, []],
+  ['none', ['skip_reasoning'], { skip_reasoning: true }, []],
   [
     'high',
     ['enable_thinking'],

@@ -5,7 +5,7 @@ import { checkList } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
 import { isObject } from '../core/base/values.ts'
 import { joinParts } from '../engine/api/message-parts.ts'
-import type { Message, ToolCall } from '../engine/api/types.ts'
+import type { GenerateOptions, Message, ToolCall } from '../engine/api/types.ts'
 
 /** Returns the text or image of a message part; undefined if the part cannot be read. */
 type PartReader = (part: { readonly type: string }) => string | Blob | undefined
@@ -107,6 +107,31 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
 export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): string =>
   argumentsJson ?? JSON.stringify(given)
 
+/**
+ * Gives an id to each call without one; answers without one are to the calls before them, in order. Some
+ * clients send null for both.
+ */
+export function withCallIds(messages: readonly Message[]): readonly Message[] {
+  const taken = new Set(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)))
+  let count = 0
+  const newId = (): string => {
+    const id = `call${String(++count).padStart(5, '0')}`
+    return taken.has(id) ? newId() : id
+  }
+  let unanswered: string[] = []
+  return messages.map((message) => {
+    if (message.toolCalls !== undefined) {
+      const toolCalls = message.toolCalls.map((call) => ({ ...call, id: call.id ?? newId() }))
+      unanswered = toolCalls.map(({ id }) => id)
+      return { ...message, toolCalls }
+    }
+    if (message.role !== 'tool') return message
+    const { toolCallId = unanswered[0] } = message
+    unanswered = unanswered.filter((id) => id !== toolCallId)
+    return toolCallId === undefined ? message : { ...message, toolCallId }
+  })
+}
+
 /** Also adds the tool's name to each answer, because some templates need it. */
 export function withToolNames(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
@@ -118,17 +143,18 @@ export function withToolNames(messages: readonly Message[]): Message[] {
 }
 
 /**
- * A conversation without a final assistant message, which is the beginning of the reply. Throws
- * `unsupported` if that message has calls, whose answers are missing.
+ * A conversation without a final assistant message, which is the beginning of the reply, or of its thought if
+ * it has no text. Throws `unsupported` if that message has calls, whose answers are missing.
  */
 export function splitPrefix(messages: readonly Message[]): {
   readonly messages: readonly Message[]
-  readonly prefix: string | undefined
+  readonly begun: Pick<GenerateOptions, 'prefix' | 'reasoningPrefix'>
 } {
   const last = messages.at(-1)
-  if (last?.role !== 'assistant') return { messages, prefix: undefined }
-  const calls = last.toolCalls?.length ?? 0
-  if (calls === 0) return { messages: messages.slice(0, -1), prefix: last.content }
+  if (last?.role !== 'assistant') return { messages, begun: {} }
+  const { content: prefix, reasoning: reasoningPrefix, toolCalls = [] } = last
+  const calls = toolCalls.length
+  if (calls === 0) return { messages: messages.slice(0, -1), begun: { prefix, reasoningPrefix } }
   throw new HalfbyteError(
     'unsupported',
     `the last message has ${calls} calls without answers; add a message of the role tool for each`,

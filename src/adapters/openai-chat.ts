@@ -12,7 +12,7 @@ import type {
 } from '../engine/api/types.ts'
 import { argumentsTextOf } from './chat-messages.ts'
 import { checkEngine } from './load-once.ts'
-import { type ChatRequest, chatRequest, replies } from './openai-request.ts'
+import { type ChatRequest, chatRequest, type OnUsage, replies, tellUsage } from './openai-request.ts'
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -23,11 +23,14 @@ import type {
   CompletionUsage,
 } from './openai-types.ts'
 import { type OnWarning, warnOnce } from './reply-form.ts'
+import { requestFields } from './request-fields.ts'
 
 /** Options of `openai` and `openaiFetch`. */
 export interface OpenAIOptions {
   /** Called once for each field without a counterpart. Default: writes to the console. */
   readonly onWarning?: OnWarning | undefined
+  /** Called when a reply is complete; not if it failed or was aborted. Default: nothing. */
+  readonly onUsage?: OnUsage | undefined
 }
 
 /** The second argument of `create`. */
@@ -62,12 +65,13 @@ export interface OpenAIClient {
  * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part shared with
  * earlier calls is not processed again. A final assistant message is the beginning of the reply.
  */
-export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
+export function openai(engine: Engine, { onWarning, onUsage }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)
   const warn = warnOnce(onWarning)
+  const onResult = tellUsage(engine, onUsage)
   const create = async (params: ChatCompletionParams, given?: RequestOptions) => {
     const { request, signal } = readFrom('the request', () => ({
-      request: chatRequest(params, engine.model.sampling, warn),
+      request: { ...chatRequest(requestFields(params), engine.model.sampling, warn), onResult },
       signal: signalOf(given ?? undefined),
     }))
     return request.isStream ? chunks(engine, request, signal) : completion(engine, request, signal)
@@ -113,6 +117,7 @@ async function* chunks(
     ): ChatCompletionChunk => ({
       ...head,
       choices: [{ index: part.index, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
+      ...(includeUsage && { usage: null }),
     })
     if (part.type === 'start') yield chunk({ role: 'assistant', content: '' })
     else if (part.type === 'chunk') {

@@ -4,6 +4,7 @@ import { checkList, renamedOption, shown, wrongOption } from '../core/base/check
 import { HalfbyteError } from '../core/base/errors.ts'
 import { checkValue, whole } from '../core/base/options/option-kinds.ts'
 import { isObject } from '../core/base/values.ts'
+import type { Engine } from '../engine/api/engine.ts'
 import type {
   GenerateOptions,
   Generation,
@@ -11,6 +12,7 @@ import type {
   Message,
   SamplerOptions,
   TextChunk,
+  Timings,
   Tool,
 } from '../engine/api/types.ts'
 import {
@@ -21,6 +23,7 @@ import {
   splitPrefix,
   textPart,
   thoughtOf,
+  withCallIds,
   withToolNames,
 } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
@@ -33,6 +36,10 @@ import {
   unreadFields,
   warnOfUnread,
 } from './reply-form.ts'
+import type { Given } from './request-fields.ts'
+
+export type ChatFields = Given<ChatCompletionParams>
+export type ChatMessageFields = Given<ChatMessageParam>
 
 /** OpenAI's own limit. Replies are generated one after another and kept until the last. */
 const MOST_REPLIES = 128
@@ -52,9 +59,41 @@ export function replyCount(n: unknown): number {
 /** Our option names, and the corresponding fields of a request. Other names are the same. */
 type FieldNames = Readonly<Record<string, string>>
 
-/** Leaving the loop cancels the running reply. Errors about options use the names of the request's fields. */
+/** What a request used, told when a reply, or all its vectors or scores, are complete. */
+export interface RequestUsage {
+  /** The model's id. */
+  readonly model: string
+  readonly promptTokens: number
+  /** Prompt tokens that were not read again, because their state was still cached. */
+  readonly cachedTokens: number
+  /** 0 for vectors and scores. */
+  readonly completionTokens: number
+  /** Of a reply; undefined for vectors and scores. */
+  readonly timings?: Timings | undefined
+}
+
+export type OnUsage = (usage: RequestUsage) => void
+
+/** Tells `onUsage` about each reply of the engine. */
+export const tellUsage =
+  ({ model }: Engine, onUsage: OnUsage | undefined) =>
+  ({ usage: { promptTokens, cachedTokens, completionTokens }, timings }: GenerationResult): void =>
+    onUsage?.({ model: model.id, promptTokens, cachedTokens, completionTokens, timings })
+
+interface ReplyRequest {
+  /** Number of replies. */
+  readonly count: number
+  readonly options: GenerateOptions
+  readonly names: FieldNames
+  /** Called at the end of each reply. */
+  readonly onResult?: ((result: GenerationResult) => void) | undefined
+}
+
+/**
+ * Leaving the loop cancels the running reply. Errors about options use the names of the request's fields.
+ */
 export async function* replies(
-  { count, options, names }: { count: number; options: GenerateOptions; names: FieldNames },
+  { count, options, names, onResult }: ReplyRequest,
   start: (options: GenerateOptions) => Generation,
 ): AsyncGenerator<ReplyPart, void> {
   for (let index = 0; index < count; index++) {
@@ -62,7 +101,9 @@ export async function* replies(
     try {
       const generation = start({ ...options, ...seedOf(options.seed, index) })
       for await (const chunk of generation) yield { type: 'chunk', index, chunk }
-      yield { type: 'end', index, result: await generation.result }
+      const result = await generation.result
+      onResult?.(result)
+      yield { type: 'end', index, result }
     } catch (error) {
       throw renamedOption(error, (name) =>
         name.replaceAll(/\w+/g, (word) => (Object.hasOwn(names, word) ? (names[word] as string) : word)),
@@ -80,12 +121,8 @@ function seedOf(seed: unknown, index: number): { readonly seed?: number } {
   }
 }
 
-export interface ChatRequest {
+export interface ChatRequest extends ReplyRequest {
   readonly messages: readonly Message[]
-  readonly options: GenerateOptions
-  readonly names: FieldNames
-  /** Number of replies. */
-  readonly count: number
   readonly isStream: boolean
   readonly includeUsage: boolean
 }
@@ -106,6 +143,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   seed: true,
   stop: true,
   response_format: true,
+  grammar: true,
   tools: true,
   tool_choice: true,
   logprobs: true,
@@ -131,25 +169,19 @@ const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   reasoning_content: true,
 }
 
-/**
- * Throws `unsupported` for messages that cannot be passed to the model, instead of answering something else.
- */
-export function chatRequest(
-  params: ChatCompletionParams,
-  sampling: SamplerOptions,
-  onWarning: OnWarning,
-): ChatRequest {
+/** Throws `unsupported` for messages that cannot be passed to the model, instead of answering something else. */
+export function chatRequest(params: ChatFields, sampling: SamplerOptions, onWarning: OnWarning): ChatRequest {
   const given = readMessages(params?.messages)
-  if (params?.tools != null) checkList('tools', params.tools)
+  if (params?.tools !== undefined) checkList('tools', params.tools)
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
   const count = replyCount(params.n)
-  const { messages, prefix } = splitPrefix(given)
+  const { messages, begun } = splitPrefix(given)
   return {
     messages,
-    options: { prefix, ...options(params, sampling) },
+    options: { ...begun, ...options(params, sampling) },
     names: { ...fieldNames(params), logprobs: 'top_logprobs' },
     count,
     isStream: params.stream === true,
@@ -157,10 +189,10 @@ export function chatRequest(
   }
 }
 
-function options(params: ChatCompletionParams, sampling: SamplerOptions): GenerateOptions {
+function options(params: ChatFields, sampling: SamplerOptions): GenerateOptions {
   return {
     ...textOptions(params, sampling),
-    maxTokens: params.max_completion_tokens ?? params.max_tokens ?? undefined,
+    maxTokens: params.max_completion_tokens ?? params.max_tokens,
     logprobs: readLogprobs(params),
     ...formOf(params),
     templateArguments: templateArgumentsOf(params),
@@ -173,23 +205,20 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
  * Template variables from vLLM's and llama.cpp's `chat_template_kwargs`, and from `reasoning_effort`, which
  * templates read under that name or, for `none`, as a switch.
  */
-function templateArgumentsOf({
-  chat_template_kwargs: given,
-  reasoning_effort: effort,
-}: ChatCompletionParams) {
-  if (given != null && !isObject(given))
+function templateArgumentsOf({ chat_template_kwargs: given, reasoning_effort: effort }: ChatFields) {
+  if (given !== undefined && !isObject(given))
     throw wrongOption('chat_template_kwargs', given, 'an object with the variables of the chat template')
-  if (given == null && effort == null) return undefined
+  if (given === undefined && effort === undefined) return undefined
   return {
     ...(effort === 'none' && WITHOUT_THOUGHT),
-    ...(effort != null && { reasoning_effort: effort }),
+    ...(effort !== undefined && { reasoning_effort: effort }),
     ...given,
   }
 }
 
 /** The names that a request used for our options. */
 export function fieldNames(
-  params: SamplingParams & { readonly max_completion_tokens?: unknown },
+  params: Given<SamplingParams> & { readonly max_completion_tokens?: unknown },
 ): FieldNames {
   const own = Object.keys(params.halfbyte ?? {}).map((name) => [name, `halfbyte.${name}`])
   return {
@@ -202,15 +231,16 @@ export function fieldNames(
     presencePenalty: 'presence_penalty',
     repeatPenalty: 'repetition_penalty',
     templateArguments: 'chat_template_kwargs',
-    maxTokens: params.max_completion_tokens == null ? 'max_tokens' : 'max_completion_tokens',
+    maxTokens: params.max_completion_tokens === undefined ? 'max_tokens' : 'max_completion_tokens',
     ...Object.fromEntries(own),
   }
 }
 
 /** The options that chats and text completions share. */
-export function textOptions(params: SamplingParams, sampling: SamplerOptions): GenerateOptions {
+export function textOptions(params: Given<SamplingParams>, sampling: SamplerOptions): GenerateOptions {
   const { stop, halfbyte } = params
-  if (halfbyte != null && !isObject(halfbyte)) throw wrongOption('halfbyte', halfbyte, 'an object of options')
+  if (halfbyte !== undefined && !isObject(halfbyte))
+    throw wrongOption('halfbyte', halfbyte, 'an object of options')
   // The API's own defaults, unless the model's files recommend others.
   const own = Object.keys(sampling).length > 0 ? {} : { temperature: 1, topP: 1 }
   const given = {
@@ -224,13 +254,15 @@ export function textOptions(params: SamplingParams, sampling: SamplerOptions): G
     presencePenalty: params.presence_penalty,
     logitBias: params.logit_bias,
     seed: params.seed,
+    // llama.cpp's clients send an empty one for none.
+    grammar: params.grammar === '' ? undefined : params.grammar,
     stop: typeof stop === 'string' ? [stop] : stop,
   }
-  return { ...own, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)) }
+  return { ...own, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
 }
 
-function schemaOf(format: ChatCompletionParams['response_format']): object | undefined {
-  if (format == null || format.type === 'text') return undefined
+function schemaOf(format: ChatFields['response_format']): object | undefined {
+  if (format === undefined || format.type === 'text') return undefined
   if (format.type === 'json_object') return format.schema ?? ANY_OBJECT
   if (format.type === 'json_schema' && isObject(format.json_schema)) {
     return format.json_schema.schema ?? ANY_OBJECT
@@ -239,7 +271,7 @@ function schemaOf(format: ChatCompletionParams['response_format']): object | und
   throw wrongOption('response_format', format, wanted)
 }
 
-function formOf(params: ChatCompletionParams): GenerateOptions {
+function formOf(params: ChatFields): GenerateOptions {
   const form = {
     tools: readTools(params.tools),
     choice: readChoice(params.tool_choice),
@@ -252,32 +284,30 @@ function formOf(params: ChatCompletionParams): GenerateOptions {
   }
 }
 
-function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number | undefined {
+function readLogprobs({ logprobs, top_logprobs }: ChatFields): number | undefined {
   if (logprobs === true) return top_logprobs ?? 0
-  if (top_logprobs == null) return undefined
+  if (top_logprobs === undefined) return undefined
   throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
 }
 
-/**
- * Reads tools in the API's form; none if absent. Throws `unsupported` unless they are a list of functions.
- */
+/** Reads tools from a request's fields; none if absent. Throws `unsupported` unless they are a list of functions. */
 export function readTools(tools: unknown): Tool[] {
-  if (tools == null) return []
+  if (tools === undefined) return []
   checkList('tools', tools)
-  return (tools as NonNullable<ChatCompletionParams['tools']>).map(readTool)
+  return (tools as NonNullable<ChatFields['tools']>).map(readTool)
 }
 
-function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
+function readTool(tool: NonNullable<ChatFields['tools']>[number]): Tool {
   if (!('function' in tool))
     throw refused('tools', `a tool has the type ${shown(tool.type)} but only functions can be called`)
   const { name, description, parameters, strict } = tool.function
-  return { name, description, parameters, strict: strict ?? undefined }
+  return { name, description, parameters, strict }
 }
 
 const CHOICES: readonly string[] = ['auto', 'none', 'required'] satisfies ToolChoice[]
 
-function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
-  if (choice == null) return 'auto'
+function readChoice(choice: ChatFields['tool_choice']): ToolChoice {
+  if (choice === undefined) return 'auto'
   if (typeof choice === 'string') {
     if (CHOICES.includes(choice)) return choice
     throw wrongOption('tool_choice', choice, `${CHOICES.join(', ')} or a function`)
@@ -286,17 +316,17 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
   throw wrongOption('tool_choice', choice, 'a function')
 }
 
-/** Reads messages in the API's form. Throws `unsupported` for anything else. */
+/** Reads messages from a request's fields. Throws `unsupported` for anything else. */
 export function readMessages(messages: unknown): readonly Message[] {
   if (Array.isArray(messages)) checkList('messages', messages)
   if (!Array.isArray(messages) || messages.some((each) => !isObject(each)))
     throw wrongOption('messages', messages, 'a list of messages, the conversation so far')
-  return withToolNames(messages.map(readMessage))
+  return withToolNames(withCallIds(messages.map(readMessage)))
 }
 
-function readMessage(message: ChatMessageParam, index: number): Message {
+function readMessage(message: ChatMessageFields, index: number): Message {
   const { tool_calls, tool_call_id, reasoning_content } = message
-  if (tool_calls != null) checkList('tool_calls', tool_calls)
+  if (tool_calls !== undefined) checkList('tool_calls', tool_calls)
   const role = roleOf(message.role, index)
   const blocks = role === 'assistant' ? thoughtOf(message.content, index) : ''
   const reasoning = reasoning_content ?? (blocks === '' ? undefined : blocks)
@@ -307,8 +337,8 @@ function readMessage(message: ChatMessageParam, index: number): Message {
       return isThought ? '' : (imagePart(part) ?? textPart(part))
     }),
     ...(reasoning !== undefined && { reasoning }),
-    ...(tool_calls != null && { toolCalls: tool_calls.map(readCall) }),
-    ...(tool_call_id != null && { toolCallId: tool_call_id }),
+    ...(tool_calls !== undefined && { toolCalls: tool_calls.map(readCall) }),
+    ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
   }
 }
 
@@ -319,7 +349,7 @@ function imagePart(part: { readonly type: string; readonly image_url?: unknown }
   return typeof address === 'string' ? pictureAt(address) : undefined
 }
 
-function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {
+function readCall(call: NonNullable<ChatMessageFields['tool_calls']>[number]) {
   if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
   throw refused('messages', `a call has the type ${shown(call.type)} but only functions can be called`)
 }

@@ -88,23 +88,25 @@ export interface SamplingParams {
   readonly presence_penalty?: number | null
   /** Value added to the logit of each id. Default: nothing. */
   readonly logit_bias?: Readonly<Record<string, number>> | null
-  /** The same seed, messages and fields give the same reply. Default: random. */
+  /** The same seed, messages and fields give the same reply. -1 and by default: random. */
   readonly seed?: number | null
-  /** Texts that end the reply and never appear in it. Default: none. */
+  /** Texts that end the reply and never appear in it; empty ones are ignored. Default: none. */
   readonly stop?: string | readonly string[] | null
-  /** Same as in vLLM's and llama.cpp's servers; see `SamplerOptions`. Default: the engine's. */
+  /** Same as in vLLM's and llama.cpp's servers (-1: all); see `SamplerOptions`. Default: the engine's. */
   readonly top_k?: number | null
   readonly min_p?: number | null
   readonly typical_p?: number | null
   readonly repetition_penalty?: number | null
+  /** A GBNF grammar that constrains the reply, as in llama.cpp's server; empty is none. Default: none. */
+  readonly grammar?: string | null
   /** Any other option of a reply, under the engine's names. Takes precedence over the fields above. */
   readonly halfbyte?: GenerateOptions | null
 }
 
-/** The fields that `create` reads. Other fields cause a warning. */
+/** The fields that `create` reads; null is the same as absent. Other fields cause a warning. */
 export interface ChatCompletionParams extends SamplingParams {
   readonly messages: readonly ChatMessageParam[]
-  /** Ignored: the engine has one model. */
+  /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   /** Whether the reply comes in chunks. Default false. */
   readonly stream?: boolean | null
@@ -116,7 +118,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly reasoning_effort?: string | null
   /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
-  /** Maximum number of tokens to generate. Default: until the context is full. */
+  /** Maximum number of tokens to generate. -1 and by default: until the context is full. */
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
@@ -199,8 +201,8 @@ export interface ChatCompletionChunk {
     /** The log-probabilities of the tokens in `delta`, if requested. */
     logprobs?: ChatLogprobs
   }[]
-  /** On the last chunk, if `stream_options.include_usage` is set. */
-  usage?: CompletionUsage
+  /** If `stream_options.include_usage` is set: of the whole request on the last chunk, null before it. */
+  usage?: CompletionUsage | null
 }
 
 /** The fields of a text completion that are read. Other fields cause a warning. */
@@ -210,7 +212,7 @@ export interface TextCompletionParams extends SamplingParams {
    * unchanged.
    */
   readonly prompt: string | readonly number[] | readonly (string | readonly number[])[]
-  /** Ignored: the engine has one model. */
+  /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   readonly stream?: boolean | null
   readonly stream_options?: { readonly include_usage?: boolean } | null
@@ -222,8 +224,6 @@ export interface TextCompletionParams extends SamplingParams {
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
-  /** A GBNF grammar that constrains the text, as llama.cpp's server takes it. Default: none. */
-  readonly grammar?: string | null
 }
 
 /** One entry for each token. */
@@ -254,8 +254,9 @@ export interface TextCompletion {
 
 /** The fields of an embeddings request that are read. Other fields cause a warning. */
 export interface EmbeddingParams {
-  readonly input: string | readonly string[]
-  /** Ignored: the engine has one model. */
+  /** One text or several, each as a text or as token ids of this model, which are taken as they are. */
+  readonly input: string | readonly number[] | readonly (string | readonly number[])[]
+  /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
   readonly encoding_format?: 'float' | 'base64' | null

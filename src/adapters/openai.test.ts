@@ -13,6 +13,7 @@ import {
   openai,
 } from './openai.ts'
 import { chatRequest } from './openai-request.ts'
+import { requestFields } from './request-fields.ts'
 
 type Completions = OpenAI.Chat.Completions.ChatCompletion
 const warnings: string[] = []
@@ -151,6 +152,9 @@ test('the effort none turns thoughts off by the variables that templates have fo
   expect(of({ reasoning_effort: 'none' })).toEqual({
     enable_thinking: false,
     thinking: false,
+    think: false,
+    skip_reasoning: true,
+    no_thinking: true,
     reasoning_effort: 'none',
   })
   expect(of({ reasoning_effort: 'low' })).toEqual({ reasoning_effort: 'low' })
@@ -261,6 +265,16 @@ test('an assistant’s message at the end is the beginning of the reply', async 
   expect(whole.choices[0]!.message.content).toBe(own)
 })
 
+test('a thought at the end goes on where it was cut off', async () => {
+  const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
+  const asked = said('<think>\nA red fox.</think>Hi')
+  const cut = await chat.completions.create({ messages: asked, temperature: 0, max_tokens: 13 })
+  const { message, finish_reason: reason } = cut.choices[0]!
+  expect([message.content, message.reasoning_content, reason]).toEqual(['', 'A red', 'length'])
+  const rest = await chat.completions.create({ messages: [...asked, message], temperature: 0 })
+  expect(rest.choices[0]!.message).toMatchObject({ content: 'Hi', reasoning_content: ' fox.' })
+})
+
 test('a reply ends with its first call if calls may not be parallel', async () => {
   const { chat } = await client()
   const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }
@@ -311,7 +325,7 @@ test('an aborted call rejects with the reason', async () => {
 
 test('a response format becomes the schema that constrains the reply', () => {
   const schemaOf = (response_format: ChatCompletionParams['response_format']) =>
-    chatRequest({ messages: said('hi'), response_format }, {}, () => undefined).options.schema
+    chatRequest(requestFields({ messages: said('hi'), response_format }), {}, () => undefined).options.schema
   const schema = { type: 'object', properties: { age: { type: 'integer' } } }
   expect(schemaOf({ type: 'json_schema', json_schema: { name: 'person', schema } })).toBe(schema)
   expect(schemaOf({ type: 'json_object' })).toEqual({ type: 'object' })
@@ -405,7 +419,7 @@ test('the name of a tool in its result is found through its call', () => {
     { role: 'assistant', content: null, tool_calls: [called] },
     { role: 'tool', content: [{ type: 'text', text: '2' }], tool_call_id: 'call00001' },
   ]
-  expect(chatRequest({ messages }, {}, () => undefined).messages.slice(1)).toEqual([
+  expect(chatRequest(requestFields({ messages }), {}, () => undefined).messages.slice(1)).toEqual([
     {
       role: 'assistant',
       content: '',
@@ -528,8 +542,8 @@ test.each<[object, RegExp]>([
   [{ logprobs: true, top_logprobs: 1000 }, /top_logprobs is 1000 but must be .* to 100/],
   [{ temperature: Number.NaN }, /temperature is NaN/],
   [{ logit_bias: { x: 1 } }, /an id in logit_bias is "x"/],
-  [{ stop: [''] }, /a text in stop is ""/],
-  [{ max_tokens: -1 }, /max_tokens is -1/],
+  [{ stop: [7] }, /a text in stop is 7/],
+  [{ max_tokens: -2 }, /max_tokens is -2/],
   [{ seed: 0.5 }, /seed is 0.5/],
   [{ n: 0 }, /n is 0/],
 ])('%o is rejected, whole and as a stream', async (wrong, sentence) => {

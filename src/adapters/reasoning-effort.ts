@@ -2,8 +2,14 @@
 // what the template cannot express.
 import type { JsonObject } from '../core/base/values.ts'
 
-/** Variables with which templates turn thoughts on and off. */
-const SWITCHES: readonly string[] = ['enable_thinking', 'thinking']
+/** Variables with which templates turn thoughts on and off, and the value that turns them on. */
+const SWITCHES: ReadonlyMap<string, boolean> = new Map([
+  ['enable_thinking', true],
+  ['thinking', true],
+  ['think', true],
+  ['skip_reasoning', false],
+  ['no_thinking', false],
+])
 /** The levels that templates support, by their names in the APIs. */
 const LEVELS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -17,7 +23,9 @@ const LEVELS: ReadonlyMap<string, string> = new Map(
 )
 
 /** The values that keep a model from thinking. A template usually reads only some of them. */
-export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(SWITCHES.map((name) => [name, false]))
+export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(
+  Array.from(SWITCHES, ([name, isOn]) => [name, !isOn]),
+)
 
 interface Effort {
   /** Values for the template's variables. */
@@ -30,9 +38,9 @@ interface Effort {
 
 /** `known`: the variables that the template reads. */
 export function effortOf(effort: string, known: readonly string[]): Effort {
-  const switches = known.filter((name) => SWITCHES.includes(name))
+  const switches = known.filter((name) => SWITCHES.has(name))
   const isOn = effort !== 'none'
-  const turned = Object.fromEntries(switches.map((name) => [name, isOn]))
+  const turned = Object.fromEntries(switches.map((name) => [name, SWITCHES.get(name) === isOn]))
   const level = LEVELS.get(effort)
   if (isOn && level === undefined)
     return { given: {}, isIgnored: true, lost: `the effort "${effort}" is not known` }

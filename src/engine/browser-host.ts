@@ -96,6 +96,8 @@ export function browserHost(assets: HostAssets = {}): Host {
       loadReader('further families', new URL('../../dist/readers/families.js', import.meta.url)),
     loadOnnx: () => loadReader('ONNX', new URL('../../dist/readers/onnx.js', import.meta.url)),
     loadVision: () => loadReader('vision', new URL('../../dist/readers/vision.js', import.meta.url)),
+    loadGraphEncoders: () =>
+      loadReader('ONNX encoders', new URL('../../dist/readers/encoders.js', import.meta.url)),
     startWorker: () => startComputeWorker(assets.compute),
   }
 }

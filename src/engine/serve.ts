@@ -4,7 +4,7 @@ import { checkList, wrongOption } from '../core/base/check-options.ts'
 import type { HostAssets } from './browser-host.ts'
 import type { LoaderHooks } from './load/loaded-model.ts'
 import type { LoadProgress } from './types/model.ts'
-import type { LoadCommand, LoadReport } from './wire/protocol.ts'
+import type { LoadCommand, LoadReport, TextOrIds } from './wire/protocol.ts'
 import type { LifeMessage } from './wire/script.ts'
 import { keepErrorClasses } from './wire/wire-failure.ts'
 
@@ -72,6 +72,15 @@ export async function abortable<T>(port: MessagePort, work: (signal: AbortSignal
 /** Throws `unsupported` if a value is not a string. */
 export function checkText(name: string, text: unknown): asserts text is string {
   if (typeof text !== 'string') throw wrongOption(name, text, 'a text')
+}
+
+/** The items of a list, each a text or ids, which are not checked yet. Throws `unsupported`. */
+export function textsOrIds(name: string, texts: unknown): readonly TextOrIds[] {
+  checkList(name, texts)
+  return Array.from(texts, (text) => {
+    if (typeof text === 'string' || Array.isArray(text) || ArrayBuffer.isView(text)) return text as TextOrIds
+    throw wrongOption(`a text of ${name}`, text, 'a text or a list of token ids')
+  })
 }
 
 /** The texts of a list. Throws `unsupported`. */

@@ -17,7 +17,7 @@ import { scoreTokens } from './reply/token-logprobs.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
-import { abortable, checkText, loadReports, textsOf } from './serve.ts'
+import { abortable, checkText, loadReports, textsOf, textsOrIds } from './serve.ts'
 import type { EngineInfo, MemoryUse, ProbeReport } from './types/model.ts'
 import type { Outcome, ScoredToken } from './types/reply.ts'
 import type {
@@ -121,16 +121,15 @@ class Service implements EngineService {
   }
 
   async embed(
-    texts: readonly string[],
+    texts: readonly TextOrIds[],
     options: EmbedOptions,
     port: MessagePort,
   ): Promise<readonly Float32Array[]> {
     const model = this.#loaded()
-    const given = textsOf('texts', texts)
+    const all = textsOrIds('texts', texts).map((text) => promptIds(text, model))
     return abortable(port, async (signal) => {
       const vectors: Float32Array[] = []
-      for (const text of given)
-        vectors.push(await embed(model, model.text.encode(text, true), options, signal))
+      for (const ids of all) vectors.push(await embed(model, ids, options, signal))
       return vectors
     })
   }

@@ -9,7 +9,13 @@
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/core/abi/encodings.ts'
+import {
+  ENCODINGS,
+  type Encoding,
+  isQuantized,
+  matrixBytes,
+  readsWholeRows,
+} from '../../src/core/abi/encodings.ts'
 import type { OpName } from '../../src/core/abi/ops.ts'
 import { layState, layStep } from '../../wasm/testing/attention.ts'
 import { FORMATS, fillBlock } from '../../wasm/testing/kv.ts'
@@ -32,6 +38,7 @@ const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_w4a8_g32', 'w4_g32'],
   ['linear_w4ma8_g32', 'w4m_g32'],
   ['linear_w4a8_channel', 'w4_channel'],
+  ['linear_w2a8_g256', 'w2_g256'],
 ]
 const GATED: readonly (readonly [OpName, Encoding])[] = [
   ['linear_swiglu_w8a8_g32', 'w8_g32'],
@@ -50,7 +57,7 @@ function layProduct(
   k = K,
 ): void {
   const draw = randomFrom(11)
-  const isWhole = encoding === 'w4_channel'
+  const isWhole = readsWholeRows(encoding)
   const x = isQuantized(encoding)
     ? machine.a8Rows(
         rows,

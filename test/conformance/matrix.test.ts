@@ -10,6 +10,8 @@ const LONG = /^texts of up to \d+ tokens are rotated like longer ones; [^;]*$/
 /** Families that cannot be sharded, with the reason in the error message. */
 const UNCUT: Readonly<Record<string, RegExp>> = {
   gemma2: /rescale reads/,
+  gemma3n: /matchRms reads/,
+  gemma4: /rmsnorm reads/,
   granite: /rescale reads/,
   olmo2: /norms heads of several/,
   olmoe: /norms heads of several/,

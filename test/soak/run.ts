@@ -37,7 +37,6 @@ run.begin()
 const roundsFile = join(options.folder, 'rounds.jsonl')
 await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')
-let rounds = 0
 const firstPorts = reachable(MessagePort)
 let operations = 0
 
@@ -58,12 +57,12 @@ while (!run.isOver) {
         ? await visit(random.pick(models), random)
         : await share(random.pick(models), random)
   operations += report.operations
-  rounds++
+  run.rounds++
   appendFileSync(roundsFile, `${JSON.stringify({ minute: run.minute, ...report } satisfies Round)}\n`)
   run.count(report.checks)
   if (!run.isDue) continue
   await sample()
-  run.print(`${rounds} rounds, ${operations} operations`)
+  run.print(`${run.rounds} rounds, ${operations} operations`)
 }
 await sample()
 run.count(trendChecks(run.samples))
@@ -77,5 +76,5 @@ run.count([
 for (const { engine } of residents) await engine.dispose()
 await rm(storage, { recursive: true })
 
-await run.end({ operations, rounds })
+await run.end({ operations, rounds: run.rounds })
 console.log(run.counts)

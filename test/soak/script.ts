@@ -8,12 +8,15 @@ import { memoryPlot, type Sample } from './trend.ts'
 
 interface SoakOptions {
   readonly minutes: number
+  /** Ends the run, whatever the time. */
+  readonly rounds?: number
   readonly seed: number
   readonly folder: string
 }
 
-/** Options of a script that writes `file`.json and `file`.svg. */
+/** Options of a script that writes `file`.json and `file`.svg. `options` adds its own. */
 interface SoakScript {
+  readonly options?: (command: Command) => Command
   readonly name: string
   readonly description: string
   readonly minutes: number
@@ -26,24 +29,26 @@ const SAMPLE_SECONDS = 4
 const MB = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
 /** One run: reads the command-line options, then keeps time, checks and samples. */
-export class SoakRun {
-  readonly options: SoakOptions
+export class SoakRun<Own extends object = object> {
+  readonly options: SoakOptions & Own
   readonly samples: Sample[] = []
   readonly failed: Check[] = []
   passed = 0
+  rounds = 0
   readonly #file: string
   #start = performance.now()
   #printed = 0
 
-  constructor({ name, description, minutes, file }: SoakScript) {
+  constructor({ name, description, minutes, file, options = (command) => command }: SoakScript) {
     this.#file = file
-    this.options = new Command(name)
+    this.options = options(new Command(name))
       .description(description)
       .option('--minutes <n>', 'how long', Number, minutes)
+      .option('--rounds <n>', 'how many rounds, whatever the time', Number)
       .option('--seed <n>', 'for everything random', Number, 1)
       .option('--folder <path>', `folder for ${file}.json and ${file}.svg`, 'build/soak')
       .parse()
-      .opts<SoakOptions>()
+      .opts<SoakOptions & Own>()
   }
 
   /** Time starts here. */
@@ -56,7 +61,8 @@ export class SoakRun {
   }
 
   get isOver(): boolean {
-    return this.minute >= this.options.minutes
+    const { minutes, rounds } = this.options
+    return rounds === undefined ? this.minute >= minutes : this.rounds >= rounds
   }
 
   /** Whether the last sample is old enough for another. */

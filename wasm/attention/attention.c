@@ -4,7 +4,7 @@
  *   query   one head of one row; it sees positions [from, to): from = max(0, positions[m] + 1 - window) or 0,
  *           to = positions[m] + 1 + after, but not past the sequence's last row in the step
  *           a sequence that is `whole` in the step: as with the largest `after`
- *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 256
+ *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 512
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
  *   Scores are in units of log 2. Each query is computed by itself: neither the chunk nor its neighbours change a bit.
@@ -31,7 +31,7 @@
  *   floats: their memory may hold anything.
  *
  *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one KV
- *           head. In small steps, one tile per segment; `attention_merge` then combines the segments' parts of the
+ *           head, or 4 of more than 256 dims. In small steps, one tile per segment; `attention_merge` then combines the segments' parts of the
  *           result. */
 /* forms: quads, pairs, products */
 #include "attention/attention.h"
@@ -67,7 +67,10 @@ static void put_query(const struct op_attention *op, const struct query *query, 
 }
 
 /* The number of tiles for the query heads of one KV head, and the heads of a tile. */
-static uint32_t head_tiles(const struct op_attention *op) { return (op->ratio + HEAD_TILE - 1) / HEAD_TILE; }
+static uint32_t head_tiles(const struct op_attention *op) {
+    const uint32_t most = min_u32(HEAD_TILE, MAX_TILE_FLOATS / op->head_dim);
+    return (op->ratio + most - 1) / most;
+}
 static uint32_t heads_per_tile(const struct op_attention *op) {
     return (op->ratio + head_tiles(op) - 1) / head_tiles(op);
 }

@@ -12,7 +12,7 @@
 
 enum {
     MAX_QUERIES = 32, MAX_TILE_FLOATS = 2048, QUAD = 4, HEAD_TILE = 8, VECTORS = BLOCK_POSITIONS / 4,
-    QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 256 */
+    QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 512 */
     WEIGHT_MOST = 16383, /* 14 bits without a sign */
     AHEAD_BYTES = 768 * 1024 /* of codes prefetched for other tiles */
 };

@@ -38,6 +38,13 @@ describe('rope_kv and attention', () => {
       { heads: 4, kvHeads: 1, dim: 256, quantized: true },
       [[{ position: 0, rows: 5 }], [{ position: 5, rows: 1 }]],
     ],
+    [
+      'head_dim 512, with int8 keys and values',
+      { heads: 7, kvHeads: 1, dim: 512, quantized: true, format: { k: 'int8', v: 'int8' } },
+      [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]],
+    ],
+    ['head_dim 512', { heads: 8, kvHeads: 1, dim: 512 }, [[{ position: 0, rows: 66 }]]],
+    ['head_dim 300', { heads: 8, kvHeads: 1, dim: 300 }, [[{ position: 0, rows: 66 }]]],
     ['part of a head rotated', { heads: 2, kvHeads: 2, dim: 20, ropeDims: 8 }, [[{ position: 0, rows: 6 }]]],
     ['odd pairs', { heads: 2, kvHeads: 1, dim: 12, ropeDims: 6 }, [[{ position: 0, rows: 6 }]]],
     [
@@ -69,6 +76,12 @@ describe('rope_kv and attention', () => {
     ],
     ['norms of heads', { ...STORIES, norms: 0 }, [[{ position: 0, rows: 9 }]]],
     ['norms of rows', { ...STORIES, norms: NORM.row }, [[{ position: 0, rows: 9 }]]],
+    ['norms of values too', { ...STORIES, norms: NORM.values }, [[{ position: 0, rows: 9 }]]],
+    [
+      'norms of values that are stored as int8',
+      { ...QWEN, norms: NORM.values, format: { k: 'f32', v: 'int8' } },
+      [[{ position: 0, rows: 9 }]],
+    ],
     ['norms after the rotation', { ...QWEN, norms: NORM.later }, [[{ position: 0, rows: 9 }]]],
     [
       'layer norms with biases',

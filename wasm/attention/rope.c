@@ -7,7 +7,10 @@
  *          y = ((x - mean) * r) * weight + bias, r = 1 / sqrt(sum / n + eps) with the sum of (x - mean)^2. Every sum is
  *          over 4 partial sums, number i % 4 for value i, i ascending, then sum4. mean is 0 without NORM_CENTRED; there
  *          is no bias without q_norm_bias and k_norm_bias. All heads have the same weights and biases, but with
- *          NORM_EACH each its own. NORM_LATER: after the rotation instead of before it
+ *          NORM_EACH each its own. NORM_LATER: after the rotation instead of before it. NORM_VALUES: each head of v is
+ *          normalised too, with neither weights nor mean
+ *
+ *   kv_heads  0: there is neither k nor v
  *
  *   k_bias f32 [kv_heads][head_dim]: a rotated key has it subtracted in pairs `still` and later and in unrotated dims
  *
@@ -62,6 +65,11 @@ static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm
     }
 }
 
+static void norm_value__ref(const struct op_rope_kv *op, float *y, const float *v) {
+    const float r = 1.0f / __builtin_sqrtf(squares__ref(v, op->head_dim, 0) / (float)op->head_dim + op->eps);
+    for (uint32_t d = 0; d < op->head_dim; d++) y[d] = v[d] * r;
+}
+
 /* definition: OP_ROPE_KV */
 void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     const uint32_t dim = op->head_dim;
@@ -83,7 +91,11 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
         for (uint32_t d = 0; op->least < op->most && d < dim; d++) rotated[d] = limited__ref(rotated[d], op->least, op->most);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key__ref(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
-        write_value__ref(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);
+        float normed[MAX_HEAD_DIM];
+        const int is_normed = op->norm_kind & NORM_VALUES;
+        if (is_normed) norm_value__ref(op, normed, v + h * dim);
+        write_value__ref(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p,
+                         is_normed ? normed : v + h * dim);
     }
 }
 
@@ -107,6 +119,13 @@ static void norm_heads(const struct op_rope_kv *op, float *x, uint32_t norm, uin
             store(head + i, bias ? add(y, load(added + i)) : y);
         }
     }
+}
+
+static void norm_value(const struct op_rope_kv *op, float *y, const float *v) {
+    v128_t squares = splat(0);
+    for (uint32_t i = 0; i < op->head_dim; i += 4) squares = add(squares, mul(load(v + i), load(v + i)));
+    const v128_t r = splat(1.0f / __builtin_sqrtf(sum4(squares) / (float)op->head_dim + op->eps));
+    for (uint32_t i = 0; i < op->head_dim; i += 4) store(y + i, mul(load(v + i), r));
 }
 
 static void limit_key(float *key, const struct op_rope_kv *op) {
@@ -137,7 +156,11 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
         if (op->least < op->most) limit_key(rotated, op);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
-        write_value(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);
+        float normed[MAX_HEAD_DIM];
+        const int is_normed = op->norm_kind & NORM_VALUES;
+        if (is_normed) norm_value(op, normed, v + h * dim);
+        write_value(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p,
+                    is_normed ? normed : v + h * dim);
     }
 }
 

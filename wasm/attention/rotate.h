@@ -8,7 +8,7 @@
 #define HALFBYTE_ROTATE_H
 #include "simd/simd.h"
 
-enum { MAX_HEAD_DIM = 256 };
+enum { MAX_HEAD_DIM = 512 };
 
 struct rotation { uint32_t dim, rope_dims, pairing; };
 

@@ -16,11 +16,16 @@
  *   w4m_g32   [N32/8][G] blocks of 160 bytes: 16 scales bytes, 16 minimum bytes, 8 vectors
  *   w8_g32    [N32/8][G] blocks of 272 bytes: 16 scales bytes, 16 vectors
  *   w4_channel  [N32/8] panels of 16 scales bytes, then [G] blocks of 8 vectors: one scale for all inputs of an output
+ *   w2_g256   [N32/8] panels of [G/8, rounded up] runs: 16 scales bytes, then 8 blocks, or what is left of G, of 4
+ *             vectors: one scale for 256 inputs of an output
  *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT).
  *                        The factor keeps them normal where the file's f16 are subnormal
  *     w4 vector j        16 bytes [row 0..3][input 4j..4j+3]: low nibble rows 0-3, high nibble rows 4-7
+ *     w2 vector j        16 bytes [row 0..3][input 8j..8j+3]: from the low bits on, 2 bits each of rows 0-3 and of rows
+ *                        4-7, then the same of inputs 8j+4..8j+7
  *     w8 vectors 2j,2j+1 16 bytes [row 0..3 | row 4..7][input 4j..4j+3]: code + 128 as u8
  *   W = scale * (code - 8)      w4_g32 and w4_channel, codes 0..15
+ *   W = scale * (code - 1)      w2_g256, codes 0..3
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
  * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32; see sparse.h
@@ -91,13 +96,18 @@ enum op_code {
     OP_DELTA = 35,
     OP_LRU = 36,
     OP_WKV = 37,
-    OP_COUNT = 38
+    OP_LINEAR_W2A8_G256 = 38,
+    OP_MIX_STREAMS = 39,
+    OP_MATCH_RMS = 40,
+    OP_CUT_LOW = 41,
+    OP_WEIGH = 42,
+    OP_COUNT = 43
 };
 
 enum encoding {
     ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5,
     ENC_W4_G32_SB84 = 6, ENC_W8_G32_SB84 = 7, ENC_W4_G32_SV32 = 8, ENC_W8_G32_SV32 = 9,
-    ENC_W8_G32_SP24 = 10, ENC_W4_CHANNEL = 11
+    ENC_W8_G32_SP24 = 10, ENC_W4_CHANNEL = 11, ENC_W2_G256 = 12
 };
 
 /* How keys or values are stored. fp8 is for values only. */
@@ -114,7 +124,7 @@ enum activation {
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
 /* Norms of queries and keys: the bits of norm_kind. */
-enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8 };
+enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8, NORM_VALUES = 16 };
 
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
@@ -143,7 +153,8 @@ struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q,
 struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order, whole; };
 
 /* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none); added to y when accumulate is 1.
- * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole a8 rows for w4_channel. */
+ * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole a8 rows for w4_channel
+ * and w2_g256. */
 struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
 
 /* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.
@@ -152,7 +163,8 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
  * [head_dim], for each head by itself. The bits of norm_kind change it. NORM_ROW: f32 [heads * head_dim] and
  * [kv_heads * head_dim], for all heads of a row together. NORM_CENTRED: the mean is subtracted first.
  * NORM_EACH: as many weights, but each head is normalised by itself. NORM_LATER: it runs after the rotation.
- * q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
+ * NORM_VALUES: each head of v is normalised as well, without weights, before it is stored. kv_heads 0: only q is
+ * rotated; the layer attends to what another layer has stored. q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
  * from rotated keys before they are stored, in pairs from `still` on and in dims past rope_dims. All scores
  * of a query then differ by the same number, so its softmax does not change. */
 struct op_rope_kv {
@@ -301,6 +313,23 @@ struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n; };
 /* Row m of y has `heads` heads of y_dim numbers. Each is s[m], `shared` numbers (0: none), then the first `own`
  * numbers of the same head of x[m], whose heads are x_dim apart, then zeros. */
 struct op_join_heads { uint32_t code, rows, s, s_stride, shared, x, x_stride, x_dim, own, y, y_stride, y_dim, heads; };
+
+/* Rows of `streams` streams of n numbers, `apart` numbers from one to the next. From stream `first` on, stream i of y[m]
+ * is that of x[m] plus the sum over j < inputs of (offset + c[m][i * inputs + j]) * stream j of z[m]; those before it are
+ * those of x[m]. c 0: the coefficients are `offset`. y overlaps neither x nor z. */
+struct op_mix_streams {
+    uint32_t code, rows, x, x_stride, z, z_stride, c, c_stride, y, y_stride, n, apart, streams, inputs, first;
+    float offset;
+};
+
+/* y[m] = x[m] * (root mean square of by[m] / that of x[m]); the mean square of x[m] counts as at least `least`. */
+struct op_match_rms { uint32_t code, rows, x, x_stride, by, by_stride, y, y_stride, n; float least; };
+
+/* y[m] = max(0, x[m] - (mean of x[m] + scale * its standard deviation)). y may be x. */
+struct op_cut_low { uint32_t code, rows, x, x_stride, y, y_stride, n; float scale; };
+
+/* y[m][i] = x[m][i] * weight[i] */
+struct op_weigh { uint32_t code, rows, x, x_stride, weight, y, y_stride, n; };
 
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };

@@ -106,6 +106,11 @@ test.each(BUILDS)('%s: rows of any kind are normalised, gated and quantised', (b
   machine.op('rescale', { ...at('y', y), n, scale: 2, cap: 30 })
   machine.op('clamp', { ...at('x', x), ...at('y', y), n, least: -1, most: 30 })
   machine.op('gate_rows', { ...at('x', x), ...at('y', y), n })
+  machine.op('match_rms', { ...at('x', x), ...at('by', up), ...at('y', y), n, least: 1e-5 })
+  machine.op('cut_low', { ...at('x', x), ...at('y', y), n, scale: 1 })
+  machine.op('weigh', { ...at('x', x), weight, ...at('y', y), n })
+  const streams = { n: 32, apart: 32, streams: 3, inputs: 3, first: 0, offset: 1 }
+  machine.op('mix_streams', { ...at('x', x), ...at('z', up), ...at('c', up), ...at('y', y), ...streams })
   const heads = { own: 10, x_dim: 24, y_dim: 24, heads: 4 }
   machine.op('join_heads', { ...at('s', up), shared: 8, ...at('x', x), ...at('y', y), ...heads })
   for (const activation of Object.values(ACTIVATION))

@@ -3,7 +3,14 @@
 
 import { describe, expect, test } from 'vitest'
 import { ABI, ROWS, SCORING } from '../../src/core/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
+import {
+  ENCODINGS,
+  type Encoding,
+  isQuantized,
+  matrixBytes,
+  readsWholeRows,
+  roundUp,
+} from '../../src/core/abi/encodings.ts'
 import type { RouteRule } from '../../src/core/graph/ir.ts'
 import { routeOf } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
@@ -55,7 +62,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   const input = isQuantized(encoding) ? a8 : gathered
   if (isQuantized(encoding)) {
     const from = { x: gathered.at, x_stride: gathered.stride, n: K, q: a8.at, q_stride: a8.stride }
-    machine.op('quantize', { rows: routed.rows, ...from, whole: encoding === 'w4_channel' ? 1 : 0 })
+    machine.op('quantize', { rows: routed.rows, ...from, whole: readsWholeRows(encoding) ? 1 : 0 })
   }
   machine.op('linear_experts', {
     ...routed,
@@ -228,7 +235,7 @@ describe('experts', () => {
     }
   })
 
-  test.each(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const)(
+  test.each(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel', 'w2_g256'] as const)(
     '%s: a row has the same bits alone and among others, in every build',
     (encoding) => {
       const alone = plainMachine('simd128')

@@ -7,12 +7,13 @@
 #include "linear/route.h"
 
 extern const struct kernel linear_f32, linear_f16, linear_bf16, DOTS(linear_w8a8_g32), DOTS(linear_w4a8_g32),
-    DOTS(linear_w4ma8_g32), DOTS_16(linear_w4a8_channel);
+    DOTS(linear_w4ma8_g32), DOTS_16(linear_w4a8_channel), DOTS_16(linear_w2a8_g256);
 
 /* By enum encoding. */
 static const struct kernel *const kernels[] = {
     &linear_f32, &linear_f16, &linear_bf16, &DOTS(linear_w8a8_g32), &DOTS(linear_w4a8_g32), &DOTS(linear_w4ma8_g32),
     [ENC_W4_CHANNEL] = &DOTS_16(linear_w4a8_channel),
+    [ENC_W2_G256] = &DOTS_16(linear_w2a8_g256),
 };
 
 /* One expert's linear, as a separate op and step. */

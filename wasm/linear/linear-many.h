@@ -28,6 +28,16 @@ INLINE void lay_scales(v128_t *scales, const uint8_t *halves) {
     store(scales + 1, half_unit_high(both));
 }
 
+/* sums[t] += dot, where sums are i32 from group to group. */
+INLINE void add_integers(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    dot_laid_nibbles(low, high, laid->codes, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        store(&sums[t][0], wasm_i32x4_add(load(&sums[t][0]), low[t]));
+        store(&sums[t][1], wasm_i32x4_add(load(&sums[t][1]), high[t]));
+    }
+}
+
 /* sums[t] += float(dot) * (scale of row * scale of token), then minimum * offset. */
 INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high, const struct laid *laid,
                        const struct token *x, const int tokens, const int minimums) {
@@ -61,25 +71,30 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
         }                                                                                                              \
     }
 
+/* Group g of rows m.. of x. */
+INLINE void lay_tokens(struct token *tokens, const struct op_linear *op, uint32_t m, uint32_t count, uint32_t g,
+                       const int32_t zero) {
+    int8_t *row = AT(int8_t *, op->x + m * op->x_stride);
+    for (uint32_t t = 0; t < count; t++, row += op->x_stride) {
+        const v128_t xsum = load_splat(a8_sums(row, op->k) + g);
+        const v128_t scale = mul(load_splat(a8_scales(row, op->k) + g), splat(SCALE_UNIT));
+        lay_splats(&tokens[t], row + g * GROUP);
+        store(&tokens[t].scale, scale);
+        store(&tokens[t].start, wasm_i32x4_mul(xsum, wasm_i32x4_splat(-zero)));
+        if (zero == 0) store(&tokens[t].offset, mul(scale, wasm_f32x4_convert_i32x4(xsum)));
+    }
+}
+
 INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct block_layout blocks, lay_block *lay,
                       add_laid_rows *add_rows, write_outputs *write) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
-    int8_t *x = AT(int8_t *, op->x + span->m0 * op->x_stride);
     const struct masks unpack = masks();
     v128_t sums[STREAMS * MOST_WIDTH][TOKEN_CHUNK][2];
     struct token tokens[TOKEN_CHUNK];
     struct laid laid;
     zero_chunk(sums, panels, count);
     for (uint32_t g = 0; g < G; g++) {
-        for (uint32_t t = 0; t < count; t++) {
-            int8_t *row = x + t * op->x_stride;
-            const v128_t xsum = load_splat(a8_sums(row, op->k) + g);
-            const v128_t scale = mul(load_splat(a8_scales(row, op->k) + g), splat(SCALE_UNIT));
-            lay_splats(&tokens[t], row + g * GROUP);
-            store(&tokens[t].scale, scale);
-            store(&tokens[t].start, wasm_i32x4_mul(xsum, wasm_i32x4_splat(-blocks.zero)));
-            if (blocks.zero == 0) store(&tokens[t].offset, mul(scale, wasm_f32x4_convert_i32x4(xsum)));
-        }
+        lay_tokens(tokens, op, span->m0, count, g, blocks.zero);
         for (uint32_t p = 0; p < panels; p++) {
             const uint32_t panel = nth_of_streams(span->w, p);
             const uint32_t block = panel * (blocks.head + G * blocks.bytes) + blocks.head + g * blocks.bytes;

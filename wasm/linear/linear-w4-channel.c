@@ -94,15 +94,7 @@ INLINE void channel_rows(const struct op_linear *op, const struct span *span, ui
     }
 }
 
-INLINE void add_channel(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
-    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
-    dot_laid_nibbles(low, high, laid->codes, x, tokens);
-    UNROLLED for (int t = 0; t < tokens; t++) {
-        store(&sums[t][0], wasm_i32x4_add(load(&sums[t][0]), low[t]));
-        store(&sums[t][1], wasm_i32x4_add(load(&sums[t][1]), high[t]));
-    }
-}
-ADD_LAID_ROWS(add_channel_rows, add_channel)
+ADD_LAID_ROWS(add_channel_rows, add_integers)
 INLINE void lay_channel(struct laid *laid, const uint8_t *block, struct masks masks) {
     lay_nibbles(laid->codes, block, masks);
 }

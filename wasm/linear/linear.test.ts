@@ -3,7 +3,13 @@
 
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/core/abi/constants.ts'
-import { type Encoding, isQuantized, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
+import {
+  type Encoding,
+  isQuantized,
+  matrixBytes,
+  readsWholeRows,
+  roundUp,
+} from '../../src/core/abi/encodings.ts'
 import type { OpName } from '../../src/core/abi/ops.ts'
 import { packedMatrix } from '../../src/core/weights/testing/reference.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
@@ -18,6 +24,7 @@ const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_w4a8_g32', 'w4_g32'],
   ['linear_w4ma8_g32', 'w4m_g32'],
   ['linear_w4a8_channel', 'w4_channel'],
+  ['linear_w2a8_g256', 'w2_g256'],
 ]
 
 interface Case {
@@ -36,7 +43,7 @@ function layInput(machine: Machine, encoding: Encoding, { k, m, extreme = false 
   if (!isQuantized(encoding)) return machine.rows(m, k, (row) => draw(row) * 4 - 2)
   const code = (row: number) => (extreme ? -128 : Math.floor(draw(row) * 255) - 127)
   // Whole rows have one scale.
-  if (encoding === 'w4_channel')
+  if (readsWholeRows(encoding))
     return machine.a8Rows(m, k, code, (row) => (row % 5 === 4 ? 0 : 0.01 + row / 500))
   return machine.a8Rows(m, k, code, (row, group) => ((row + group) % 5 === 4 ? 0 : 0.01 + draw(row) / 50))
 }

@@ -16,7 +16,8 @@
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-enum { ROWS = 4 };
+/* Rows at once, and vectors of channels at once of a single row. */
+enum { ROWS = 4, VECTORS = 4 };
 #define DECAY -11.541560327111707f
 
 /* definition: OP_LRU */
@@ -44,38 +45,58 @@ void lru__ref(const struct op_lru *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* Gates of four channels from c on, of `rows` rows. */
-INLINE void gates(v128_t *gate, const float *const *x, const float *weight, const float *bias, uint32_t width,
-                  const int rows, const struct exp_constants *e) {
-    UNROLLED for (int r = 0; r < rows; r++) gate[r] = load(bias);
-    ROLLED for (uint32_t i = 0; i < width; i++, weight += width) {
-        const v128_t w = load(weight);
-        UNROLLED for (int r = 0; r < rows; r++) gate[r] = add(gate[r], mul(load_splat(x[r] + i), w));
+/* Gates of `vectors` times four channels, of `rows` rows. A chain of sums is as long as the block is wide: a single one
+   would wait for its own results. */
+INLINE void gates(v128_t (*gate)[ROWS], const float *const *x, const float *weight, const float *bias, uint32_t width,
+                  const int vectors, const int rows, const struct exp_constants *e) {
+    UNROLLED for (int v = 0; v < vectors; v++) {
+        UNROLLED for (int r = 0; r < rows; r++) gate[v][r] = load(bias + 4 * v);
     }
-    UNROLLED for (int r = 0; r < rows; r++) gate[r] = activated(gate[r], e, ACT_SIGMOID);
+    ROLLED for (uint32_t i = 0; i < width; i++, weight += width) {
+        UNROLLED for (int v = 0; v < vectors; v++) {
+            const v128_t w = load(weight + 4 * v);
+            UNROLLED for (int r = 0; r < rows; r++) gate[v][r] = add(gate[v][r], mul(load_splat(x[r] + i), w));
+        }
+    }
+    UNROLLED for (int v = 0; v < vectors; v++) {
+        UNROLLED for (int r = 0; r < rows; r++) gate[v][r] = activated(gate[v][r], e, ACT_SIGMOID);
+    }
+}
+
+/* `rows` rows of `vectors` times four channels, from the j-th of the block of `width` channels from `block` on. */
+INLINE void channel_rows(const struct op_lru *op, float *h, uint32_t block, uint32_t width, uint32_t j, uint32_t m,
+                         uint32_t begins, const int vectors, const int rows, const struct exp_constants *e,
+                         const struct exp2_constants *e2) {
+    const float *x[ROWS];
+    UNROLLED for (int r = 0; r < rows; r++) x[r] = AT(const float *, op->x + (m + (uint32_t)r) * op->x_stride) + block;
+    v128_t enter[VECTORS][ROWS], stay[VECTORS][ROWS];
+    const uint32_t c = block + j, at = block * width + j;
+    gates(enter, x, AT(const float *, op->enter_weight) + at, AT(const float *, op->enter_bias) + c, width, vectors, rows, e);
+    gates(stay, x, AT(const float *, op->stay_weight) + at, AT(const float *, op->stay_bias) + c, width, vectors, rows, e);
+    UNROLLED for (int v = 0; v < vectors; v++) {
+        float *state = h + c + 4 * v;
+        const v128_t decay = mul(softplus(load(AT(const float *, op->param) + c + 4 * v), e), splat(DECAY));
+        v128_t now = load(state);
+        UNROLLED for (int r = 0; r < rows; r++) {
+            v128_t a = mul(stay[v][r], decay);
+            exp2_vectors(&a, 1, e2);
+            const v128_t root = wasm_f32x4_sqrt(sub(splat(1), mul(a, a)));
+            const v128_t share = begins == m + (uint32_t)r ? splat(1) : root;
+            now = add(mul(a, now), mul(mul(load(x[r] + j + 4 * v), enter[v][r]), share));
+            store(AT(float *, op->y + (m + (uint32_t)r) * op->y_stride) + c + 4 * v, now);
+        }
+        store(state, now);
+    }
 }
 
 /* `rows` rows of the block of `width` channels from `block` on. */
 INLINE void block_rows(const struct op_lru *op, float *h, uint32_t block, uint32_t width, uint32_t m, uint32_t begins,
                        const int rows, const struct exp_constants *e, const struct exp2_constants *e2) {
-    const float *x[ROWS];
-    UNROLLED for (int r = 0; r < rows; r++) x[r] = AT(const float *, op->x + (m + (uint32_t)r) * op->x_stride) + block;
-    ROLLED for (uint32_t j = 0; j < width; j += 4) {
-        const uint32_t c = block + j, at = block * width + j;
-        v128_t enter[ROWS], stay[ROWS], now = load(h + c);
-        gates(enter, x, AT(const float *, op->enter_weight) + at, AT(const float *, op->enter_bias) + c, width, rows, e);
-        gates(stay, x, AT(const float *, op->stay_weight) + at, AT(const float *, op->stay_bias) + c, width, rows, e);
-        const v128_t decay = mul(softplus(load(AT(const float *, op->param) + c), e), splat(DECAY));
-        UNROLLED for (int r = 0; r < rows; r++) {
-            v128_t a = mul(stay[r], decay);
-            exp2_vectors(&a, 1, e2);
-            const v128_t root = wasm_f32x4_sqrt(sub(splat(1), mul(a, a)));
-            const v128_t share = begins == m + (uint32_t)r ? splat(1) : root;
-            now = add(mul(a, now), mul(mul(load(x[r] + j), enter[r]), share));
-            store(AT(float *, op->y + (m + (uint32_t)r) * op->y_stride) + c, now);
-        }
-        store(h + c, now);
+    const uint32_t wide = rows == 1 ? width / (4 * VECTORS) * (4 * VECTORS) : 0;
+    ROLLED for (uint32_t j = 0; j < wide; j += 4 * VECTORS) {
+        channel_rows(op, h, block, width, j, m, begins, VECTORS, rows, e, e2);
     }
+    ROLLED for (uint32_t j = wide; j < width; j += 4) channel_rows(op, h, block, width, j, m, begins, 1, rows, e, e2);
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) {

@@ -84,6 +84,7 @@ const DELTAS: Op[] = [
 const LRUS: Op[] = [
   { words: 96, lay: (m, count, first) => lru(m, { channels: 96, blocks: 2 }, count, first) },
   { words: 60, lay: (m, count, first) => lru(m, { channels: 60, blocks: 5 }, count, first) },
+  { words: 160, lay: (m, count, first) => lru(m, { channels: 160, blocks: 8 }, count, first) },
 ]
 const WKVS: Op[] = [{ words: 3 * 96, lay: (m, count, first) => wkv(m, { channels: 96 }, count, first) }]
 

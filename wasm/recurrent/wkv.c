@@ -58,12 +58,13 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
             m = wasm_v128_bitselect(splat(EMPTY), m, wasm_f32x4_eq(den, splat(0)));
             const v128_t now = add(k, bonus), later = add(m, decay);
             const v128_t top = wasm_f32x4_pmax(m, now), next = wasm_f32x4_pmax(later, k);
-            const v128_t old = exp4(sub(m, top), &e), new = exp4(sub(now, top), &e);
-            const v128_t made = wasm_f32x4_div(add(mul(old, num), mul(new, v)), add(mul(old, den), new));
-            store(AT(float *, op->y + row * op->y_stride) + c, made);
-            const v128_t keep = exp4(sub(later, next), &e), take = exp4(sub(k, next), &e);
-            num = add(mul(keep, num), mul(take, v));
-            den = add(mul(keep, den), take);
+            enum { OLD, NEW, KEEP, TAKE };
+            v128_t w[4] = {sub(m, top), sub(now, top), sub(later, next), sub(k, next)};
+            exp_vectors(w, 4, &e);
+            const v128_t sum = add(mul(w[OLD], num), mul(w[NEW], v));
+            store(AT(float *, op->y + row * op->y_stride) + c, wasm_f32x4_div(sum, add(mul(w[OLD], den), w[NEW])));
+            num = add(mul(w[KEEP], num), mul(w[TAKE], v));
+            den = add(mul(w[KEEP], den), w[TAKE]);
             m = next;
         }
         store(at, num);

@@ -39,8 +39,9 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     for (uint32_t i = from; i < min_u32(from + COLUMN_CHUNK, op->n); i += GROUP) {
         v128_t v[8];
         if (op->activation == ACT_XIELU) {
+            const float *terms = table_of(curve_terms);
             ROLLED for (uint32_t j = 0; j < 8; j++) {
-                v[j] = xielu(load(gate + i + 4 * j), xielu_of(op), &c);
+                v[j] = xielu(load(gate + i + 4 * j), xielu_of(op), terms, &c);
                 if (op->up) v[j] = mul(v[j], load(up + i + 4 * j));
             }
         } else {

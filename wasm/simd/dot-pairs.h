@@ -27,6 +27,41 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
+/* Codes of two bits, in i16 for a group. Names: dot-quads.h. */
+enum { CRUMB_SUMS = 2 };
+INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
+INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
+                       struct masks masks, const int panels, const int tokens) {
+    (void)panels;
+    v128_t l16[TOKEN_TILE], h16[TOKEN_TILE];
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w[0] + j / 2 * 16);
+        const v128_t low = wasm_v128_and(wasm_u16x8_shr(codes, j % 2 * 4), masks.low2);
+        const v128_t high = wasm_v128_and(wasm_u16x8_shr(codes, j % 2 * 4 + 2), masks.low2);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load_splat(x[t].codes + 4 * j);
+            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, low);
+            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, high);
+            l16[t] = j == 0 ? low_pairs : wasm_i16x8_add(l16[t], low_pairs);
+            h16[t] = j == 0 ? high_pairs : wasm_i16x8_add(h16[t], high_pairs);
+            pin(l16[t]);
+            pin(h16[t]);
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        sums[0][t][0] = wasm_i32x4_add(sums[0][t][0], wasm_i32x4_extadd_pairwise_i16x8(l16[t]));
+        sums[0][t][1] = wasm_i32x4_add(sums[0][t][1], wasm_i32x4_extadd_pairwise_i16x8(h16[t]));
+    }
+}
+INLINE void crumb_rows(v128_t *low, v128_t *high, const v128_t *sums, const int tokens) {
+    (void)tokens;
+    *low = sums[0];
+    *high = sums[1];
+}
+
+/* Activations are read again for each panel. */
+enum { PREPARES = 0 };
+
 INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
         const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);

@@ -22,11 +22,11 @@ INLINE v128_t splat_codes(const struct activations *x, const uint32_t j, const i
 
 /* LLVM turns a signed product of codes known to be at least 0 into a product of widened words, six instructions instead
    of two. It does not know the result of a shift by `nibble`. */
-struct masks { v128_t low4, flip; uint32_t nibble; };
+struct masks { v128_t low4, flip, low2; uint32_t nibble; };
 INLINE struct masks masks(void) {
     uint32_t nibble = 4;
     __asm__ volatile("" : "+r"(nibble));
-    return (struct masks){constant(0x0f0f0f0f), constant(0x80808080), nibble};
+    return (struct masks){constant(0x0f0f0f0f), constant(0x80808080), constant(0x03030303), nibble};
 }
 
 /* The sums of rows 0 and 1, and of rows 2 and 3: i16 lanes for nibbles, i32 lanes for bytes. */
@@ -78,6 +78,43 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     UNROLLED for (int t = 0; t < tokens; t++) {
         low[t] = wasm_i32x4_add(low[t], nibble_rows(l[t]));
         high[t] = wasm_i32x4_add(high[t], nibble_rows(h[t]));
+    }
+}
+
+/* Codes of two bits, in i16: 256 inputs add up to 64 * 128 * 3 = 24576 in a lane. Names: dot-quads.h. */
+enum { CRUMB_SUMS = 4 };
+INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
+INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
+                       struct masks masks, const int panels, const int tokens) {
+    (void)panels;
+    UNROLLED for (uint32_t j = 0; j < 4; j++) {
+        const v128_t codes = load(w[0] + 16 * j);
+        UNROLLED for (int i = 0; i < 4; i++) {
+            const v128_t shifted = wasm_u8x16_shr(codes, masks.nibble / 2 * (uint32_t)i), c = i == 3 ? shifted : wasm_v128_and(shifted, masks.low2);
+            UNROLLED for (int t = 0; t < tokens; t++) {
+                const v128_t qx = splat_codes(&x[t], 2 * j + (uint32_t)i / 2, tokens);
+                v128_t *to = sums[0][t] + i % 2 * 2;
+                to[0] = wasm_i16x8_add(to[0], wasm_i16x8_extmul_low_i8x16(c, qx));
+                to[1] = wasm_i16x8_add(to[1], wasm_i16x8_extmul_high_i8x16(c, qx));
+                pin(to[0]);
+                pin(to[1]);
+            }
+        }
+    }
+}
+INLINE void crumb_rows(v128_t *low, v128_t *high, const v128_t *sums, const int tokens) {
+    (void)tokens;
+    v128_t wide[CRUMB_SUMS];
+    UNROLLED for (int i = 0; i < CRUMB_SUMS; i++) wide[i] = wasm_i32x4_extadd_pairwise_i16x8(sums[i]);
+    *low = byte_rows((struct halves){wide[0], wide[1]});
+    *high = byte_rows((struct halves){wide[2], wide[3]});
+}
+
+/* Activations are read again for each panel. */
+enum { PREPARES = 0 };
+INLINE void lay_crumbs(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t i = 0; i < 16; i++) {
+        store(laid + i, wasm_v128_and(wasm_u8x16_shr(load(w + i / 4 * 16), i % 4 * 2), masks.low2));
     }
 }
 

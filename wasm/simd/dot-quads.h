@@ -18,6 +18,44 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
+/* Codes of two bits: a vector has rows 0-3 and 4-7 of inputs 4i..4i + 3, then of the next four, from its low
+ * bits on. CRUMB_SUMS: sums of a panel and token. crumb_panels(): panels that add_crumbs() takes at once; those of one
+ * token have too few chains of dots for their latency. */
+enum { CRUMB_SUMS = 4 };
+INLINE int crumb_panels(const int tokens) { return tokens <= 2 ? 2 : 1; }
+/* sums[p][t] += dots with the codes of 4 vectors. One token: codes are masked in place, and the last two sums are 16
+ * times the dots. */
+INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
+                       struct masks masks, const int panels, const int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 4; j++) {
+        UNROLLED for (int p = 0; p < panels; p++) {
+            const v128_t codes = load(w[p] + 16 * j), next = wasm_u16x8_shr(codes, 2);
+            UNROLLED for (uint32_t i = 0; i < 2; i++) {
+                const v128_t l = tokens == 1 || i == 0 ? codes : wasm_u16x8_shr(codes, 4);
+                const v128_t h = tokens == 1 || i == 0 ? next : wasm_u16x8_shr(codes, 6);
+                const v128_t mask = tokens == 1 && i == 1 ? masks.mid2 : masks.low2;
+                const v128_t low = wasm_v128_and(l, mask), high = wasm_v128_and(h, mask);
+                UNROLLED for (int t = 0; t < tokens; t++) {
+                    const v128_t qx = load_splat(x[t].codes + 8 * j + 4 * i);
+                    v128_t *to = sums[p][t] + (tokens == 1 ? 2 * i : 0);
+                    to[0] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, low, to[0]);
+                    to[1] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, high, to[1]);
+                    pin(to[0]);
+                    pin(to[1]);
+                }
+            }
+        }
+    }
+}
+/* The i32 lanes of rows 0-3 and of rows 4-7. */
+INLINE void crumb_rows(v128_t *low, v128_t *high, const v128_t *sums, const int tokens) {
+    *low = tokens == 1 ? wasm_i32x4_add(sums[0], wasm_i32x4_shr(sums[2], 4)) : sums[0];
+    *high = tokens == 1 ? wasm_i32x4_add(sums[1], wasm_i32x4_shr(sums[3], 4)) : sums[1];
+}
+
+/* Activations are read again for each panel. */
+enum { PREPARES = 0 };
+
 INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
         const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);

@@ -21,8 +21,10 @@
 struct activations { const int8_t *codes; };
 INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = codes; }
 
-struct masks { v128_t low4; };
-INLINE struct masks masks(void) { return (struct masks){constant(0x0f0f0f0f)}; }
+struct masks { v128_t low4, low2, mid2; };
+INLINE struct masks masks(void) {
+    return (struct masks){constant(0x0f0f0f0f), constant(0x03030303), constant(0x30303030)};
+}
 
 /* The form for this machine, found by testing its dot. On Arm the second operand is signed. On x64 the quad dot is made
  * of the pair dot exactly where the sum of two products, 127 * 255 each, saturates; VNNI adds four at once. */
@@ -51,6 +53,13 @@ INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
         const v128_t codes = load(w + 16 * j);
         store(laid + 2 * j, wasm_v128_and(codes, masks.low4));
         store(laid + 2 * j + 1, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
+    }
+}
+/* Rows that a tile of linear-w2.c takes at once, and up to how many its loop over panels is faster as a loop. */
+enum { CRUMB_TILE = TOKEN_TILE, ROLLED_CRUMBS = 2 };
+INLINE void lay_crumbs(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t i = 0; i < 16; i++) {
+        store(laid + i, wasm_v128_and(wasm_u16x8_shr(load(w + i / 4 * 16), i % 4 * 2), masks.low2));
     }
 }
 INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {

@@ -17,9 +17,10 @@ INLINE void prepare(struct activations *x, const int8_t *codes) {
     }
 }
 
-struct masks { v128_t low4, bits4, bits8, low8; };
+struct masks { v128_t low4, bits4, bits8, low8, crumbs[4]; };
 INLINE struct masks masks(void) {
-    return (struct masks){constant(0x000f000f), constant(0x00f000f0), constant(0x0f000f00), constant(0x00ff00ff)};
+    return (struct masks){constant(0x000f000f), constant(0x00f000f0), constant(0x0f000f00), constant(0x00ff00ff),
+                          {constant(0x00030003), constant(0x000c000c), constant(0x00300030), constant(0x00c000c0)}};
 }
 
 /* One token: nibbles are masked in place, and the results are divided by their powers of 16 at the end. This saves two
@@ -67,6 +68,40 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
         UNROLLED for (int t = 0; t < tokens; t++) {
             dot[t] = dot_pairs(dot[t], even, x[t].even[j]);
             dot[t] = dot_pairs(dot[t], odd, x[t].odd[j]);
+        }
+    }
+}
+
+/* Codes of two bits, masked in place: sum i is 4^i times the dot. Names: dot-quads.h. */
+enum { CRUMB_SUMS = 4 };
+INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
+INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
+                       struct masks masks, const int panels, const int tokens) {
+    (void)panels;
+    UNROLLED for (uint32_t j = 0; j < 4; j++) {
+        const v128_t codes = load(w[0] + 16 * j), odd = wasm_u16x8_shr(codes, 8);
+        UNROLLED for (int i = 0; i < 4; i++) {
+            const v128_t c_even = wasm_v128_and(codes, masks.crumbs[i]), c_odd = wasm_v128_and(odd, masks.crumbs[i]);
+            UNROLLED for (int t = 0; t < tokens; t++) {
+                sums[0][t][i] = dot_pairs(sums[0][t][i], c_even, x[t].even[2 * j + (uint32_t)i / 2]);
+                sums[0][t][i] = dot_pairs(sums[0][t][i], c_odd, x[t].odd[2 * j + (uint32_t)i / 2]);
+            }
+        }
+    }
+}
+INLINE void crumb_rows(v128_t *low, v128_t *high, const v128_t *sums, const int tokens) {
+    (void)tokens;
+    *low = wasm_i32x4_add(sums[0], wasm_i32x4_shr(sums[2], 4));
+    *high = wasm_i32x4_add(wasm_i32x4_shr(sums[1], 2), wasm_i32x4_shr(sums[3], 6));
+}
+
+/* prepare() takes as long as the dots of a panel with codes of two bits, so it runs once for all panels. */
+enum { PREPARES = 1 };
+INLINE void lay_crumbs(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j / 2 * 16);
+        UNROLLED for (uint32_t i = 0; i < 4; i++) {
+            store(laid + 4 * j + i, wasm_v128_and(wasm_u16x8_shr(codes, j % 2 * 4 + i % 2 * 2 + i / 2 * 8), masks.crumbs[0]));
         }
     }
 }

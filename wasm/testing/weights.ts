@@ -41,6 +41,7 @@ export function fillMatrix(
       }
       return
     }
+    if (encoding === 'w2_g256') return fillTernary(bytes, k, random, extreme)
     const size = encoding === 'w4_channel' ? panelBytes(encoding, k) : BLOCK_BYTES[encoding]
     const scales = encoding === 'w4m_g32' ? 16 : 8
     for (let block = 0; block < bytes.length; block += size) {
@@ -50,5 +51,16 @@ export function fillMatrix(
         bytes[block + i] = encoding === 'w8_g32' ? Math.max(code, 1) : code
       }
     }
+  }
+}
+
+/** Runs of a scale and codes 0 to 3. Extreme: all are 3. */
+function fillTernary(bytes: Uint8Array, k: number, random: () => number, extreme: boolean): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const panel = panelBytes('w2_g256', k)
+  const run = panelBytes('w2_g256', 256)
+  for (let at = 0; at < bytes.length; at++) {
+    if ((at % panel) % run >= 16) bytes[at] = extreme ? 255 : Math.floor(random() * 256)
+    else if (at % 2 === 0) view.setUint16(at, storedScale(random), true)
   }
 }

@@ -36,13 +36,14 @@ for (let at = BASE / 4; at < (BASE + COLD_BYTES) / 4; at++)
   u32[at] = (random.word() & 0x8fff8fff) | 0x30003000
 
 const up = (value, multiple) => Math.ceil(value / multiple) * multiple
-const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 30 }
+const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 30, w2: 38 }
 const panelBytes = { f32: (k) => 32 * k, f16: (k) => 16 * k, bf16: (k) => 16 * k }
 for (const [name, bytes] of Object.entries({ w8: 272, w4: 144, w4m: 160 })) {
   panelBytes[name] = (k) => (up(k, 32) / 32) * bytes
 }
 
 panelBytes.w4_channel = (k) => 16 + up(k, 32) * 4
+panelBytes.w2 = (k) => up(k, 32) * 2 + Math.ceil(k / 256) * 16
 
 let next = BASE + COLD_BYTES
 const allocate = (bytes) => {
@@ -258,6 +259,12 @@ for (const build of Object.keys(modules)) {
   for (const m of [1, 4, 16, 64]) {
     for (const encoding of ['w4', 'w4_channel']) gemm(build, encoding, 512, 896, m)
     gemm(build, 'w4_channel', 4864, 896, m, true)
+  }
+  // BitNet b1.58 2B: gate and up, then down.
+  for (const encoding of ['w4', 'w2']) {
+    for (const cold of [true, false]) gemv(build, encoding, 6912, 2560, cold)
+    gemv(build, encoding, 2560, 6912, true)
+    for (const m of [2, 4, 16, 64]) gemm(build, encoding, 2560, 2560, m)
   }
   const kv = [
     { k: 'f32', v: 'f32' },

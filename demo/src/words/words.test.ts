@@ -65,6 +65,7 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'ignored-sampling': { settings: 'temperature -1' },
   'coarser-scales': { matrices: 7 },
   'unreadable-template': { reason: 'why' },
+  'unbuilt-vision': { reason: 'why' },
   'merged-system': {},
 }
 

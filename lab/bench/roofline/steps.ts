@@ -2,6 +2,7 @@
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { ByteSource } from '../../../src/core/base/bytes.ts'
+import type { ModelFile } from '../../../src/core/formats/readers.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { type OpCost, planCosts, type StepShape } from '../../../src/core/graph/plan/cost.ts'
 import type { Build } from '../../../src/core/runtime/features.ts'
@@ -63,9 +64,18 @@ export async function measureSteps(
   options: StepOptions,
   onProgress: (done: number) => void = () => {},
 ): Promise<TimedModel> {
+  return measureFile(host, await openModel(sources), options, onProgress)
+}
+
+/** The same for a model that is open. */
+export async function measureFile(
+  host: Host,
+  file: ModelFile,
+  options: StepOptions,
+  onProgress: (done: number) => void = () => {},
+): Promise<TimedModel> {
   const { build, samples } = options
   const contextLength = Math.max(options.position + 1, options.chunk)
-  const file = await openModel(sources)
   const { weights = 'auto', kvCache } = options
   const prepared = await prepareModel(file, { weights, kvCache, contextLength })
   const { plan } = prepared

@@ -4,10 +4,12 @@ import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import { memo, randomId } from '../../core/base/values.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, ScoredToken } from '../../engine/api/types.ts'
-import { fieldNames, replies, replyCount, textOptions } from '../openai-request.ts'
+import { fieldNames, type OnUsage, replies, replyCount, tellUsage, textOptions } from '../openai-request.ts'
 import type { CompletionLogprobs, TextCompletion, TextCompletionParams } from '../openai-types.ts'
-import { type OnWarning, warnOfUnread } from '../reply-form.ts'
+import { warnOfUnread } from '../reply-form.ts'
+import type { Given } from '../request-fields.ts'
 import { codePoints, completionLogprobs, joinedLogprobs, TextOffsets } from './completion-logprobs.ts'
+import type { Hooks } from './embeddings.ts'
 
 type Choice = TextCompletion['choices'][0]
 
@@ -47,13 +49,14 @@ interface CompletionRequest {
   readonly echoes: boolean
   readonly options: GenerateOptions
   readonly names: ReturnType<typeof fieldNames>
+  readonly onUsage: OnUsage | undefined
 }
 
 /** Throws `unsupported` for a field with a wrong value. */
 function readRequest(
   engine: Engine,
-  params: TextCompletionParams,
-  onWarning: OnWarning,
+  params: Given<TextCompletionParams>,
+  { onWarning, onUsage }: Hooks,
   signal: AbortSignal | undefined,
 ): CompletionRequest {
   const prompts = readPrompts(params.prompt)
@@ -62,13 +65,11 @@ function readRequest(
   const options = {
     ...textOptions(params, engine.model.sampling),
     maxTokens: params.max_tokens ?? MAX_TOKENS,
-    logprobs: params.logprobs ?? undefined,
-    // llama.cpp's clients send an empty grammar for none.
-    ...((params.grammar ?? '') !== '' && { grammar: params.grammar ?? undefined }),
+    logprobs: params.logprobs,
     ...params.halfbyte,
     signal,
   }
-  return { prompts, count, echoes: params.echo === true, options, names: fieldNames(params) }
+  return { prompts, count, echoes: params.echo === true, options, names: fieldNames(params), onUsage }
 }
 
 /** The engine checks the ids. */
@@ -89,11 +90,11 @@ function readPrompts(prompt: unknown): readonly Prompt[] {
  */
 export async function* textCompletions(
   engine: Engine,
-  params: TextCompletionParams,
-  onWarning: OnWarning,
+  params: Given<TextCompletionParams>,
+  hooks: Hooks,
   signal?: AbortSignal,
 ): AsyncGenerator<TextCompletion, void> {
-  const request = readRequest(engine, params, onWarning, signal)
+  const request = readRequest(engine, params, hooks, signal)
   const head = {
     id: `cmpl-${randomId()}`,
     object: 'text_completion',
@@ -127,7 +128,7 @@ interface Part extends Partial<Choice> {
 async function* choicesOf(
   engine: Engine,
   prompt: Prompt,
-  { count, echoes, options, names }: CompletionRequest,
+  { count, echoes, options, names, onUsage }: CompletionRequest,
 ): AsyncGenerator<Part, void> {
   const { logprobs: top, signal } = options
   const isOnlyRead = options.maxTokens === 0
@@ -138,17 +139,18 @@ async function* choicesOf(
   const text = echoes ? await textOf(engine, prompt) : ''
   const echo = echoes && { text, logprobs: echoed(text, top === undefined ? undefined : scored) }
   if (isOnlyRead) {
+    const promptTokens = scored?.length ?? 0
+    onUsage?.({ model: engine.model.id, promptTokens, cachedTokens: 0, completionTokens: 0 })
     for (let index = 0; index < count; index++) {
       if (echo !== false) yield { index, ...echo }
-      yield { index, finish_reason: 'length', promptTokens: scored?.length ?? 0 }
+      yield { index, finish_reason: 'length', promptTokens }
     }
     return
   }
   let offsets = new TextOffsets()
   let sent = 0
-  for await (const part of replies({ count, options, names }, (options) =>
-    engine.complete(prompt, options),
-  )) {
+  const request = { count, options, names, onResult: tellUsage(engine, onUsage) }
+  for await (const part of replies(request, (options) => engine.complete(prompt, options))) {
     const { index } = part
     if (part.type === 'start') {
       offsets = new TextOffsets(codePoints(text))

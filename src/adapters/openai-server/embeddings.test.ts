@@ -50,6 +50,46 @@ test('an option of the embedder goes by its own name, and truncated texts are re
   expect(warnings).toEqual([expect.stringContaining(`longer than ${embedder.model.maxTokens} tokens`)])
 })
 
+test('token ids make the vectors of their texts, alone, in lists and beside texts', async () => {
+  const engine = await openToy()
+  const client = clientOf(engine)
+  const create = async (input: OpenAI.EmbeddingCreateParams['input']) => {
+    const { data, usage } = await client.embeddings.create({ model: 'any', input, encoding_format: 'float' })
+    return { vectors: data.map(({ embedding }) => embedding), tokens: usage.prompt_tokens }
+  }
+  const one = await engine.tokenize('the cat')
+  const other = await engine.tokenize('a')
+  const own = await create(['the cat', 'a'])
+  expect(await create([one, other])).toEqual(own)
+  expect(await create(one)).toEqual(await create('the cat'))
+  expect(await create([one, 'a'] as never)).toEqual(own)
+})
+
+test('an encoder reads token ids as they are, up to its limit', async () => {
+  const embedder = await openEncoder(5)
+  const { embeddings } = clientOf(embedder, { onWarning: () => undefined })
+  const { maxTokens } = embedder.model
+  const long = Array.from({ length: maxTokens + 1 }, (_, at) => at % 7)
+  const { data, usage } = await embeddings.create({ model: 'any', input: [[2, 5, 3], long] })
+  expect(data[0]!.embedding).not.toEqual(data[1]!.embedding)
+  expect(usage.prompt_tokens).toBe(3 + maxTokens)
+  const cut = await embeddings.create({ model: 'any', input: long.slice(0, maxTokens) })
+  expect(cut.data[0]!.embedding).toEqual(data[1]!.embedding)
+  const text = await embedder.embed(['the cat'])
+  // Between [CLS] and [SEP], which a text gets by itself.
+  expect(text.tokens[0]).toBeGreaterThan(2)
+  for (const [input, message] of [
+    [[1, 2 ** 20], /has the id 1048576 in place 1/],
+    [[[]], /no tokens/],
+    [[1, 'a'], /input is .* but must be a text, a list of texts, or token ids/],
+  ] as [never, RegExp][])
+    await expect(embeddings.create({ model: 'any', input })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(message),
+    })
+  await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are read as they are/)
+})
+
 test('an encoder beside an engine makes the vectors, and both are listed', async () => {
   const engine = await openToy()
   const embedder = await openEncoder(3)

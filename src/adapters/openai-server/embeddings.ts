@@ -2,14 +2,16 @@
 // request, and an encoder or an engine. Out: the body of the answer.
 
 import { toBase64 } from '../../core/base/base64.ts'
-import { wrongOption } from '../../core/base/check-options.ts'
+import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkOption, checkValue, choice, SWITCH, TEXT, whole } from '../../core/base/options/option-kinds.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
+import type { OnUsage } from '../openai-request.ts'
 import type { EmbeddingList, EmbeddingParams, RerankList, RerankParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
+import type { Given } from '../request-fields.ts'
 
 const FIELDS: Record<keyof EmbeddingParams, true> = {
   input: true,
@@ -27,6 +29,14 @@ const RERANK_FIELDS: Record<keyof RerankParams, true> = {
   model: true,
 }
 
+export interface Hooks {
+  readonly onWarning: OnWarning
+  readonly onUsage?: OnUsage | undefined
+}
+
+/** A text, or its ids. */
+type TextOrIds = string | readonly number[]
+
 interface Vectors {
   readonly vectors: readonly Float32Array[]
   readonly tokens: readonly number[]
@@ -35,20 +45,19 @@ interface Vectors {
 /** Throws `unsupported` for an invalid value, or for a length that the model's vectors cannot have. */
 export async function embeddings(
   model: Engine | Embedder,
-  params: EmbeddingParams,
-  onWarning: OnWarning,
+  params: Given<EmbeddingParams>,
+  { onWarning, onUsage }: Hooks,
   signal?: AbortSignal,
 ): Promise<EmbeddingList> {
   const { input, encoding_format: format } = params
-  const texts = typeof input === 'string' ? [input] : input
-  if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
-    throw wrongOption('input', input, 'a text or a list of texts')
-  checkOption('encoding_format', format ?? undefined, choice(['float', 'base64']))
+  const texts = textsOrIds(input)
+  checkOption('encoding_format', format, choice(['float', 'base64']))
   warnOfUnread(params, FIELDS, onWarning)
   const made = isEmbedder(model)
     ? await encode(model, texts, params, onWarning, signal)
     : await statesOf(model, texts, params, signal)
   const tokens = sum(made.tokens)
+  onUsage?.({ model: model.model.id, promptTokens: tokens, cachedTokens: 0, completionTokens: 0 })
   return {
     object: 'list',
     data: made.vectors.map((vector, index) => ({
@@ -61,14 +70,25 @@ export async function embeddings(
   }
 }
 
+/** One text or several, each of which may be a list of token ids. The model checks the ids. */
+function textsOrIds(input: unknown): readonly TextOrIds[] {
+  if (typeof input === 'string') return [input]
+  if (Array.isArray(input) && input.length > 0) {
+    checkList('input', input)
+    if (input.every((each) => typeof each === 'number')) return [input]
+    if (input.every((each) => typeof each === 'string' || Array.isArray(each))) return input
+  }
+  throw wrongOption('input', input, 'a text, a list of texts, or token ids of one text or several')
+}
+
 async function encode(
   embedder: Embedder,
-  texts: readonly string[],
-  { dimensions, halfbyte }: EmbeddingParams,
+  texts: readonly TextOrIds[],
+  { dimensions, halfbyte }: Given<EmbeddingParams>,
   onWarning: OnWarning,
   signal: AbortSignal | undefined,
 ): Promise<Vectors> {
-  const options = { dimensions: dimensions ?? undefined, ...halfbyte, signal }
+  const options = { dimensions, ...halfbyte, signal }
   const { vectors, tokens, truncated } = await embedder.embed(texts, options)
   if (truncated.length > 0)
     onWarning(`texts longer than ${embedder.model.maxTokens} tokens were read up to there only`)
@@ -78,22 +98,25 @@ async function encode(
 /** The states of a chat model, which cannot be shortened. */
 async function statesOf(
   engine: Engine,
-  texts: readonly string[],
-  { dimensions, halfbyte }: EmbeddingParams,
+  texts: readonly TextOrIds[],
+  { dimensions, halfbyte }: Given<EmbeddingParams>,
   signal: AbortSignal | undefined,
 ): Promise<Vectors> {
   const vectors = await engine.embed(texts, { ...halfbyte, signal })
   const size = vectors[0]?.length
-  if (dimensions != null && dimensions !== size)
+  if (dimensions !== undefined && dimensions !== size)
     throw wrongOption('dimensions', dimensions, `${size}, the length of the model's vectors`)
-  return { vectors, tokens: await Promise.all(texts.map((text) => engine.countTokens(text))) }
+  return { vectors, tokens: await Promise.all(texts.map((text) => countOf(engine, text))) }
 }
+
+const countOf = async (engine: Engine, text: TextOrIds): Promise<number> =>
+  typeof text === 'string' ? engine.countTokens(text) : text.length
 
 /** Throws `unsupported` for a field with an invalid value, or if the model is not a reranker. */
 export async function rerank(
   model: Engine | Embedder,
-  params: RerankParams,
-  onWarning: OnWarning,
+  params: Given<RerankParams>,
+  { onWarning, onUsage }: Hooks,
   signal?: AbortSignal,
 ): Promise<RerankList> {
   if (!isEmbedder(model))
@@ -111,11 +134,12 @@ export async function rerank(
     if (typeof text !== 'string') throw wrongOption('documents', each, 'a text, or an object with a text')
     return text
   })
-  checkOption('return_documents', isWhole ?? undefined, SWITCH)
-  checkOption('top_n', topN ?? undefined, whole(1))
+  checkOption('return_documents', isWhole, SWITCH)
+  checkOption('top_n', topN, whole(1))
   warnOfUnread(params, RERANK_FIELDS, onWarning)
-  const { results, tokens } = await model.rerank(query, texts, { topN: topN ?? undefined, signal })
+  const { results, tokens } = await model.rerank(query, texts, { topN, signal })
   const total = sum(tokens)
+  onUsage?.({ model: model.model.id, promptTokens: total, cachedTokens: 0, completionTokens: 0 })
   return {
     object: 'list',
     model: model.model.id,

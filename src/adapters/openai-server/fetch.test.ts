@@ -129,8 +129,8 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   ],
   [
     'a wrong option of a stream, before it starts',
-    (client) => client.chat.completions.create({ ...said('hi'), stream: true, max_tokens: -1 }),
-    { status: 400, param: 'max_tokens', message: expect.stringContaining('max_tokens is -1 but') },
+    (client) => client.chat.completions.create({ ...said('hi'), stream: true, max_tokens: -2 }),
+    { status: 400, param: 'max_tokens', message: expect.stringContaining('max_tokens is -2 but') },
   ],
   [
     'a conversation that is too long',
@@ -152,9 +152,9 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
     { status: 400, param: 'dimensions', message: expect.stringContaining('dimensions is 7 but must be') },
   ],
   [
-    'texts as ids',
-    (client) => client.embeddings.create({ model: 'toy', input: [1, 2] }),
-    { status: 400, message: expect.stringContaining('input is [1,2] but must be a text or a list of texts') },
+    'ids that the model does not have',
+    (client) => client.embeddings.create({ model: 'toy', input: [1, 1e6] }),
+    { status: 400, message: expect.stringContaining('has the id 1000000 in place 1') },
   ],
   [
     'an engine that fails',
@@ -245,7 +245,7 @@ test.each<[object, string]>([
   [{ min_p: 2 }, 'min_p'],
   [{ repetition_penalty: -1 }, 'repetition_penalty'],
   [{ logit_bias: { x: 1 } }, 'logit_bias'],
-  [{ stop: [''] }, 'stop'],
+  [{ stop: [7] }, 'stop'],
   [{ seed: 0.5 }, 'seed'],
   [{ logprobs: true, top_logprobs: 1000 }, 'top_logprobs'],
   [{ top_logprobs: 1 }, 'top_logprobs'],

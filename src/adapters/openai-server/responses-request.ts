@@ -4,8 +4,8 @@ import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../co
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isObject, type JsonObject } from '../../core/base/values.ts'
 import type { SamplerOptions } from '../../engine/api/types.ts'
-import { type ChatRequest, chatRequest } from '../openai-request.ts'
-import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
+import { type ChatFields, type ChatMessageFields, type ChatRequest, chatRequest } from '../openai-request.ts'
+import type { ChatCompletionParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 
 /** The fields that have a different form in a chat completion. */
@@ -31,6 +31,7 @@ const SAME = {
   halfbyte: true,
   parallel_tool_calls: true,
   chat_template_kwargs: true,
+  grammar: true,
   seed: true,
   stop: true,
   logit_bias: true,
@@ -56,7 +57,10 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['reasoning_effort', 'reasoning.effort'],
 ])
 
-/** Throws `unsupported` for unsupported values, with the names of the request's fields. */
+/**
+ * `params` are the request's fields. Throws `unsupported` for unsupported values, under the
+ * names of these fields.
+ */
 export function responsesRequest(
   params: JsonObject,
   sampling: SamplerOptions,
@@ -65,7 +69,7 @@ export function responsesRequest(
   try {
     return readFrom('the request', () => {
       for (const [name, instead] of Object.entries(STORED)) {
-        if (params[name] == null) continue
+        if (params[name] === undefined) continue
         const sentence = `${name} is ${shown(params[name])}, but nothing is stored here; ${instead}`
         throw new HalfbyteError('unsupported', sentence, { name })
       }
@@ -80,25 +84,25 @@ export function responsesRequest(
   }
 }
 
-function chatParams(params: JsonObject): ChatCompletionParams {
+function chatParams(params: JsonObject): ChatFields {
   const { tools, tool_choice: choice, text, reasoning, include, top_logprobs } = params
-  if (tools != null) checkList('tools', tools)
-  if (text != null && !isObject(text)) throw wrongOption('text', text, 'an object with a format')
-  if (reasoning != null && !isObject(reasoning)) throw wrongOption('reasoning', reasoning, 'an object')
+  if (tools !== undefined) checkList('tools', tools)
+  if (text !== undefined && !isObject(text)) throw wrongOption('text', text, 'an object with a format')
+  if (reasoning !== undefined && !isObject(reasoning)) throw wrongOption('reasoning', reasoning, 'an object')
   const wantsLogprobs =
     Array.isArray(include) && include.slice(0, 100).includes('message.output_text.logprobs')
   const same = Object.entries(params).filter(([name]) => Object.hasOwn(SAME, name))
   return {
-    ...(Object.fromEntries(same) as Partial<ChatCompletionParams>),
+    ...(Object.fromEntries(same) as Partial<ChatFields>),
     messages: messagesOf(params),
     max_completion_tokens: params['max_output_tokens'] as number,
-    ...(tools != null && { tools: tools.map(toolOf) }),
-    ...(choice != null && {
-      tool_choice: toolOf(choice) as NonNullable<ChatCompletionParams['tool_choice']>,
+    ...(tools !== undefined && { tools: tools.map(toolOf) }),
+    ...(choice !== undefined && {
+      tool_choice: toolOf(choice) as NonNullable<ChatFields['tool_choice']>,
     }),
     response_format: formatOf(text?.['format']),
     reasoning_effort: reasoning?.['effort'] as string,
-    logprobs: wantsLogprobs || top_logprobs != null,
+    logprobs: wantsLogprobs || top_logprobs !== undefined,
   }
 }
 
@@ -109,30 +113,30 @@ function toolOf(tool: unknown): { readonly type: string } {
   return { type, function: own } as { readonly type: string }
 }
 
-function formatOf(format: unknown): ChatCompletionParams['response_format'] {
+function formatOf(format: unknown): ChatFields['response_format'] {
   if (!isObject(format) || format['type'] !== 'json_schema') {
-    return format as ChatCompletionParams['response_format']
+    return format as ChatFields['response_format']
   }
   if (!isObject(format['schema'])) throw wrongOption('text.format.schema', format['schema'], 'a JSON Schema')
   return { type: 'json_schema', json_schema: { schema: format['schema'] } }
 }
 
-function messagesOf({ input, instructions }: JsonObject): ChatMessageParam[] {
-  if (instructions != null && typeof instructions !== 'string')
+function messagesOf({ input, instructions }: JsonObject): ChatMessageFields[] {
+  if (instructions !== undefined && typeof instructions !== 'string')
     throw wrongOption('instructions', instructions, 'a text')
   if (typeof input !== 'string' && !Array.isArray(input))
     throw wrongOption('input', input, 'a text or a list of items')
-  const said: ChatMessageParam[] = []
+  const said: ChatMessageFields[] = []
   if (typeof input === 'string') said.push({ role: 'user', content: input })
   else {
     checkList('input', input)
     for (const item of input) addItem(said, item)
   }
-  return instructions == null || instructions === '' ? said : withSystem(instructions, said)
+  return instructions === undefined || instructions === '' ? said : withSystem(instructions, said)
 }
 
 /** Many templates accept only one system text. */
-function withSystem(instructions: string, [first, ...rest]: ChatMessageParam[]): ChatMessageParam[] {
+function withSystem(instructions: string, [first, ...rest]: ChatMessageFields[]): ChatMessageFields[] {
   const isSystem = first?.role === 'system' || first?.role === 'developer'
   if (first === undefined || !isSystem)
     return [{ role: 'system', content: instructions }, ...(first ? [first] : []), ...rest]
@@ -141,7 +145,7 @@ function withSystem(instructions: string, [first, ...rest]: ChatMessageParam[]):
   return [{ ...first, content: [{ type: 'text', text: `${instructions}\n\n` }, ...parts] }, ...rest]
 }
 
-function addItem(said: ChatMessageParam[], item: unknown): void {
+function addItem(said: ChatMessageFields[], item: unknown): void {
   if (!isObject(item)) throw wrongOption('an item in input', item, 'an object')
   const { type = 'message', call_id: id } = item
   if (type === 'message') {
@@ -153,7 +157,7 @@ function addItem(said: ChatMessageParam[], item: unknown): void {
     // Calls are their own items here, and parts of the assistant's message in templates.
     if (last?.role === 'assistant')
       said[said.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] }
-    else said.push({ role: 'assistant', content: null, tool_calls: [call] })
+    else said.push({ role: 'assistant', tool_calls: [call] })
   } else if (type === 'function_call_output') {
     said.push({ role: 'tool', tool_call_id: id as string, content: contentOf(item['output']) })
   } else if (type !== 'reasoning') {
@@ -163,7 +167,7 @@ function addItem(said: ChatMessageParam[], item: unknown): void {
 
 const TEXTS: ReadonlySet<unknown> = new Set(['input_text', 'output_text'])
 
-function contentOf(content: unknown): NonNullable<ChatMessageParam['content']> {
+function contentOf(content: unknown): NonNullable<ChatMessageFields['content']> {
   if (typeof content === 'string') return content
   checkList('the content of an item in input', content)
   return content.map((part) => {

@@ -53,7 +53,7 @@ export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const
 export const PAIRING = { halves: 0, interleaved: 1 } as const
 
 /** Norms of queries and keys: `enum norm_kind`, bits. */
-export const NORM = { row: 1, centred: 2, each: 4, later: 8 } as const
+export const NORM = { row: 1, centred: 2, each: 4, later: 8, values: 16 } as const
 
 /** How keys and values are stored: `enum kv_format`. */
 export const KV_FORMAT = { f32: 0, int8: 1, fp8: 2 } as const

@@ -23,6 +23,10 @@ export interface EncodingEntry {
   readonly blockBytes?: number
   /** Bytes at the start of a panel, before its blocks. Default 0. */
   readonly headBytes?: number
+  /** Bytes before each run of `RUN_GROUPS` blocks, and before what is left. Default 0. */
+  readonly runBytes?: number
+  /** The op reads int8 rows with one scale for the whole row. Default: one for each group. */
+  readonly whole?: true
   readonly base?: SparseBase
   readonly format?: SparseFormat
   /** The op that multiplies by a matrix in this encoding. */
@@ -47,7 +51,8 @@ export const ENCODINGS = {
   w4_g32_sv32: sparse(8, 'w4_g32', 'sv32'),
   w8_g32_sv32: sparse(9, 'w8_g32', 'sv32'),
   w8_g32_sp24: sparse(10, 'w8_g32', 'sp24'),
-  w4_channel: { code: 11, blockBytes: 128, headBytes: 16, linear: 'linear_w4a8_channel' },
+  w4_channel: { code: 11, blockBytes: 128, headBytes: 16, whole: true, linear: 'linear_w4a8_channel' },
+  w2_g256: { code: 12, blockBytes: 64, runBytes: 16, whole: true, linear: 'linear_w2a8_g256' },
 } as const satisfies Readonly<Record<string, EncodingEntry>>
 
 /** The layout of a matrix in linear memory. */
@@ -59,6 +64,8 @@ export type Encoding = Exclude<PackedEncoding, SparseEncoding>
 
 /** Weights along K that share one scale. */
 export const GROUP_SIZE = ABI.GROUP
+/** Groups of `w2_g256` that share one scale. */
+export const RUN_GROUPS = 8
 /** Output rows interleaved in one panel. */
 export const PANEL_ROWS = ABI.PANEL
 /** Outputs are padded to a multiple of this with zero rows. */
@@ -77,11 +84,21 @@ export function isQuantized(
 
 /** Bytes of one panel of 8 rows with `k` inputs. With k = 0: the bytes before the first input. */
 export function panelBytes(encoding: Encoding, k: number): number {
-  const { elementBytes, blockBytes = 0, headBytes = 0 } = entryOf(encoding)
-  return elementBytes === undefined
-    ? Math.ceil(k / GROUP_SIZE) * blockBytes + headBytes
-    : k * PANEL_ROWS * elementBytes
+  const { elementBytes, blockBytes = 0, headBytes = 0, runBytes = 0 } = entryOf(encoding)
+  if (elementBytes !== undefined) return k * PANEL_ROWS * elementBytes
+  const groups = Math.ceil(k / GROUP_SIZE)
+  return groups * blockBytes + Math.ceil(groups / RUN_GROUPS) * runBytes + headBytes
 }
+
+/** The number of inputs of whose multiples a matrix can be cut without cutting a scale's inputs apart. */
+export const columnUnit = (encoding: PackedEncoding): number =>
+  entryOf(encoding).runBytes === undefined ? GROUP_SIZE : GROUP_SIZE * RUN_GROUPS
+
+/** True when the kernels of this encoding read int8 rows that have one scale. */
+export const readsWholeRows = (encoding: PackedEncoding): boolean => entryOf(encoding).whole === true
+
+/** True when an op multiplies by a gate's two matrices in this encoding at once. */
+export const isGated = (encoding: PackedEncoding): boolean => entryOf(encoding).gated !== undefined
 
 /** Bytes of an [n, k] matrix in linear memory, padding rows included. */
 export function matrixBytes(encoding: Encoding, n: number, k: number): number {
@@ -105,7 +122,7 @@ export const sparseEncodings = (base: SparseBase): readonly SparseEncoding[] =>
 
 /** The group-of-32 encoding that replaces this one where only such encodings can be read. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {
-  if (encoding === 'w4_channel') return 'w4_g32'
+  if (encoding === 'w4_channel' || encoding === 'w2_g256') return 'w4_g32'
   return isSparse(encoding) ? ENCODINGS[encoding].base : encoding
 }
 

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
  * change to wasm/core/abi.h. The kernels' build reads this line.
  */
-export const ABI_VERSION = 21
+export const ABI_VERSION = 22
 
 /** A record as seen by the cost functions below. */
 export interface OpReader {
@@ -62,7 +62,7 @@ export interface OpEntry {
 /** Fields that hold an f32; every other field is a u32. */
 export const FLOAT_FIELDS: ReadonlySet<string> = new Set([
   ...['scale', 'eps', 'cap', 'least', 'most'],
-  ...['above', 'below', 'slope'],
+  ...['above', 'below', 'slope', 'offset'],
 ])
 
 /**
@@ -397,6 +397,38 @@ export const OPS = {
     writes: { y: ['channels'] },
     work: perElement(WKV_WORK, 'channels'),
     state: (read) => 6 * read.number('channels') * 4,
+  },
+  linear_w2a8_g256: linear(38),
+  mix_streams: {
+    code: 39,
+    fields: [
+      ...(['x', 'x_stride', 'z', 'z_stride', 'c', 'c_stride', 'y', 'y_stride'] as const),
+      ...(['n', 'apart', 'streams', 'inputs', 'first', 'offset'] as const),
+    ],
+    reads: { x: ['streams', 'n'], z: ['inputs', 'n'], c: ['streams', 'inputs'] },
+    writes: { y: ['streams', 'n'] },
+    work: perElement(2, 'streams', 'inputs', 'n'),
+  },
+  match_rms: {
+    code: 40,
+    fields: ['x', 'x_stride', 'by', 'by_stride', 'y', 'y_stride', 'n', 'least'],
+    reads: { x: ['n'], by: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(NORM_WORK, 'n'),
+  },
+  cut_low: {
+    code: 41,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'scale'],
+    reads: { x: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(NORM_WORK, 'n'),
+  },
+  weigh: {
+    code: 42,
+    fields: ['x', 'x_stride', 'weight', 'y', 'y_stride', 'n'],
+    reads: { x: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
   },
 } as const satisfies Readonly<Record<string, OpEntry>>
 

@@ -9,6 +9,7 @@ import { latentAttention } from './blocks/latent-attention.ts'
 import {
   attends,
   decoderParts,
+  type Framing,
   hasExperts,
   hasMlp,
   isRecurrent,
@@ -19,8 +20,11 @@ import {
 } from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
-/** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
-export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph {
+/**
+ * One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block; `frame` puts
+ * more around them.
+ */
+export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer, frame?: Framing): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
@@ -32,7 +36,11 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x, 0)
-  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
+  const plain = (layer: number, input: Value) => layerOf(parts, layer, input, made)
+  const { enter, each, leave } = frame?.(parts, plain) ?? { each: plain }
+  if (enter !== undefined) x = enter(x)
+  for (let layer = 0; layer < config.layers; layer++) x = each(layer, x)
+  if (leave !== undefined) x = leave(x)
   const wanted =
     traits.predictionHead === true
       ? predictionHead(parts, x)

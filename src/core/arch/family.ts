@@ -18,7 +18,7 @@ export interface TensorRow {
   /** Several names, separated by |, if writers differ. */
   readonly safetensors: string
   /** Outermost first. */
-  readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
+  readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
   /** Where a file stores it, unless it is a tensor of its own. Packs store it as it is read. */
@@ -41,8 +41,8 @@ export const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
 /** Shape of a vector with one value for each output of a matrix. */
 export const first =
   (shape: Shape): Shape =>
-  (config, traits) =>
-    shape(config, traits).slice(0, 1)
+  (...of) =>
+    shape(...of).slice(0, 1)
 
 /** Where a weight is in a file: rows of a stored tensor, or the tensor in another form. */
 export interface StoredWeight {
@@ -99,7 +99,9 @@ export const modules = (names: Readonly<Record<string, string>>): Names =>
  * Where a file stores weights, by canonical name, with N for the layer and E for the expert. Unlisted weights
  * have their common names.
  */
-export type Names = Readonly<Record<string, string | ((config: ModelConfig, expert: number) => StoredWeight)>>
+export type Names = Readonly<
+  Record<string, string | ((config: ModelConfig, expert: number, layer: number) => StoredWeight)>
+>
 
 /**
  * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no
@@ -145,6 +147,10 @@ export interface FamilyFile {
   readonly attention?: false
   /** The kind of its recurrent layers, if it has any. */
   readonly recurrence?: SsmConfig['kind']
+  /** Tensors that no other family has. */
+  readonly tensors?: readonly TensorRow[]
+  /** Whether files may have a tensor that the graph does not read. */
+  readonly isUnused?: (name: string, config: ModelConfig) => boolean
   readonly gguf: {
     /** `general.architecture`. Absent: llama.cpp does not know the family. */
     readonly architecture?: string
@@ -156,6 +162,11 @@ export interface FamilyFile {
     readonly windowPeriod?: number
     /** `kinds`: names of the file's tensors, without the number of the layer. */
     readonly config?: (...of: [...Parameters<Reader>, kinds: ReadonlySet<string>]) => Partial<ModelConfig>
+    /** Reads hyperparameters that the file stores as tensors, where it has them. */
+    readonly stored?: (
+      config: ModelConfig,
+      vector: (tensor: string) => Promise<readonly number[] | undefined>,
+    ) => Promise<Partial<ModelConfig>>
     readonly names?: Names
   }
   readonly hf: {

@@ -224,9 +224,27 @@ describe('Hugging Face', () => {
     expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
   test('rotates a part of each head if the file says so', async () => {
-    expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
-    expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
+    const phi3 = { architectures: ['Phi3ForCausalLM'] }
+    expect((await read({ ...phi3, partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
+    expect((await read({ ...phi3, partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
+    // Classes that cannot ignore it, unless positions are scaled.
+    expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(8)
+    const linear = { rope_type: 'linear', factor: 2, partial_rotary_factor: 0.5 }
+    expect((await read({ rope_parameters: linear })).rope.dims).toBe(4)
   })
+
+  test('keeps windows that no text fills where their layers rotate otherwise', async () => {
+    const layers = { sliding_window: 4096, layer_types: ['sliding_attention', 'full_attention'] }
+    const gemma3 = { architectures: ['Gemma3ForCausalLM'], ...layers }
+    expect((await read(gemma3)).window).toEqual({ positions: 4096, layers: [0] })
+    expect((await read({ architectures: ['Gemma2ForCausalLM'], ...layers })).window).toBeUndefined()
+  })
+
+  test('does not tie the last matrix of Nemotron-H', async () => {
+    const config = { architectures: ['NemotronHForCausalLM'], tie_word_embeddings: true }
+    expect((await read({ ...config, layers_block_type: ['mamba', 'attention'] })).tiedEmbeddings).toBe(false)
+  })
+
   test('has biases if the file says so', async () => {
     expect((await read({})).biases).toBeUndefined()
     expect((await read({ attention_bias: true })).biases).toEqual({ qkv: true, output: true })
@@ -246,14 +264,43 @@ describe('Hugging Face', () => {
     // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
     expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
   })
+  test('keeps a window as long as the context where its layers rotate otherwise', async () => {
+    const gemma3 = {
+      architectures: ['Gemma3ForCausalLM'],
+      layer_types: ['sliding_attention', 'full_attention'],
+    }
+    expect((await read({ ...gemma3, sliding_window: 4096 })).window).toEqual({ positions: 4096, layers: [0] })
+    const gemma2 = { ...gemma3, architectures: ['Gemma2ForCausalLM'] }
+    expect((await read({ ...gemma2, sliding_window: 4096 })).window).toBeUndefined()
+  })
+  test('turns the first pairs of whole heads where scaling is proportional', async () => {
+    const proportional = { rope_type: 'proportional', partial_rotary_factor: 0.5, factor: 2 }
+    const { rope } = await read({ rope_scaling: proportional })
+    expect(rope.dims).toBe(8)
+    const turned = [...inverseFrequencies(rope)].map((each) => (each < 1e-20 ? 0 : each))
+    expect(turned).toEqual([0.5, 20_000 ** (-2 / 8) / 2, 0, 0])
+  })
   test.each([
-    [{ rope_scaling: { rope_type: 'proportional' } }, /RoPE scaling "proportional"/],
+    [{ rope_scaling: { rope_type: 'axial' } }, /RoPE scaling "axial"/],
+    [{ architectures: ['Gemma4ForCausalLM'], enable_moe_block: true }, /enable_moe_block true/],
+    [{ architectures: ['Gemma4ForCausalLM'], use_bidirectional_attention: 'all' }, /later positions/],
+    [
+      { architectures: ['Gemma4ForCausalLM'], per_layer_config: { 0: { head_dim: 4 } } },
+      /heads of several sizes/,
+    ],
+    [
+      { architectures: ['Gemma3nForCausalLM'], activation_sparsity_pattern: [0.5, 1] },
+      /activation_sparsity_pattern with 1/,
+    ],
     [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
     [{ hidden_act: 'constructor' }, /activation "constructor"/],
     [{ is_causal: false }, /is_causal false/],
-    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
-    [{ head_dim: 512 }, /headDim 512, .* to 256/],
-    [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
+    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 512/],
+    [{ head_dim: 516 }, /headDim 516, .* to 512/],
+    [
+      { architectures: ['Phi3ForCausalLM'], partial_rotary_factor: 0.4 },
+      /rope.dims 3, .* a multiple of 2 from 2 to 8/,
+    ],
     [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
     [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
     [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
@@ -272,6 +319,7 @@ describe('Hugging Face', () => {
       { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
       /another activation/,
     ],
+    [{ architectures: ['Qwen3_5ForCausalLM'], hidden_act: 'gelu' }, /another activation/],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
   ])('rejects %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
@@ -415,7 +463,11 @@ describe('numbers', () => {
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
     ['rms_norm_eps', -1, /normEpsilon is -1/],
     ['rope_theta', 0, /rope.theta is 0/],
-    ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
+    [
+      'rope_scaling',
+      { type: 'linear', factor: 2, partial_rotary_factor: -0.5 },
+      /rope.dims is -4 .* a whole number from 1/,
+    ],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that are impossible are rejected: %s %j', async (key, value, sentence) => {

@@ -74,7 +74,7 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
     const found = tensors.get(tensor)
     return found && [...(await readVector(found, signal))]
   }
-  return ggufConfig({
+  const config = ggufConfig({
     name,
     family,
     metadata,
@@ -89,6 +89,8 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
       long: await factors(LONG_FACTORS),
     },
   })
+  const { stored } = familyFile(family).gguf
+  return stored === undefined ? config : { ...config, ...(await stored(config, factors)) }
 }
 
 /** Loads the rare families if the file names none of the common ones. */

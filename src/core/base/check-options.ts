@@ -4,7 +4,7 @@ import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
 /** A sparse array may have a length of four billion, and iterating over it takes time. */
-const MOST_ITEMS = 1 << 20
+export const MOST_ITEMS = 1 << 20
 
 export function checkList(
   name: string,

@@ -29,6 +29,8 @@ export interface NoteValues {
   'coarser-scales': { readonly matrices: number }
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
+  /** The model comes with a vision tower that is not supported, so it was loaded without. `reason`: which. */
+  'unbuilt-vision': { readonly reason: string }
   /** The chat template has no system role. */
   'merged-system': Readonly<Record<never, never>>
 }

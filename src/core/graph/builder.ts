@@ -89,7 +89,7 @@ export interface GraphBuilder {
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
   /**
    * Normalises q and k if asked, rotates them, writes k and v to the layer's state, and attends to that state
-   * with q.
+   * with q. With q alone: attends to what `attention.layer` has stored.
    */
   attend(
     label: string,
@@ -168,8 +168,7 @@ export function graphBuilder(): GraphBuilder {
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
     attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias, sinks } = {}) {
-      if (q === undefined || k === undefined || v === undefined)
-        throw new RangeError('attend needs q, k and v')
+      if (q === undefined) throw new RangeError('attend needs q')
       const keys = limits.k
       const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope, norms, limits: keys })
       return push(label, {
@@ -215,7 +214,7 @@ export function graphBuilder(): GraphBuilder {
 function stateGroups(nodes: readonly Node[]): StateGroup[] {
   const groups = new Map<string, StateGroup & { layers: number[] }>()
   for (const node of nodes) {
-    if (node.op !== 'ropeKv') continue
+    if (node.op !== 'ropeKv' || node.k === undefined) continue
     const { layer, kvHeads, headDim, window } = node.attention
     const key = `${kvHeads} ${headDim} ${window}`
     const group = groups.get(key) ?? { kvHeads, headDim, window, format: EXACT_KV, layers: [] }

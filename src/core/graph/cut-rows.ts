@@ -16,6 +16,10 @@ const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
   'add',
   'rescale',
   'clamp',
+  'mixStreams',
+  'matchRms',
+  'cutLow',
+  'weigh',
 ])
 
 /**
@@ -33,13 +37,18 @@ export function checkCutRows(graph: Graph): void {
 /** Ids of the values whose first or last group contains other columns. */
 export function cutValuesOf(graph: Graph): ReadonlySet<number> {
   const linears = new Map<number, NodeOf<'linear'>>()
+  const padded = new Map<number, readonly Part[]>()
   const cut = new Set<number>()
   const isCut = (value: Value | undefined) => value !== undefined && cut.has(value.id)
   for (const node of graph.nodes) {
     const linear = node.op === 'exchange' ? linears.get(node.input.id) : node
     if (linear?.op === 'linear' && node.output !== undefined) linears.set(node.output.id, linear)
+    if (node.op === 'joinHeads' || node.op === 'mixStreams')
+      padded.set(node.output.id, paddedParts(node, padded))
     if (node.op === 'slice') {
-      const parts = linears.get(node.input.id)?.weight.parts.map(({ n }) => n) ?? [node.input.shape[1]]
+      const { id, shape } = node.input
+      const merged = linears.get(id)?.weight.parts.map(({ n }) => ({ columns: n, filled: n }))
+      const parts = merged ?? padded.get(id) ?? [{ columns: shape[1], filled: shape[1] }]
       if (isCut(node.input) || !hasOwnGroups(node, parts)) cut.add(node.output.id)
     } else if (node.output !== undefined && keepsOthers(node, isCut)) cut.add(node.output.id)
   }
@@ -62,13 +71,39 @@ function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): 
   }
 }
 
-/** Whether the slice shares no group with another one. `parts`: columns of each merged matrix. */
-function hasOwnGroups({ start, width }: NodeOf<'slice'>, parts: readonly number[]): boolean {
+/** Columns of which the first `filled` have values and all others zeros. */
+interface Part {
+  readonly columns: number
+  readonly filled: number
+}
+
+/** The heads or streams of a row. `padded`: those of values before. */
+function paddedParts(
+  node: NodeOf<'joinHeads' | 'mixStreams'>,
+  padded: ReadonlyMap<number, readonly Part[]>,
+): readonly Part[] {
+  if (node.op === 'mixStreams') {
+    const part = { columns: node.apart, filled: node.width }
+    return Array.from({ length: node.output.shape[1] / node.apart }, () => part)
+  }
+  const { heads, own, width, shared } = node
+  if (shared === undefined) return Array.from({ length: heads }, () => ({ columns: width, filled: own }))
+  const [, columns] = shared.shape
+  if (heads > 1) return Array.from({ length: heads }, () => ({ columns: width, filled: columns + own }))
+  // What the head begins with keeps its parts.
+  return [
+    ...(padded.get(shared.id) ?? [{ columns, filled: columns }]),
+    { columns: width - columns, filled: own },
+  ]
+}
+
+/** Whether no group of the slice has columns of another one. `parts`: those of each merged matrix. */
+function hasOwnGroups({ start, width }: NodeOf<'slice'>, parts: readonly Part[]): boolean {
   if (width % ROW_PADDING === 0) return true
   let first = 0
-  for (const columns of parts) {
+  for (const { columns, filled } of parts) {
     const end = first + columns
-    if (start < end) return (start - first) % ROW_PADDING === 0 && start + width === end
+    if (start < end) return (start - first) % ROW_PADDING === 0 && start + width === first + filled
     first = end
   }
   return false

@@ -133,6 +133,7 @@ export interface ScanInputs {
 export const EVERY_POSITION = 2 ** 32 - 1
 
 export interface AttentionShape {
+  /** The layer whose keys and values are attended to. */
   readonly layer: number
   readonly heads: number
   readonly kvHeads: number
@@ -196,7 +197,8 @@ export interface Xielu {
 /** Norms of q and k: RMS norms before the rotation, unless the flags say otherwise. */
 export interface HeadNorms {
   readonly q: WeightRef
-  readonly k: WeightRef
+  /** Absent where there are no keys. */
+  readonly k?: WeightRef | undefined
   /** Added after the weights. Default: nothing. */
   readonly qBias?: WeightRef
   readonly kBias?: WeightRef
@@ -208,6 +210,8 @@ export interface HeadNorms {
   readonly hasWeightOfEach?: true
   /** The norm runs after the rotation. */
   readonly isLater?: true
+  /** Heads of v are normalised too, by RMS norms without weights. */
+  readonly ofValues?: true
   readonly epsilon: number
 }
 

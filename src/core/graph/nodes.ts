@@ -68,6 +68,16 @@ import {
   type TakeRows,
   takeRows,
 } from './nodes/rows.ts'
+import {
+  type CutLow,
+  cutLow,
+  type MatchRms,
+  type MixStreams,
+  matchRms,
+  mixStreams,
+  type Weigh,
+  weigh,
+} from './nodes/streams.ts'
 
 /** Fields that hold the outputs of a node. A value in any other field is an input. */
 const OUTPUTS: readonly string[] = ['output', 'quantized']
@@ -167,6 +177,7 @@ export type KernelNode =
       | Combine
     )
   | (BiasExperts | GateRows | JoinHeads)
+  | (MixStreams | MatchRms | CutLow | Weigh)
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
@@ -211,6 +222,10 @@ const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> 
   biasExperts,
   gateRows,
   joinHeads,
+  mixStreams,
+  matchRms,
+  cutLow,
+  weigh,
 }
 const KINDS: { readonly [Op in Node['op']]: NodeKind<NodeOf<Op>> } = {
   ...KERNEL_KINDS,

@@ -79,6 +79,11 @@ export interface Host extends LoadReaders {
   /** The engine's part for vision models, loaded with the first of them. Rejects like `loadOnnx`. */
   loadVision(): Promise<unknown>
   /**
+   * The embedder's part for encoders in ONNX graphs, loaded with the first of them. Rejects like
+   * `loadOnnx`.
+   */
+  loadGraphEncoders(): Promise<unknown>
+  /**
    * Decodes an image file, if given one, and splits the image into tiles on another thread. Rejects with
    * HalfbyteErrors, the signal's reason, or an `Error` that says why a file cannot be decoded. Absent if the
    * browser decodes.

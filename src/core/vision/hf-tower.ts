@@ -65,17 +65,13 @@ const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear',
 export function hfTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const config = all.record('config') ?? Fields.of(file.name, {})
-  const [name = config.text('model_type')] = config.textList('architectures')
+  const name = classOf(config)
   const kind = KINDS.get(name)
   const hasWindows = QWEN_CLASSES.get(name)
   const own = config.record('vision_config')
   if (own === undefined) throw noTower(file.name)
-  if (kind === undefined && hasWindows === undefined)
-    throw unbuiltVariant(
-      file.name,
-      `the vision of ${name}`,
-      `that of ${[...KINDS.keys(), ...QWEN_CLASSES.keys()].join(', ')}`,
-    )
+  const unbuilt = unbuiltClass(file)
+  if (unbuilt !== undefined) throw unbuilt
   const stated = all.record('processor')
   if (stated === undefined) {
     throw new HalfbyteError(
@@ -118,6 +114,25 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
     deviation: processor.numberList('image_std'),
     ...preparation(processor, { projector, imageSize }),
   })
+}
+
+const classOf = (config: Fields): string => config.textList('architectures')[0] ?? config.text('model_type')
+
+/** The towers that LLaVA's class is built for; others, such as Pixtral's, have the same class. */
+const LLAVA_TOWERS: readonly string[] = ['clip_vision_model', 'siglip_vision_model']
+
+/** Why the tower in a folder is not supported, if its class is not. */
+export function unbuiltClass(file: ModelFile): HalfbyteError | undefined {
+  const config = new Fields(file.name, (key) => file.metadata.get(key)).record('config')
+  if (config === undefined) return undefined
+  const name = classOf(config)
+  const refuse = (found: string, built: readonly string[]) =>
+    unbuiltVariant(file.name, `the vision of ${found}`, `that of ${built.join(', ')}`)
+  if (!KINDS.has(name) && !QWEN_CLASSES.has(name))
+    return refuse(name, [...KINDS.keys(), ...QWEN_CLASSES.keys()])
+  const type = config.record('vision_config')?.text('model_type', '') ?? ''
+  const isOther = KINDS.get(name)?.projector === 'mlp' && type !== '' && !LLAVA_TOWERS.includes(type)
+  return isOther ? refuse(type, LLAVA_TOWERS) : undefined
 }
 
 function mergeOf(config: Fields, vision: Fields, projector: Projector): number {

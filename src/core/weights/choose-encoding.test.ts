@@ -10,7 +10,7 @@ test('auto keeps the precision of the file', () => {
 })
 
 test('GGUF types whose codes fit 4 bits stay in 4 bits', () => {
-  for (const dtype of ['TQ1_0', 'TQ2_0', 'Q1_0', 'Q2_0'] as const)
+  for (const dtype of ['Q1_0', 'Q2_0'] as const)
     expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4_g32')
   for (const dtype of ['Q4_K', 'IQ3_S', 'IQ1_S'] as const)
     expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4m_g32')
@@ -39,6 +39,16 @@ test('w8 and w4 quantise matrices with more bits and leave the others unchanged'
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
+test('a large table of rows has 4 bits where matrices have them, in groups', () => {
+  for (const policy of ['w4', 'w4_channel'] as const) {
+    expect(chooseEncoding(policy, 'rows', ['BF16'])).toBe('w4_g32')
+    expect(chooseEncoding(policy, 'rows', ['Q8_0'])).toBe('w4_g32')
+    expect(chooseEncoding(policy, 'rows', ['Q4_K'])).toBe('w4m_g32')
+  }
+  expect(chooseEncoding('w8', 'rows', ['BF16'])).toBe('w8_g32')
+  expect(chooseEncoding('auto', 'rows', ['Q8_0'])).toBe('w8_g32')
+})
+
 test('w4_channel requantises every matrix and leaves tables in 8 bits', () => {
   for (const dtype of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'] as const)
     expect(chooseEncoding('w4_channel', 'matrix', [dtype])).toBe('w4_channel')
@@ -59,4 +69,14 @@ test('merged parts of different dtypes get an encoding that can represent both',
   expect(chooseEncoding('auto', 'matrix', ['F16', 'BF16'])).toBe('f32')
   expect(chooseEncoding('w4', 'matrix', ['F16', 'Q4_0'])).toBe('w4_g32')
   expect(chooseEncoding('w8', 'matrix', ['F32', 'Q8_0'])).toBe('w8_g32')
+})
+
+test('ternary types stay in 2 bits, but for tables, which no kernel reads there', () => {
+  for (const policy of ['auto', 'w8', 'w4'] as const) {
+    expect(chooseEncoding(policy, 'matrix', ['TQ1_0', 'TQ2_0'])).toBe('w2_g256')
+    expect(chooseEncoding(policy, 'table', ['TQ2_0'])).toBe('w4_g32')
+  }
+  expect(chooseEncoding('f32', 'matrix', ['TQ2_0'])).toBe('f32')
+  expect(chooseEncoding('w4_channel', 'matrix', ['TQ2_0'])).toBe('w4_channel')
+  expect(chooseEncoding('auto', 'matrix', ['TQ2_0', 'Q8_0'])).toBe('f32')
 })

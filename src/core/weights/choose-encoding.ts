@@ -1,10 +1,11 @@
 // Chooses the encoding of a weight in memory from the caller's policy, its role, and its dtypes in the file;
 // and defines for each dtype the encoding that preserves it and the functions that pack it.
 
-import type { Encoding } from '../abi/encodings.ts'
+import { type Encoding, groupEncoding } from '../abi/encodings.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
 import type { DType } from '../formats/tensors.ts'
 import { packCoded, packFloats, packHalves, packQuantized } from './pack/pack-panels.ts'
+import { packTernary } from './pack/pack-ternary.ts'
 import type { WeightPolicy } from './policy.ts'
 import {
   relayQ4_0,
@@ -50,6 +51,10 @@ const W4M_CODES: Packing = {
   own: 'w4m_g32',
   moves: { w4m_g32: (rows, count, k, { u32 }) => packCoded(rows, 'w4m_g32', count, k, u32) },
 }
+const TERNARY: Packing = {
+  own: 'w2_g256',
+  moves: { ...W4_CODES.moves, w2_g256: (rows, count, k, { u32 }) => packTernary(rows, count, k, u32) },
+}
 /** No kernel supports groups of 16, or minimums with 5-bit codes, and 8 bits with one scale come closest. */
 const ROUNDED_TO_W8: Packing = { own: 'w8_g32' }
 
@@ -92,8 +97,8 @@ export const PACKINGS: Readonly<Record<DType, Packing>> = {
   IQ1_S: W4M_CODES,
   Q1_0: W4_CODES,
   Q2_0: W4_CODES,
-  TQ1_0: W4_CODES,
-  TQ2_0: W4_CODES,
+  TQ1_0: TERNARY,
+  TQ2_0: TERNARY,
   Q8_1: W8_CODES,
   IQ4_NL: W8_CODES,
   IQ4_XS: W8_CODES,
@@ -139,9 +144,11 @@ export function packerOf(dtype: DType, encoding: Encoding): Packer {
 }
 
 /**
- * `table`: the embedding, the logits matrix or both in one. `vector`: norm weights and biases, always f32.
+ * `table`: the embedding, the logits matrix or both in one. `rows`: a table that may be larger than all other
+ * weights, of which a step reads a row for each token; no scale per output fits its rows. `vector`: norm weights
+ * and biases, always f32.
  */
-export type WeightRole = 'matrix' | 'table' | 'vector'
+export type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'
 
 const FLOATS: readonly Encoding[] = ['f32', 'f16', 'bf16']
 
@@ -149,28 +156,29 @@ const ownOf = (dtype: DType): Encoding => PACKINGS[dtype].own
 
 export const isFloat = (dtype: DType): boolean => FLOATS.includes(ownOf(dtype))
 
-const isFourBit = (dtype: DType): boolean => ownOf(dtype) === 'w4_g32' || ownOf(dtype) === 'w4m_g32'
+const FEW_BITS: readonly Encoding[] = ['w4_g32', 'w4m_g32', 'w2_g256']
+const hasFewBits = (dtype: DType): boolean => FEW_BITS.includes(ownOf(dtype))
 
 /** The encoding of a weight whose parts have these dtypes. A merged matrix has several parts. */
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
   if (role === 'vector' || policy === 'f32') return 'f32'
-  if (policy === 'auto') return lossless(dtypes)
+  if (policy === 'auto') return lossless(role, dtypes)
   if (policy === 'w4_channel' && role === 'matrix') return policy
-  if (policy === 'w4' && role === 'matrix' && dtypes.every((dtype) => PACKINGS[dtype].nearest))
-    return 'w4m_g32'
-  const isKept = (dtype: DType) => (policy === 'w4' && role === 'matrix' ? isFourBit(dtype) : !isFloat(dtype))
-  if (dtypes.every(isKept)) return lossless(dtypes)
-  return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
+  const isFour = policy === 'w4' ? role !== 'table' : policy === 'w4_channel' && role === 'rows'
+  if (isFour && dtypes.every((dtype) => PACKINGS[dtype].nearest)) return 'w4m_g32'
+  const isKept = (dtype: DType) => (isFour ? hasFewBits(dtype) : !isFloat(dtype))
+  if (dtypes.every(isKept)) return lossless(role, dtypes)
+  return isFour ? 'w4_g32' : 'w8_g32'
 }
 
 /**
  * The smallest encoding that stores every part as exactly as `auto` would store it alone. A Q4_0 group is
  * also a w8 group with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
  */
-function lossless(dtypes: readonly DType[]): Encoding {
+function lossless(role: WeightRole, dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map(ownOf))
   if (own === undefined) return 'f32'
-  if (others.length === 0) return own
+  if (others.length === 0) return role === 'table' ? groupEncoding(own) : own
   if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q4_1')) return 'w4m_g32'
   if (dtypes.every((dtype) => dtype === 'Q4_0' || ownOf(dtype) === 'w8_g32')) return 'w8_g32'
   return 'f32'

@@ -5,7 +5,9 @@ import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts
 import { randomTensor } from '../../../test/conformance/testing/writers/random-tensor.ts'
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { bufferSource } from '../base/bytes.ts'
+import { codingOf } from '../formats/gguf/group-readers.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
+import { randomBlocks } from '../formats/testing/random-blocks.ts'
 import type { Range, WeightRef } from '../graph/ir.ts'
 import { type Deal, dealMatrix, dealVector } from './deal.ts'
 import { streamMatrix } from './stream-weights.ts'
@@ -76,6 +78,37 @@ async function slotOf(values: Float32Array<ArrayBuffer>, n: number, k: number, e
   await streamMatrix([part], k, encoding, () => slot)
   return slot
 }
+
+test('a cut of 2-bit weights takes the scales of its columns along', async () => {
+  const [n, k] = [40, 768]
+  const blocks = randomBlocks('TQ2_0', (n * k) / 256, 3)
+  const coding = codingOf('TQ2_0')
+  const tensorWith = (bytes: Uint8Array, columns: number): TensorInfo => ({
+    ...tensorOf([n, columns], bytes),
+    dtype: 'TQ2_0',
+    coding,
+  })
+  const shards = [
+    heldRows(n, [{ first: 0, count: n }], k, 0, 256),
+    heldRows(n, [{ first: 0, count: n }], k, 256, 512),
+  ]
+  const slots = shards.map((ref) => new Uint8Array(matrixBytes('w2_g256', n, ref.k)))
+  await dealMatrix([{ tensor: tensorWith(blocks, k), n }], k, 'w2_g256', shards, into(slots))
+  for (const [shard, [from, to]] of (
+    [
+      [0, 1],
+      [1, 3],
+    ] as const
+  ).entries()) {
+    const own = concat(
+      Array.from({ length: n }, (_, row) => blocks.subarray((3 * row + from) * 66, (3 * row + to) * 66)),
+    )
+    const slot = new Uint8Array(slots[shard]!.length)
+    const part = { tensor: tensorWith(own, 256 * (to - from)), n }
+    await streamMatrix([part], 256 * (to - from), 'w2_g256', () => slot)
+    expect(Buffer.compare(slots[shard]!, slot)).toBe(0)
+  }
+})
 
 describe('dealVector', () => {
   const vector = (length: number, first: number) => ({

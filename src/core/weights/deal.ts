@@ -19,7 +19,7 @@ export interface DealOptions extends StreamOptions {
 /**
  * Reads each tensor once and gives every shard the rows and columns in `held[shard]`, in kernel layout.
  * Padding is not written, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are
- * multiples of 32 if groups share a scale. Throws the same errors as `streamMatrix`.
+ * multiples of `columnUnit` if weights share a scale. Throws the same errors as `streamMatrix`.
  */
 export async function dealMatrix(
   parts: readonly StreamPart[],

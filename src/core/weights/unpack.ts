@@ -1,6 +1,6 @@
 // Converts panels in a kernel layout back to f32 rows, to load a pack at another precision.
 
-import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
+import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes, RUN_GROUPS } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'
 import { storedRows } from '../formats/dtypes.ts'
 import { SCALE_FACTOR } from './quantize-weights.ts'
@@ -16,7 +16,8 @@ export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number):
       const first = panel * panelBytes(encoding, k)
       if (encoding === 'f32' || encoding === 'f16' || encoding === 'bf16') {
         unpackFloats(encoding, views, first, r, k, out, at)
-      } else unpackCodes(encoding, views, first, r, k, out, at)
+      } else if (encoding === 'w2_g256') unpackTernary(views, first, r, k, out, at)
+      else unpackCodes(encoding, views, first, r, k, out, at)
     }
   }
   return out
@@ -44,6 +45,24 @@ function unpackFloats(
       word[0] = u16[first / 2 + element]! << 16
       out[at + i] = wordAsFloat[0]!
     }
+  }
+}
+
+function unpackTernary(
+  { u8, u16 }: Views,
+  first: number,
+  r: number,
+  k: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const half = halfTable()
+  for (let i = 0; i < k; i++) {
+    const run = first + panelBytes('w2_g256', i - (i % (GROUP_SIZE * RUN_GROUPS)))
+    const scale = half[u16[run / 2 + (r & 3) * 2 + (r >>> 2)]!]! / SCALE_FACTOR
+    const inRun = i % (GROUP_SIZE * RUN_GROUPS)
+    const byte = u8[run + 16 + (inRun >>> 3) * 16 + 4 * (r & 3) + (i & 3)]!
+    out[at + i] = scale * (((byte >>> ((i & 4) + 2 * (r >>> 2))) & 3) - 1)
   }
 }
 

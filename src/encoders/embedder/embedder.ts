@@ -3,7 +3,7 @@
 import type { Remote } from 'comlink'
 import { checkKeys, plainOf, readFrom, signalOf } from '../../core/base/check-options.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
-import { checkOption, FUNCTION, whole } from '../../core/base/options/option-kinds.ts'
+import { checkOption, choice, FUNCTION, whole } from '../../core/base/options/option-kinds.ts'
 import { follow } from '../../core/base/time/abort.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
@@ -20,7 +20,10 @@ import type {
   EmbedReport,
   EmbedResult,
   EncoderInfo,
+  EncoderRequest,
 } from '../service/embed-protocol.ts'
+
+import { POOLINGS, type Pooling } from '../service/embed-settings.ts'
 
 export type { EmbedResult, EncoderInfo } from '../service/embed-protocol.ts'
 export type { Pooling } from '../service/embed-settings.ts'
@@ -34,13 +37,18 @@ export { type FoundVector, VectorIndex } from './vector-index.ts'
 export interface EmbedderOptions
   extends Pick<
     LoadOptions,
-    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
+    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'dtype' | 'build' | 'assets' | 'hub'
   > {
   /**
    * Maximum number of tokens of a text. Default: the number in the model's files, which is also the upper
-   * limit; 2048 for Qwen3 and Gemma, because larger steps would take hundreds of megabytes.
+   * limit; 2048 for Qwen3, Gemma and ONNX graphs, because larger steps would take hundreds of megabytes.
    */
   readonly maxTokens?: number | undefined
+  /**
+   * How the hidden states of a text become one vector. Repositories made for transformers.js often leave it
+   * to the application. Default: as the model's files say; `mean` if they do not.
+   */
+  readonly pooling?: Pooling | undefined
 }
 
 interface Progress {
@@ -90,8 +98,8 @@ export interface RerankResult {
 }
 
 const LOAD_KEYS = [
-  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'build', 'assets', 'hub'],
-  'maxTokens',
+  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'dtype', 'build', 'assets', 'hub'],
+  ...['maxTokens', 'pooling'],
 ]
 const RERANK_KEYS = ['signal', 'topN', 'onProgress']
 const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onProgress']
@@ -120,8 +128,8 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker and loads an encoder in it: a folder that sentence-transformers wrote, by an address that
-   * ends with a slash or as Files, or a GGUF file.
+   * Starts a worker and loads an encoder in it: a folder that sentence-transformers wrote or that was made
+   * for transformers.js, by an address that ends with a slash or as Files, or a GGUF file.
    *
    * ```ts
    * const embedder = await Embedder.load('/models/all-MiniLM-L6-v2/')
@@ -144,9 +152,10 @@ export class Embedder implements AsyncDisposable {
   ): Promise<Embedder> {
     const client = new EngineClient(connection)
     try {
-      const checked = checkedOptions(options)
-      // An embedder's service returns its settings.
-      const info: unknown = await client.load(loadRequest(source, checked), checked)
+      const { pooling, ...checked } = checkedOptions(options)
+      const request: EncoderRequest = { ...loadRequest(source, checked), pooling }
+      // The service of an embedder answers with what it has loaded.
+      const info: unknown = await client.load(request, checked)
       return new Embedder(client, info as EmbedderInfo)
     } catch (error) {
       client.close()
@@ -157,11 +166,16 @@ export class Embedder implements AsyncDisposable {
   /**
    * One vector per text, in order, with the number of tokens that were read. Only the beginning of an
    * overlong text is read, and the result's `truncated` lists it. An empty text has a vector too.
+   * A text may be given as token ids, which are used unchanged: without a prompt, and with [CLS] and the like
+   * only if they are among them.
    *
    * Rejects with `unsupported` for a wrong option, `integrity` if a vector has NaN or infinite values,
    * `out-of-memory`, or the signal's reason.
    */
-  async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options: EmbedTextsOptions = {},
+  ): Promise<EmbedResult> {
     const request = readFrom('the options', () => {
       checkKeys('the options', options, EMBED_KEYS)
       const { kind, prompt, dimensions, normalize } = options
@@ -252,12 +266,13 @@ export class Embedder implements AsyncDisposable {
   }
 }
 
-function checkedOptions(options: EmbedderOptions): LoadOptions {
-  const { maxTokens, ...others } = readFrom('the options', () => {
+function checkedOptions(options: EmbedderOptions): LoadOptions & Pick<EncoderRequest, 'pooling'> {
+  const { maxTokens, pooling, ...others } = readFrom('the options', () => {
     checkKeys('the options', options, LOAD_KEYS)
     return { ...options }
   })
-  return checkedLoad({ ...others, contextLength: maxTokens }, 'onProgress')
+  checkOption('pooling', pooling, choice(POOLINGS))
+  return { ...checkedLoad({ ...others, contextLength: maxTokens }, 'onProgress'), pooling }
 }
 
 /** The service at the other end of an embedder's connection. */

@@ -1,5 +1,5 @@
 // The head of a reranker: reads it from safetensors, and scores the hidden state of a pair's first token.
-import { Fields, unbuiltVariant } from '../../core/arch/config/fields.ts'
+import { unbuiltVariant } from '../../core/arch/config/fields.ts'
 import { checkShape, requireTensor } from '../../core/arch/tensors/names.ts'
 import { erf } from '../../core/base/erf.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
@@ -8,6 +8,7 @@ import { shown } from '../../core/formats/malformed.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import { prefixOf } from './bert.ts'
 import type { Placed } from './placed.ts'
+import { activationOf, type ScoreActivation } from './rank-activation.ts'
 import { fieldsOf, isGguf, refuseOthers } from './stated.ts'
 
 /**
@@ -22,7 +23,7 @@ interface Head {
   readonly outBias: number
   /** Weight and epsilon of a layer norm. Without it, `dense` is followed by tanh. */
   readonly norm: { readonly weight: Float32Array; readonly epsilon: number } | undefined
-  readonly activation: (score: number) => number
+  readonly activation: ScoreActivation
 }
 
 /** Scores a pair, and defines how its hidden states are pooled for that. */
@@ -30,11 +31,6 @@ export interface RankHead {
   readonly pooling: 'cls' | 'mean'
   readonly score: (state: Float32Array) => number
 }
-
-const ACTIVATIONS: ReadonlyMap<string, (score: number) => number> = new Map([
-  ['Identity', (score) => score],
-  ['Sigmoid', (score) => 1 / (1 + Math.exp(-score))],
-])
 
 /** Names of the first and of the last matrix. BERT's first is the encoder's own pooler. */
 function namesOf(file: ModelFile, family: string): readonly [dense: string, out: string] {
@@ -98,21 +94,6 @@ export async function readRankHead(
       activation: activationOf(file),
     }),
   }
-}
-
-/**
- * The activation class that sentence-transformers writes into the configuration. Default: a sigmoid, as
- * there.
- */
-function activationOf({ name, metadata }: ModelFile): Head['activation'] {
-  const config = new Fields(name, (key) => metadata.get(key)).record('config')
-  const written =
-    config?.record('sentence_transformers')?.text('activation_fn', '') ||
-    config?.text('sbert_ce_default_activation_function', '')
-  const kind = written ? written.split('.').at(-1) : 'Sigmoid'
-  const activation = ACTIVATIONS.get(kind ?? '')
-  if (activation !== undefined) return activation
-  throw unbuiltVariant(name, `scores by ${shown(written ?? '')}`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
 const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2

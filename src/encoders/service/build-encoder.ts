@@ -1,80 +1,104 @@
 // Loads a sentence encoder with its own memory and threads.
 
+import type { ByteSource } from '../../core/base/bytes.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import type { InnerPath } from '../../core/formats/names/named-files.ts'
+import { baseName, type InnerPath } from '../../core/formats/names/named-files.ts'
 import { openFiles as openModelFiles } from '../../core/formats/open-files.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import type { Host } from '../../core/runtime/host.ts'
 import { ENGINE_BYTES, openRuntime, type Runtime } from '../../core/runtime/open-runtime.ts'
+import type { TokenizerSpec } from '../../core/text/spec.ts'
 import { type EncoderTokenizer, encoderTokenizer } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
 import type { MemoryUse } from '../../engine/api/types.ts'
 import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
-import { type ModelPool, openModelPool, shortfallOf } from '../../engine/load/model-pool.ts'
+import { type ModelPool, openModelPool } from '../../engine/load/model-pool.ts'
 import { openShards } from '../../engine/load/open/open-shards.ts'
 import { type FileOpener, openRequestedFiles, withFiles } from '../../engine/load/open/requested-files.ts'
 import { type PlacedModel, placeModel } from '../../engine/load/place-model.ts'
+import { shortfallOf } from '../../engine/load/shortfall.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { type DenseHead, readDenseHead, readGgufHeads } from '../families/dense-head.ts'
-import { type RankHead, readRankHead } from '../families/rank-head.ts'
-import type { EmbedderInfo } from './embed-protocol.ts'
+import { readRankHead } from '../families/rank-head.ts'
+import type { EncoderRequest } from './embed-protocol.ts'
 import { type EmbedSettings, folderSettings, ggufSettings } from './embed-settings.ts'
-import { type EmbedRun, type EncodedText, embedTexts } from './embed-texts.ts'
+import { embedTexts } from './embed-texts.ts'
+import type { GraphEncoders, LoadedEncoder } from './loaded-encoder.ts'
 import { moduleFiles } from './module-files.ts'
 import { type PreparedEncoder, prepareEncoder } from './prepare-encoder.ts'
 
-/** An encoder that is ready. */
-export interface LoadedEncoder {
-  readonly info: EmbedderInfo
-  readonly settings: EmbedSettings
-  readonly tokenizer: EncoderTokenizer
-  /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
-  readonly score: RankHead['score'] | undefined
-  /** Allows one call at a time. */
-  embed(texts: readonly EncodedText[], run: Omit<EmbedRun, 'heads'>): Promise<Float32Array[]>
-  memory(): MemoryUse
-  dispose(): void
-}
-
 /** Implements the service's `load`. After a typed error or the signal's reason nothing is left allocated. */
-export type EncoderLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
+export type EncoderLoader = (request: EncoderRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
 
 /** Throws the errors that `Embedder.load` documents. */
 export async function loadEncoder(
-  request: LoadRequest,
+  request: EncoderRequest,
   hooks: LoaderHooks,
   host: Host,
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<LoadedEncoder> {
   const { signal } = hooks
-  return withFiles(openFiles, request, hooks, async (open) => {
+  return withFiles(openFiles, request, hooks, async (open, keep) => {
     const { own, readJson, openDense } = await moduleFiles(request.source, open, signal)
     const { sources } = await open(own)
+    const openModule = async (path: InnerPath, inputs: number) =>
+      openModelFiles(await openDense(path, inputs), host, signal)
+    if (isGraph(sources)) {
+      const settings = asRequested(await folderSettings(graphOf(sources).name, readJson), request)
+      const headsOf = (width: number) => readModules(width, settings.dense, openModule, signal)
+      const { openGraphEncoder } = (await host.loadGraphEncoders()) as GraphEncoders
+      const parts = { sources, request, hooks, host, settings, open, headsOf, tokenizerOf }
+      const encoder = await openGraphEncoder(parts)
+      return closing(encoder, keep())
+    }
     const file = await openModelFiles(sources, host, signal)
-    const settings = file.format === 'gguf' ? ggufSettings(file) : await folderSettings(file.name, readJson)
+    const settings = asRequested(
+      file.format === 'gguf' ? ggufSettings(file) : await folderSettings(file.name, readJson),
+      request,
+    )
     const { weights, contextLength: mostTokens } = request
     const prepared = prepareEncoder(file, { weights, settings, mostTokens })
     const { placed } = prepared
     const head = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
     const { pooling = settings.pooling, score } = head ?? {}
-    const openModule = async (path: InnerPath, inputs: number) =>
-      openModelFiles(await openDense(path, inputs), host, signal)
-    const { dense } = settings
-    const heads = await readHeads(file, placed.config.hiddenSize, dense, openModule, signal)
+    const { hiddenSize } = placed.config
+    const heads =
+      file.format === 'gguf'
+        ? await readGgufHeads(file, hiddenSize, signal)
+        : await readModules(hiddenSize, settings.dense, openModule, signal)
     const parts = { settings: { ...settings, pooling }, score, heads }
     return await buildEncoder(prepared, parts, { ...request, host }, hooks)
   })
 }
 
-/** The modules between pooling and vector, in order. */
-async function readHeads(
-  file: ModelFile,
+/** Weights of a graph are read when a length of texts is first run, so its files stay open with it. */
+const closing = (encoder: LoadedEncoder, close: () => Promise<void>): LoadedEncoder => ({
+  ...encoder,
+  async dispose() {
+    await encoder.dispose()
+    await close()
+  },
+})
+
+const graphOf = (sources: readonly ByteSource[]): ByteSource =>
+  sources.find(({ name }) => name.endsWith('.onnx')) as ByteSource
+
+/** Weights in another format are preferred: they run in the engine, with its own kernels. */
+const isGraph = (sources: readonly ByteSource[]): boolean =>
+  sources.some(({ name }) => name.endsWith('.onnx')) &&
+  !sources.some(({ name }) => /\.(?:safetensors|gguf|hbm)$/i.test(baseName(name)))
+
+/** What the caller says about the pooling replaces what the files say. */
+const asRequested = (settings: EmbedSettings, { pooling }: EncoderRequest): EmbedSettings =>
+  pooling === undefined ? settings : { ...settings, pooling, isStated: true }
+
+/** The Dense modules of a folder between pooling and vector, in order. */
+async function readModules(
   width: number,
   paths: readonly InnerPath[],
   openModule: (path: InnerPath, inputs: number) => Promise<ModelFile>,
   signal: AbortSignal,
 ): Promise<readonly DenseHead[]> {
-  if (file.format === 'gguf') return readGgufHeads(file, width, signal)
   const heads: DenseHead[] = []
   for (const path of paths) {
     const inputs = heads.at(-1)?.outputs ?? width
@@ -99,7 +123,7 @@ async function buildEncoder(
 ): Promise<LoadedEncoder> {
   const { file, config } = prepared
   const { host } = options
-  const tokenizer = tokenizerOf(file, config.vocabSize)
+  const tokenizer = tokenizerOf(file.name, file.tokenizer, config.vocabSize, ggufExtras(file))
   hooks.onProgress({ phase: 'compile' })
   const need = memoryNeed(prepared)
   hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
@@ -172,22 +196,31 @@ function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtim
   }
 }
 
-/** Throws `format` if it is missing, malformed or from another model. */
-function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
-  if (file.tokenizer === undefined) {
-    throw new HalfbyteError(
-      'format',
-      `${file.name} comes without a tokenizer; give its tokenizer.json with it`,
-    )
-  }
-  const idAt = (name: string) => file.metadata.get(`tokenizer.ggml.${name}_token_id`)
-  const tokenizer = encoderTokenizer(file.tokenizer, {
+/** What GGUF says of a tokenizer besides its specification. */
+const ggufExtras = ({ metadata }: ModelFile) => {
+  const idAt = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`)
+  return {
     cls: idAt('cls'),
     // llama.cpp's files spell the key like this.
     sep: idAt('seperator') ?? idAt('separator'),
-    charsmap: file.metadata.get('tokenizer.ggml.precompiled_charsmap'),
-    rows,
-  })
+    charsmap: metadata.get('tokenizer.ggml.precompiled_charsmap'),
+  }
+}
+
+/** Throws `format` if it is missing, malformed or of another model. */
+function tokenizerOf(
+  name: string,
+  spec: TokenizerSpec | undefined,
+  rows: number,
+  extras: ReturnType<typeof ggufExtras> | undefined = undefined,
+): EncoderTokenizer {
+  if (spec === undefined) {
+    throw new HalfbyteError(
+      'format',
+      `${name} comes without a tokenizer; give its tokenizer.json with it, or the address of its folder with a slash at the end`,
+    )
+  }
+  const tokenizer = encoderTokenizer(spec, { ...extras, rows: Number.isFinite(rows) ? rows : undefined })
   if (tokenizer.vocabSize <= rows) return tokenizer
   throw new HalfbyteError(
     'format',

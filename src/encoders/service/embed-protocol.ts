@@ -4,8 +4,14 @@ import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import type { MemoryUse } from '../../engine/api/types.ts'
-import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import type { LoadRequest, TextOrIds } from '../../engine/wire/protocol.ts'
 import type { Pooling } from './embed-settings.ts'
+
+/** A load of an encoder. */
+export interface EncoderRequest extends LoadRequest {
+  /** Default: as the model's files say. */
+  readonly pooling?: Pooling | undefined
+}
 
 export interface EncoderInfo {
   readonly id: string
@@ -31,7 +37,7 @@ export interface EmbedderInfo {
 }
 
 export interface EmbedRequest {
-  readonly texts: readonly string[]
+  readonly texts: readonly TextOrIds[]
   readonly kind?: 'query' | 'document' | undefined
   readonly prompt?: string | undefined
   readonly dimensions?: number | undefined
@@ -69,7 +75,7 @@ export interface EmbedReport {
 
 /** The calls of a page. */
 export interface EmbedderService {
-  load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo>
+  load(request: EncoderRequest, port: MessagePort): Promise<EmbedderInfo>
   embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult>
   rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores>
   memory(): MemoryUse

@@ -7,9 +7,9 @@ import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
 import type { MemoryUse } from '../../engine/api/types.ts'
-import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
-import type { LoadRequest } from '../../engine/wire/protocol.ts'
-import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
+import { checkedIds } from '../../engine/load/prompt-ids.ts'
+import { abortable, checkText, loadReports, textsOf, textsOrIds } from '../../engine/serve.ts'
+import type { EncoderLoader } from './build-encoder.ts'
 import type {
   EmbedderInfo,
   EmbedderService,
@@ -17,11 +17,13 @@ import type {
   EmbedRequest,
   EmbedResult,
   EncoderInfo,
+  EncoderRequest,
   RerankRequest,
   RerankScores,
 } from './embed-protocol.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 import type { EncodedText } from './embed-texts.ts'
+import type { LoadedEncoder } from './loaded-encoder.ts'
 
 /** A service without a model; `loadModel` implements its `load`. */
 export function createEmbedderService(loadModel: EncoderLoader): EmbedderService {
@@ -38,7 +40,7 @@ class Service implements EmbedderService {
     this.#loadModel = loadModel
   }
 
-  async load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo> {
+  async load(request: EncoderRequest, port: MessagePort): Promise<EmbedderInfo> {
     const reports = loadReports(port)
     this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
     return this.#model.info
@@ -48,11 +50,15 @@ class Service implements EmbedderService {
     return abortable(port, async (signal) => {
       const model = this.#loaded('embed')
       const { settings, info } = model
-      const texts = textsOf('texts', request.texts)
+      const texts = textsOrIds('texts', request.texts)
       const dimensions = dimensionsOf(request.dimensions, info.model.dimensions)
       const prompt = promptOf(settings, request)
-      const encoded = texts.map((text) => encodeWhole(model.tokenizer, prompt + text, info.model.maxTokens))
       const skipped = skippedRows(model, prompt)
+      const encoded = texts.map((text) =>
+        typeof text === 'string'
+          ? { ...encodeWhole(model.tokenizer, prompt + text, info.model.maxTokens), skipped }
+          : givenIds(model, text, request),
+      )
       const run = {
         pooling: settings.pooling,
         normalize: request.normalize ?? settings.normalize,
@@ -60,7 +66,7 @@ class Service implements EmbedderService {
         signal,
         onDone: (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport),
       }
-      const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
+      const all = encoded.map(({ ids, skipped }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
       return {
         vectors: await this.#queue.run(() => model.embed(all, run)),
         tokens: encoded.map(({ ids }) => ids.length),
@@ -98,7 +104,7 @@ class Service implements EmbedderService {
     const model = this.#model
     this.#model = undefined
     await this.#queue.settled()
-    model?.dispose()
+    await model?.dispose()
   }
 
   /** Throws `unsupported` if the model does not do `task`. */
@@ -147,6 +153,23 @@ function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: E
 function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): number {
   if (settings.poolsPrompt || prompt === '') return 0
   return tokenizer.prefix.length + tokenizer.encode(prompt).length
+}
+
+/** Ids as they are: nothing is put around or before them. */
+function givenIds(
+  { tokenizer, info }: LoadedEncoder,
+  text: readonly number[],
+  { kind, prompt = '' }: EmbedRequest,
+): ReturnType<typeof encodeWhole> & { readonly skipped: number } {
+  if (kind !== undefined || prompt !== '')
+    throw new HalfbyteError(
+      'unsupported',
+      'token ids are read as they are, without the prompt that kind or prompt names; give texts, or leave it out',
+      { name: kind === undefined ? 'prompt' : 'kind' },
+    )
+  const ids = checkedIds('a text of texts', text, { logitRows: { vocab: tokenizer.vocabSize } })
+  const { maxTokens } = info.model
+  return { ids: ids.slice(0, maxTokens), isTruncated: ids.length > maxTokens, skipped: 0 }
 }
 
 function nonEmpty(ids: readonly number[]): readonly number[] {

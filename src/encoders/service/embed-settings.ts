@@ -9,7 +9,7 @@ import { RANK } from '../families/stated.ts'
 
 /** How the hidden states of a text become one vector. */
 export type Pooling = 'mean' | 'cls' | 'last' | 'weighted-mean' | 'max'
-const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
+export const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
 
 export interface EmbedSettings {
   /** True if the files say how texts become vectors. Those of chat models do not. */
@@ -66,6 +66,9 @@ export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
 /** Lists the modules of a sentence-transformers folder, with their subfolders. */
 export const MODULES = 'modules.json'
 
+/** Where they put the settings of the pooling. Repositories of ONNX graphs may have only these. */
+const POOLING = '1_Pooling/config.json'
+
 const ownFile = (name: string): InnerPath => pathInside(name, 'an encoder')
 
 /** The last part of a module's type, e.g. `Pooling` for `sentence_transformers.models.Pooling`. */
@@ -85,7 +88,10 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
     ...promptsOf(isObject(own) ? own : {}),
     mostTokens: isCount(mostTokens) && mostTokens > 0 ? mostTokens : undefined,
   }
-  if (!Array.isArray(modules)) return settings
+  if (!Array.isArray(modules)) {
+    const pooling = await readJson(ownFile(POOLING))
+    return isObject(pooling) ? { ...settings, ...poolingOf(name, pooling), isStated: true } : settings
+  }
   let pooling: Partial<EmbedSettings> | undefined
   let normalize = false
   const dense: InnerPath[] = []

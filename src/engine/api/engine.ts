@@ -281,16 +281,20 @@ export class Engine implements AsyncDisposable {
 
   /**
    * One vector per text, computed from the hidden states after the last norm. Its length is the model's
-   * hidden size.
+   * hidden size. A text may be given as token ids, which are used unchanged.
    *
    * ```ts
    * const [one, other] = await engine.embed(['a cat', 'a dog'])
    * const cosine = one.reduce((sum, value, index) => sum + value * other[index], 0)
    * ```
    *
-   * Rejects with `unsupported` for a text without tokens, `context-overflow`, or the signal's reason.
+   * Rejects with `unsupported` for a text without tokens or ids outside the vocabulary, `context-overflow`,
+   * or the signal's reason.
    */
-  async embed(texts: readonly string[], options?: EmbedOptions & AbortOptions): Promise<Float32Array[]> {
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options?: EmbedOptions & AbortOptions,
+  ): Promise<Float32Array[]> {
     const signal = signalOf(options)
     const plain = plainOf('texts', texts)
     const { pooling, normalize } = readFrom('the options', () => ({ ...options }))

@@ -148,6 +148,71 @@ describe('a budget of the thought', () => {
   })
 })
 
+describe('without the mark that opens it', () => {
+  const ANSWER = 'A fox.\n</think>\n\nHi'
+
+  test('a thought is one where the template names only the mark that ends it', async () => {
+    const closing = reasoningFormOf("content.split('</think>')[-1]")
+    const engine = await openToy(toyModel({ reasoning: closing }))
+    const ask = (text: string) => engine.createSession().send(text, GREEDY).result
+    expect(await ask(ANSWER)).toMatchObject({ text: 'Hi', reasoning: 'A fox.' })
+    expect(await ask(`<think>${ANSWER}`)).toMatchObject({ text: 'Hi', reasoning: 'A fox.' })
+    expect(await ask('A fo')).toMatchObject({ text: '', reasoning: 'A fo' })
+  })
+
+  test('everything is the answer where the template names both', async () => {
+    expect(await say(ANSWER)).toMatchObject({ text: ANSWER })
+  })
+})
+
+test('a model whose template names no marks may think, but not before a constrained answer', async () => {
+  const engine = await openToy(toyModel({ reasoning: reasoningFormOf('plain') }))
+  const ask = (text: string, options: GenerateOptions = {}) =>
+    engine.createSession().send(text, { ...GREEDY, ...options }).result
+  expect(await ask('<think>A</think>Hi')).toMatchObject({ text: 'Hi', reasoning: 'A' })
+  const pattern = '<think>A</think>[a-z]+'
+  expect(await ask('<think>A</think>hi', { pattern })).toMatchObject({ text: '<think>A</think>hi' })
+  expect(await ask('<think>A</think>hi', { choices: ['hi'] })).toMatchObject({ text: 'hi' })
+})
+
+describe('a thought that was cut short goes on', () => {
+  const REPLY = '<think>\nA red fox.\n</think>\n\nHi'
+
+  test.each([
+    ['', REPLY, 13],
+    ['<think>\n', `12345678${REPLY.slice(8)}`, 5],
+  ])('in a session, after a prompt that ends with %j', async (opens, reply, maxTokens) => {
+    const session = (await openToy(toyModel({ reasoning, opens }))).createSession()
+    const cut = await session.send(reply, { ...GREEDY, maxTokens }).result
+    expect(cut).toMatchObject({ text: '', reasoning: 'A red', finishReason: 'length' })
+    const rest = await session.regenerate({ ...GREEDY, reasoningPrefix: 'A red' }).result
+    expect(rest).toMatchObject({ text: 'Hi', reasoning: ' fox.', finishReason: 'stop' })
+    expect(rest.usage.cachedTokens).toBe(rest.usage.promptTokens - 1)
+    expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'Hi', reasoning: 'A red fox.' })
+  })
+
+  test('and is over where the answer has begun', async () => {
+    const session = (await thinker()).createSession()
+    const { result } = session.send(REPLY, { ...GREEDY, reasoningPrefix: 'A red fox.', prefix: 'H' })
+    expect(await result).toMatchObject({ text: 'i', finishReason: 'stop' })
+    expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'Hi', reasoning: 'A red fox.' })
+  })
+
+  test('up to the number of tokens that it may have', async () => {
+    const options = { ...PLAIN, reasoningPrefix: 'A red', maxReasoningTokens: 2 }
+    const { result } = (await thinker()).createSession().send(`${REPLY}${'x'.repeat(20)}`, options)
+    expect(await result).toMatchObject({ reasoning: ' f' })
+  })
+
+  test('of a model that does not think is left out, and what is not text is rejected', async () => {
+    const engine = await openToy()
+    const { text } = await engine.createSession().send('one', { ...PLAIN, reasoningPrefix: 'A' }).result
+    expect(text).toBe('You said one')
+    const wrong = engine.createSession().send('one', { reasoningPrefix: 7 as never }).result
+    expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
+  })
+})
+
 describe('in later turns, a thought', () => {
   const SAID = ['<think>\nA fox.\n</think>\n\nThe fox.', 'Hi', '<think>B</think>b', '<think></think>c']
 

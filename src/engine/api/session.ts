@@ -187,18 +187,18 @@ class OpenSession {
           reply,
           sink,
           ask,
-          say: (outcome, prefix, results) => {
+          say: (outcome, begun, results) => {
             if (!isWanted()) return
             hasSaid = true
-            this.messages = [...withReply(this.messages, outcome, prefix), ...results]
+            this.messages = [...withReply(this.messages, outcome, begun), ...results]
           },
         })
       },
-      (result, { prefix }) => {
+      (result, begun) => {
         this.#running.delete(generation)
         if (before === undefined) return
         if (result === undefined) this.messages = before
-        else if (!hasSaid) this.messages = withReply(this.messages, result, prefix)
+        else if (!hasSaid) this.messages = withReply(this.messages, result, begun)
       },
     )
     this.#running.add(generation)
@@ -206,13 +206,14 @@ class OpenSession {
     return generation
   }
 
-  #promptOf({ tools, prefix, templateArguments }: ReplyOptions): Prompt {
+  #promptOf({ tools, prefix, reasoningPrefix, templateArguments }: ReplyOptions): Prompt {
     const said = this.messages
     return {
       type: 'messages',
       messages: this.#system === undefined ? said : [{ role: 'system', content: this.#system }, ...said],
       tools,
       prefix,
+      reasoningPrefix,
       templateArguments: { ...this.#templateArguments, ...templateArguments },
     }
   }
@@ -246,16 +247,17 @@ export async function restoreSession(
   })
 }
 
-const withReply = (
+function withReply(
   messages: readonly Message[],
   { text, reasoning = '', toolCalls = [] }: Outcome,
-  prefix = '',
-): readonly Message[] => [
-  ...messages,
-  {
+  { prefix = '', reasoningPrefix = '' }: Partial<ReplyOptions>,
+): readonly Message[] {
+  const thought = reasoningPrefix + reasoning
+  const reply: Message = {
     role: 'assistant',
     content: prefix + text,
-    ...(reasoning !== '' && { reasoning }),
+    ...(thought !== '' && { reasoning: thought }),
     ...(toolCalls.length > 0 && { toolCalls }),
-  },
-]
+  }
+  return [...messages, reply]
+}

@@ -270,6 +270,14 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    */
   readonly prefix?: string | undefined
   /**
+   * How the thought of a reasoning model begins. Without `prefix` the reply goes on inside the thought, so
+   * `regenerate({ reasoningPrefix })` with the last reply's `reasoning` continues a thought that was cut
+   * short; with it, the thought is over. The result's `reasoning` is what comes after it; the message in the
+   * session is both. Models that do not think ignore it. Only for `send`, `edit` and `regenerate`. Default:
+   * empty.
+   */
+  readonly reasoningPrefix?: string | undefined
+  /**
    * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
    * 'low' }`: JSON values by name. The model's card lists the names that its template reads; others have no
    * effect. They override the session's variables by name. Only for `send`, `edit` and `regenerate`. Default:

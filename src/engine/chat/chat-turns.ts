@@ -14,9 +14,11 @@ import {
   thoughtBlocks,
 } from '../../core/text/chat/chat-template.ts'
 import type { TokenSource } from '../../core/text/detokenizer.ts'
+import { pythonJson } from '../../core/text/jinja/to-json.ts'
 import { GivenArguments, writtenNumber } from '../../core/text/jinja/values.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { Message, Tool, ToolCall } from '../types/conversation.ts'
+import { type CallTurns, callTurnsOf, withKimiIds } from './call-turns.ts'
 import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */
@@ -115,11 +117,13 @@ function renderWith(
   const template = (hasDocuments(templateArguments) ? documentTemplate : undefined) ?? usual
   const hasThoughts = messages.some(({ reasoning = '' }) => reasoning !== '')
   const forBlocks = hasThoughts && readsThoughtBlocks(tokenizer, template)
+  const called = toolTemplate ?? template
+  const hasCalls = messages.some(({ role, toolCalls = [] }) => role === 'tool' || toolCalls.length > 0)
+  const callTurns = hasCalls ? callTurnsOf(tokenizer, called) : {}
   const turnsOf = (list: readonly Message[]) =>
-    (mergesSystem ? withoutSystem(list) : list).map((message) => {
-      const turn = turnOf(message, quotes, contentOf)
-      return forBlocks ? withBlocks(turn) : turn
-    })
+    withKimiIds(mergesSystem ? withoutSystem(list) : list, called)
+      .flatMap((message) => turnsOfMessage(message, quotes, contentOf, callTurns))
+      .map((turn) => (forBlocks ? withBlocks(turn) : turn))
   const turns = turnsOf(messages)
   const options = {
     ...chatTokens(tokenizer),
@@ -174,8 +178,8 @@ function withoutSystem(messages: readonly Message[]): readonly Message[] {
 }
 
 /**
- * Messages without text have the content none, as in Transformers. If a template rejects that or writes the
- * word `None`, the content is the empty string.
+ * Messages without text have the content none, as in Transformers. If a template rejects that or writes it as
+ * a word, the content is the empty string.
  */
 function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], options: ChatOptions): string {
   if (turns.every(({ content }) => content !== null)) return template.render(turns, options)
@@ -183,7 +187,8 @@ function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], op
   const empty = renderedOr(undefined, () => template.render(worded, options))
   if (empty === undefined) return template.render(turns, options)
   const prompt = renderedOr(empty, () => template.render(turns, options))
-  return prompt.split('None').length > empty.split('None').length ? empty : prompt
+  const words = (text: string) => text.split(/None|null/).length
+  return words(prompt) > words(empty) ? empty : prompt
 }
 
 function renderedOr<T>(fallback: T, render: () => string): string | T {
@@ -204,6 +209,38 @@ export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): Token
     tokenBytes: (id) => tokenizer.tokenBytes(id),
     isSpecial: (id) => tokenizer.isSpecial(id) && !marks.has(id),
   }
+}
+
+/** The turns of a message: one, and for GLM-4 one for each call. */
+function turnsOfMessage(
+  message: Message,
+  quotes: TurnQuotes,
+  contentOf: (text: string) => ChatMessage['content'],
+  { textOf, hasMetadata = false, resultRole }: CallTurns,
+): readonly ChatMessage[] {
+  const { role, toolCalls = [], ...rest } = message
+  if (role === 'tool' && resultRole === 'user') {
+    return [
+      {
+        role: 'user',
+        content: contentOf(quotes.given(`<tool_response>\n${rest.content}\n</tool_response>`)),
+      },
+    ]
+  }
+  if (role === 'tool' && resultRole !== undefined)
+    return [{ ...turnOf(message, quotes, contentOf), role: resultRole }]
+  if (toolCalls.length === 0 || textOf === undefined) return [turnOf(message, quotes, contentOf)]
+  const spoken = toolCalls.map((call) => ({
+    name: quotes.said(call.name),
+    json: quotes.said(call.argumentsJson ?? pythonJson(call.arguments)),
+  }))
+  const turn = turnOf({ role, ...rest }, quotes, contentOf)
+  if (hasMetadata) {
+    const calls = spoken.map(({ name, json }) => ({ role, metadata: name, content: contentOf(json) }))
+    return [...(rest.content === '' ? [] : [turn]), ...calls]
+  }
+  const text = [quotes.said(rest.content), textOf(spoken)].filter((part) => part !== '').join('\n')
+  return [{ ...turn, content: contentOf(text) }]
 }
 
 /** A message as templates expect it, with the field names of OpenAI's API. */
@@ -230,11 +267,12 @@ function turnOf(
   }
 }
 
-/** The same turn with its thought in its content. */
+/** The same turn with its thought in its content, and only there: some templates reject a thought in both. */
 function withBlocks(turn: ChatMessage): ChatMessage {
-  const { reasoning_content: thought, content } = turn
+  const { reasoning_content: thought, thinking: _, ...others } = turn
+  const { content } = others
   if (typeof thought !== 'string' || (content !== null && typeof content !== 'string')) return turn
-  return { ...turn, content: thoughtBlocks(thought, content ?? '') }
+  return { ...others, content: thoughtBlocks(thought, content ?? '') }
 }
 
 /** A tool as templates expect it. */

@@ -28,7 +28,7 @@ const TOOLS = [{ name: 'weather', parameters: { type: 'object', properties: {} }
  * function.
  */
 const withCall = (call: string) => {
-  const source = `{% for m in messages %}<{{ m.role }}>{% for t in m.tool_calls %}{% set c = t.function %}${call}{% endfor %}{% endfor %}`
+  const source = `{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}{% for t in m.tool_calls %}{% set c = t.function %}${call}{% endfor %}{% endfor %}`
   return renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
 }
 
@@ -43,7 +43,7 @@ describe('arguments of calls', () => {
     ['{% for k, v in c.arguments | items %}{{ k }}={{ v }}{% endfor %}', 'city=Oslo'],
     ["{{ dict(c.arguments, unit='C') }}", "{'city': 'Oslo', 'unit': 'C'}"],
   ])('act as a mapping and concatenate as JSON: %s', (call, text) => {
-    expect(withCall(call)).toBe(`<user><assistant>${text}<tool>`)
+    expect(withCall(call)).toBe(`<user>Weather?<assistant>${text}<tool>12 C`)
   })
 
   test.each(["'a' + {'k': 1}", "'a' + [1, 'b']", "'a' + true", "'a' + 1", "1 + 'a'", 'none + 1', "{} + 'a'"])(
@@ -67,11 +67,69 @@ describe('content beside calls', () => {
     ).toBe('<user>Weather?<call>weather<tool>12 C')
   })
 
-  test.each([TURNS, "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% endfor %}"])(
-    'is the empty string for a template that writes None or rejects it: %s',
-    (source) => {
-      expect(render(source)).toBe('<user>Weather?<assistant><tool>12 C')
+  test.each(['{{ m.content }}', '{{ m.content | tojson | replace(\'"\', "") }}', "{{ '' + m.content }}"])(
+    'is the empty string for a template that writes none as a word or rejects it: %s',
+    (content) => {
+      const calls = '{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}'
+      expect(render(`{% for m in messages %}<{{ m.role }}>${content}${calls}{% endfor %}`)).toBe(
+        '<user>Weather?<assistant>weather<tool>12 C',
+      )
     },
+  )
+})
+
+describe('a template that leaves out calls', () => {
+  const render = (source: string, texts: readonly string[] = [], messages = CALLED) => {
+    const spec = byteLevelSpec()
+    const special = createTokenizer({
+      ...spec,
+      tokens: [...spec.tokens, ...texts],
+      types: [...spec.types!, ...texts.map(() => 3)],
+    })
+    return renderTurns({ template: new ChatTemplate(source) }, special, messages)
+  }
+  const answered: readonly Message[] = [
+    CALLED[0]!,
+    { ...CALLED[1]!, content: 'Let me see.' },
+    { ...CALLED[2]!, content: '12 <|tool_call|> C' },
+  ]
+
+  test.each([
+    [[], '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'],
+    [['<|tool_call_start|>'], '<|tool_call_start|>[weather(city="Oslo")]<|tool_call_end|>'],
+    [['<|tool_call|>'], '<|tool_call|>[{"name": "weather", "arguments": {"city": "Oslo"}}]'],
+  ])('gets them as text, in the form of the model, whose tokens are %j', (texts, call) => {
+    expect(render(TURNS, texts)).toBe(`<user>Weather?<assistant>${call}<tool>12 C`)
+  })
+
+  test('keeps the text beside them, and results cannot write a mark', () => {
+    expect(render(TURNS, ['<|tool_call|>'], answered)).toMatch(
+      /^<user>Weather\?<assistant>Let me see\.\n<\|tool_call\|>\[\{.*\}\]<tool>12 (?!<\|tool_call\|>)/s,
+    )
+  })
+
+  test('gets results as a text of the user if it leaves those out too', () => {
+    const source = `{% for m in messages if m.role != 'tool' %}<{{ m.role }}>{{ m.content }}{% endfor %}`
+    expect(render(source)).toMatch(/<user><tool_response>\n12 C\n<\/tool_response>$/)
+  })
+
+  test('of GLM-4 gets the name of each call as metadata, and results as observations', () => {
+    const source =
+      "{% for m in messages if m.role in ['user', 'assistant', 'observation'] %}<{{ m.role }}>{{ m.metadata }}\n{{ m.content }}{% endfor %}"
+    expect(render(source)).toBe('<user>\nWeather?<assistant>weather\n{"city": "Oslo"}<observation>\n12 C')
+  })
+})
+
+test('Kimi K2 gets ids that say name and number', () => {
+  const second = { role: 'tool', content: '13 C', toolCallId: 'b', name: 'weather' } as const
+  const again = { ...CALLED[1]!, toolCalls: [{ ...CALLED[1]!.toolCalls![0]!, id: 'b' }] }
+  const source =
+    '{% for m in messages %}{% for c in m.tool_calls %}<|tool_call_begin|>{{ c.id }}<|tool_call_argument_begin|>{% endfor %}' +
+    '{{ m.tool_call_id }}{{ m.content or "" }}{% endfor %}'
+  const messages = [...CALLED, again, second]
+  expect(renderTurns({ template: new ChatTemplate(source) }, tokenizer, messages)).toBe(
+    'Weather?<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>functions.weather:012 C' +
+      '<|tool_call_begin|>functions.weather:1<|tool_call_argument_begin|>functions.weather:113 C',
   )
 })
 
@@ -216,8 +274,9 @@ describe('earlier thoughts', () => {
     expect(renderTurns(templates, tokenizer, later).includes('A fox.')).toBe(isKeptLater)
   })
 
-  /** As Magistral's template reads an assistant's message. */
-  const BLOCKS = `{% for m in messages %}{{ '<' + m.role + '>' }}{% if m.content is string %}{{ m.content }}{% else %}
+  /** As Magistral's template reads an assistant's message; Ministral's rejects a thought in both places. */
+  const BLOCKS = `{% for m in messages %}{% if m.reasoning_content and m.content is not string %}
+    {{- raise_exception('a thought in both') }}{% endif %}{{ '<' + m.role + '>' }}{% if m.content is string %}{{ m.content }}{% else %}
     {%- for block in m.content %}{% if block.type == 'text' %}{{ block.text }}
     {%- elif block.type == 'thinking' %}{{ '[THINK]' + block['thinking'] + '[/THINK]' }}{% endif %}{% endfor %}
   {%- endif %}{% endfor %}`

@@ -16,7 +16,7 @@ import type { LoadRequest } from '../wire/protocol.ts'
 import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
-import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
+import { type ModelPool, openModelPool } from './model-pool.ts'
 import { modelText, modelTokenizer, withCallTexts } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
@@ -24,6 +24,7 @@ import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles, withFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+import { shortfallOf } from './shortfall.ts'
 import { sightOf } from './sight.ts'
 import type { Vision } from './vision/vision.ts'
 
@@ -59,8 +60,9 @@ export async function loadModel(
     const { draft: draftSource } = request
     const second = draftSource && (await prepare(draftSource, { contextLength: main.contextLength }))
     const prepareVision = await openVision(request, main.file.tower, open, host, signal)
-    const vision = prepareVision?.(request.weights, main)
-    const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
+    const { vision, notes } = prepareVision(request.weights, main)
+    const seen = { ...main, notes: [...main.notes, ...notes] }
+    const { prepared, draft } = withStateBudget({ prepared: seen, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
     for (const files of packs) await files.trust?.()
     return built
@@ -194,6 +196,7 @@ export async function buildModel(
         }),
         file.name,
         text.text,
+        file.tower !== undefined,
       ),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),

@@ -25,7 +25,7 @@ export interface LoaderHooks {
 /** The template input besides the messages. */
 export type PromptOptions = Pick<
   Extract<Prompt, { readonly type: 'messages' }>,
-  'tools' | 'prefix' | 'templateArguments'
+  'tools' | 'prefix' | 'reasoningPrefix' | 'templateArguments'
 > &
   Pick<TurnOptions, 'addGenerationPrompt'>
 

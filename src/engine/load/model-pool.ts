@@ -1,8 +1,6 @@
-// Starts the threads or shards that run a placed model, and explains why there are fewer than requested.
-import { type EngineNote, PLAIN_NOTES } from '../../core/base/engine-notes.ts'
+// Starts the threads or shards that run a placed model.
 import type { HalfbyteError } from '../../core/base/errors.ts'
 import { probeStep, warmStep } from '../../core/generate/probe-step.ts'
-import { detectFeatures } from '../../core/runtime/features.ts'
 import type { Host, Note } from '../../core/runtime/host.ts'
 import { openPool, type Runtime, retuner } from '../../core/runtime/open-runtime.ts'
 import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../core/runtime/pool.ts'
@@ -60,28 +58,4 @@ export async function openModelPool(
     return false
   }
   return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
-}
-
-/** The caller's request. */
-export interface PoolRequest {
-  readonly host: Host
-  readonly threads: number | 'auto'
-  /** Default `auto`. */
-  readonly pool?: PoolKind | 'auto' | undefined
-}
-
-/** Why there are fewer threads than requested, or a different pool; undefined if neither is the case. */
-export function shortfallOf(
-  { host, threads, pool: asked = 'auto' }: PoolRequest,
-  { memoryKind }: Runtime,
-  got: number,
-  kind: PoolKind,
-): EngineNote | undefined {
-  const isFewer = threads !== 'auto' && got < threads
-  const isOther = asked !== 'auto' && asked !== kind && threads !== 1
-  if (!isFewer && !isOther) return undefined
-  if (asked === 'single') return PLAIN_NOTES['single-pool']
-  if (host.startWorker === undefined) return PLAIN_NOTES['no-workers']
-  if (memoryKind === 'shared') return PLAIN_NOTES['one-thread']
-  return PLAIN_NOTES[detectFeatures(host.globals).sharedMemory ? 'no-shared-memory' : 'not-isolated']
 }

@@ -15,7 +15,7 @@ import {
   partsFormOf,
   turnEndIds,
 } from '../../core/text/chat/chat-template.ts'
-import { answerHead, reasoningFormOf } from '../../core/text/chat/reasoning.ts'
+import { answerHead, marksAround, reasoningFormOf } from '../../core/text/chat/reasoning.ts'
 import { Detokenizer } from '../../core/text/detokenizer.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
@@ -83,12 +83,15 @@ export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: st
       ...(mergesSystem ? [MERGED_SYSTEM] : []),
     ],
     templateArguments: [...new Set(all.flatMap((each) => each.variables()))],
-    renderPrompt: (messages, { prefix = '', ...options } = {}) => {
+    renderPrompt: (messages, { prefix = '', reasoningPrefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
       const templates = { template, toolTemplate, documentTemplate, mergesSystem, parts, pictureText }
       const prompt = renderTurns(templates, tokenizer, messages, options, quotes)
-      const head = reasoning === undefined ? '' : answerHead(prompt, reasoning, prefix)
-      return prompt + head + quotes.said(prefix)
+      const said = quotes.said(prefix)
+      if (reasoning.isAssumed) return prompt + said
+      if (reasoningPrefix === '') return prompt + answerHead(prompt, reasoning, prefix) + said
+      const [before, after] = marksAround(prompt, reasoning, prefix)
+      return prompt + before + quotes.said(reasoningPrefix) + after + said
     },
     text: {
       endIds: turnEndIds(tokenizer, template),

@@ -51,7 +51,7 @@ async function packSlot(
   if (ref.kind === 'vector') return parts.map(({ name, tensor }) => packVector(name, tensor, signal))
   const dense: Encoding = isSparse(encoding) ? sparseParts(encoding).base : encoding
   const policy = typeof sparse === 'function' ? sparse(parts[0]?.name ?? '') : sparse
-  const isTable = ref.parts.some(({ name }) => roleOf(name) === 'table')
+  const isTable = ref.parts.some(({ name }) => roleOf(name) !== 'matrix')
   if (policy === 'none' || isTable || !isSparseBase(dense)) {
     return parts.map(({ name, tensor }) => packMatrix(name, tensor, dense, signal))
   }

@@ -18,7 +18,7 @@ const MOST_IDS = 1 << 24
 export function checkedIds(
   name: string,
   ids: unknown,
-  { logitRows: { vocab } }: Pick<LoadedModel, 'logitRows'>,
+  { logitRows: { vocab } }: { readonly logitRows: { readonly vocab: number } },
   code: 'unsupported' | 'format' = 'unsupported',
 ): number[] {
   const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids

@@ -5,8 +5,16 @@ import type { Message } from '../types/conversation.ts'
 import type { Prompt } from '../wire/protocol.ts'
 import type { ModelText, Sight } from './loaded-model.ts'
 
-/** `tower` handles prompts and sessions with images. `id`: the model's name. */
-export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelText, 'encode'>): Sight {
+/**
+ * `tower` is asked for prompts and sessions with pictures. `id`: the model's name. `hasOtherTower`: the model
+ * has a tower that is not supported.
+ */
+export function sightOf(
+  tower: Sight | undefined,
+  id: string,
+  text: Pick<ModelText, 'encode'>,
+  hasOtherTower = false,
+): Sight {
   return {
     async look(prompt, signal) {
       if (!hasPictures(prompt))
@@ -14,8 +22,10 @@ export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelTe
       if (tower !== undefined) return tower.look(prompt, signal)
       throw new HalfbyteError(
         'unsupported',
-        `a message has pictures but ${id} was loaded without a vision tower; load it with the option ` +
-          'vision, the address of its mmproj file',
+        hasOtherTower
+          ? `a message has pictures but the vision tower of ${id} is not supported; send text only`
+          : `a message has pictures but ${id} was loaded without a vision tower; load it with the option ` +
+              'vision, the address of its mmproj file',
       )
     },
     async save(sequence, messages) {

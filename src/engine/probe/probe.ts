@@ -55,7 +55,7 @@ export async function probeModel(
         const own = prepared.length === 0 ? { adapters: lora } : { architecture: undefined }
         prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, ...own, signal }))
       }
-      prepared.push(...(prepareVision?.(changes.weights ?? request.weights, prepared[0]!).models ?? []))
+      prepared.push(...(prepareVision(changes.weights ?? request.weights, prepared[0]!).vision?.models ?? []))
       return prepared
     }
     const models = await prepare()

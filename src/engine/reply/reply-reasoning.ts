@@ -24,13 +24,24 @@ export function openReasoning(
   prompt: Prompt,
   text: string,
   { reasoning: named }: DecodeOptions,
+  hasConstraint: boolean,
 ): ReplyReasoning | undefined {
   const found = model.text.reasoning
   const isFound = named === undefined || (named !== false && named.open === found?.open)
   const form = isFound ? (prompt.type !== 'messages' && named === undefined ? undefined : found) : named
   if (form === undefined || form === false) return undefined
-  const prefix = prompt.type === 'messages' ? prompt.prefix : ''
-  return { form, splitter: reasoningSplitter(form, beginningAfter(text, form, prefix)) }
+  const { isAssumed = false, isImplied = false }: ReasoningForm = form
+  // A constraint says how the reply begins, unless the model is known to think before it.
+  if (isAssumed && named === undefined && hasConstraint) return undefined
+  const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
+  // Only the model's own marks are around it in the prompt.
+  if (reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed) {
+    const splitter = reasoningSplitter(form, 'thought')
+    splitter.continueThought()
+    return { form, splitter }
+  }
+  const phase = beginningAfter(text, form, prefix)
+  return { form, splitter: reasoningSplitter(form, isImplied && phase === 'start' ? 'thought' : phase) }
 }
 
 /**

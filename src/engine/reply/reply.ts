@@ -78,13 +78,14 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
     return checkedIds('the prompt', prompt.ids, model)
       .map((id) => model.text.tokenText(id))
       .join('')
-  const { messages, tools = [], prefix = '', templateArguments = {} } = prompt
+  const { messages, tools = [], prefix = '', reasoningPrefix = '', templateArguments = {} } = prompt
   checkList('messages', messages)
   checkTools(tools)
   checkTemplateArguments(templateArguments)
-  if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
+  for (const [name, value] of Object.entries({ prefix, reasoningPrefix }))
+    if (typeof value !== 'string') throw wrongOption(name, value, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
-  if (wrong < 0) return model.renderPrompt(messages, { tools, prefix, templateArguments })
+  if (wrong < 0) return model.renderPrompt(messages, { tools, prefix, reasoningPrefix, templateArguments })
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
@@ -113,7 +114,7 @@ export async function reply(
   if (seen.prompt.type !== 'ids') checkLength(model, request, text)
   const prompt = seen.prompt.type === 'ids' ? seen.prompt.ids : transcript.encode(text, seen.encode)
   const fit = fitPrompt(model, request, prompt)
-  const reasoning = openReasoning(model, request.prompt, text, options)
+  const reasoning = openReasoning(model, request.prompt, text, options, request.constraint !== undefined)
   const given = request.constraint && model.constraints.constrain(request.constraint)
   // A plain prompt is continued unchanged, and a constraint decides about the space itself.
   const after = given === undefined && isConversation ? prompt.at(-1) : undefined

@@ -13,7 +13,7 @@ import type { Plan } from '../../core/graph/plan/plan.ts'
 import { Arena, type Ptr } from '../../core/runtime/memory/arena.ts'
 import type { Pool } from '../../core/runtime/pool.ts'
 import { StateCache } from '../../core/state/state-cache.ts'
-import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
+import { marksAround, type ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import { sightOf } from '../load/sight.ts'
 
@@ -114,7 +114,8 @@ export function toyModel(
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
     sight: sightOf(undefined, 'toy', toyText),
-    renderPrompt: (messages, { tools = [], prefix = '', templateArguments = {} } = {}) => {
+    renderPrompt: (messages, options = {}) => {
+      const { tools = [], prefix = '', reasoningPrefix = '', templateArguments = {} } = options
       if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }
@@ -128,7 +129,10 @@ export function toyModel(
       const given = Object.entries(templateArguments).map(
         ([name, value]) => `<${name} ${JSON.stringify(value)}>`,
       )
-      return `${names}${given.join('')}${turns.join('')}<assistant>${opens}${prefix}`
+      const prompt = `${names}${given.join('')}${turns.join('')}<assistant>${opens}`
+      if (reasoning === undefined || reasoningPrefix === '') return prompt + prefix
+      const [before, after] = marksAround(prompt, reasoning, prefix)
+      return prompt + before + reasoningPrefix + after + prefix
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',

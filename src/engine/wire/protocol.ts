@@ -90,6 +90,8 @@ export type Prompt =
       readonly tools?: readonly Tool[] | undefined
       /** The beginning of the reply. Default: empty. */
       readonly prefix?: string | undefined
+      /** How its thought begins, which goes on if `prefix` is empty. Default: empty. */
+      readonly reasoningPrefix?: string | undefined
       /** Additional variables of the chat template, JSON values by name. Default: none. */
       readonly templateArguments?: JsonObject | undefined
     }
@@ -162,7 +164,11 @@ export interface EngineService {
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
   scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]>
-  embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
+  embed(
+    texts: readonly TextOrIds[],
+    options: EmbedOptions,
+    port: MessagePort,
+  ): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */
   fork(from: number, to: number): Promise<void>

@@ -26,7 +26,7 @@ import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compil
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
-import type { LoadedNetwork, NetworkHost } from '../service/load-network.ts'
+import type { LoadedNetwork, NetworkHost } from '../service/build-network.ts'
 import type {
   NetworkFallback,
   NetworkMemory,
@@ -230,7 +230,7 @@ export class Network implements AsyncDisposable {
   ): Promise<Network> {
     const checked = checkedOptions(options)
     const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
-    const { buildNetwork } = await import('../service/load-network.ts')
+    const { buildNetwork } = await import('../service/build-network.ts')
     const host = { ...hostHere({}), ...others }
     const how = { build, weights, threads, fallback, limits }
     return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }), checked)

@@ -2,7 +2,7 @@
 import type { Remote } from 'comlink'
 import { EngineClient, type LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
-import type { LoadedNetwork } from '../service/load-network.ts'
+import type { LoadedNetwork } from '../service/build-network.ts'
 import type { NetworkInfo, NetworkRequest, NetworkService, WithMemory } from '../service/network-protocol.ts'
 
 export { startNetworkWorker } from '../../engine/wire/network-script.ts'

@@ -22,6 +22,8 @@ export interface RunnableGraph {
   readonly inputs: readonly Input[]
   /** Outputs in the graph's order, with the types and sizes known before a run. */
   readonly outputTypes: readonly Input[]
+  /** Numbers in the file's constants. */
+  readonly parameters: number
   /** Nodes known to run in another runtime. */
   readonly foreign: readonly ForeignNode[]
   /** Its threads and its memory. Opening it starts the threads; otherwise the first run does. */
@@ -55,7 +57,15 @@ const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASS
 /** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
+/** The elements of all constants of the file; what a pass computes from them does not count again. */
+export const parametersOf = ({ constants }: Graph): number =>
+  [...constants.values()].reduce(
+    (sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1),
+    0,
+  )
+
 export class CompiledGraph implements RunnableGraph {
+  readonly parameters: number
   readonly foreign = []
   readonly machine: LazyMachine
   readonly #graph: Graph
@@ -70,6 +80,7 @@ export class CompiledGraph implements RunnableGraph {
   /** Runs the passes on the graph, whose inputs may have unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
     const { leftOut = NOTHING, limits } = options
+    this.parameters = parametersOf(graph)
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits

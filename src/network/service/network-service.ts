@@ -3,7 +3,7 @@ import { transfer } from 'comlink'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { abortable, loadReports } from '../../engine/serve.ts'
-import type { LoadedNetwork } from './load-network.ts'
+import type { LoadedNetwork } from './build-network.ts'
 import type { NamedTensors, NetworkRequest, NetworkService } from './network-protocol.ts'
 
 type NetworkLoader = (request: NetworkRequest, hooks: LoaderHooks) => Promise<LoadedNetwork>

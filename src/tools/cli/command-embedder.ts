@@ -1,11 +1,15 @@
 // Loads an encoder for the command line, in this process.
+
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import type { WeightPolicy } from '../../core/weights/policy.ts'
-import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import type { Embedder, Pooling } from '../../encoders/embedder/embedder.ts'
 import { loadEmbedder } from './models/node-models.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 export interface EncoderFlags {
   readonly maxTokens?: number
+  readonly dtype?: GraphDtype
+  readonly pooling?: Pooling
   readonly threads: number | 'auto'
   readonly weights: WeightPolicy
 }
@@ -15,4 +19,10 @@ export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSi
   loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
 
 /** A command's flags may include those of other commands. */
-const encoderOptions = ({ maxTokens, threads, weights }: EncoderFlags) => ({ maxTokens, threads, weights })
+const encoderOptions = ({ maxTokens, dtype, pooling, threads, weights }: EncoderFlags) => ({
+  maxTokens,
+  dtype,
+  pooling,
+  threads,
+  weights,
+})

@@ -34,6 +34,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadFamilies: () => import('../../core/arch/rare/table.ts'),
     loadOnnx: () => import('../../network/onnx/open-model.ts'),
     loadVision: () => import('../../engine/load/vision/vision.ts'),
+    loadGraphEncoders: () => import('../../encoders/graph/open-graph-encoder.ts'),
     cutPicture: pictureThread(() => startNodeWorker(PICTURE_WORKER, 'halfbyte picture')),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     loadModule: (build, memory) =>

@@ -1,10 +1,17 @@
 // The encoder that finds passages: the page's own, or one that loads with the first question that needs it
 // and is disposed when replaced.
-import type { Embedder, EmbedderOptions } from '../../encoders/embedder/embedder.ts'
+import type {
+  Embedder,
+  EmbedderOptions,
+  EmbedResult,
+  EmbedTextsOptions,
+} from '../../encoders/embedder/embedder.ts'
 import type { ModelSource } from '../../engine/api/types.ts'
 
 /** The part of an encoder that passage search uses. */
-export type Encoder = Pick<Embedder, 'embed'>
+export interface Encoder {
+  embed(texts: readonly string[], options?: EmbedTextsOptions): Promise<EmbedResult>
+}
 export type LoadEncoder = (source: ModelSource, options: EmbedderOptions) => Promise<Embedder>
 
 /** True for a page's own encoder, false for an address. */

@@ -17,6 +17,8 @@ import { typedGguf } from '../testing/writers/typed-gguf.ts'
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SIZES = { layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 } as const
 const MODEL = randomLlama({ family: 'qwen2', seed: 9, ...SIZES })
+/** Wide enough to be cut where scales of 256 inputs end. */
+const WIDE = randomLlama({ family: 'qwen2', seed: 9, ...SIZES, headDim: 256, intermediate: 1024 })
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const DTYPES: readonly DType[] = [...FLOATS, 'Q8_0', 'Q4_0', 'Q4_1', ...CODED_DTYPES]
 
@@ -36,11 +38,20 @@ describe('shards have the logits of one thread', () => {
   test.each(DTYPES.map((dtype, turn) => [dtype, shardsOf(turn)] as const))(
     'with matrices in %s, %i of them',
     async (dtype, threads) => {
-      const file = await typedGguf(MODEL, () => dtype)
-      const bound = FLOATS.includes(dtype) ? BOUNDS.float : BOUNDS.quantized
+      const isTernary = dtype.startsWith('TQ')
+      const file = await typedGguf(isTernary ? WIDE : MODEL, () => dtype)
+      // Each shard has a scale for its part of a row.
+      const quantized = isTernary ? BOUNDS.channel : BOUNDS.quantized
+      const bound = FLOATS.includes(dtype) ? BOUNDS.float : quantized
       expect(await differenceOf([file], threads)).toBeLessThan(bound)
     },
   )
+
+  test('or none, where a scale of 2-bit weights spans every cut', async () => {
+    const file = await typedGguf(MODEL, () => 'TQ2_0')
+    const info = await withBuilt([file], { pool: 'shards', threads: 2 }, async (built) => built.info)
+    expect(info).toMatchObject({ pool: 'single', threads: 1 })
+  })
 
   test('with a mix like Q4_K_M', async () => {
     const file = await typedGguf(MODEL, (name) => (/attn_v|ffn_down/.test(name) ? 'Q6_K' : 'Q4_K'))

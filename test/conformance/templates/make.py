@@ -65,7 +65,7 @@ def expressions():
 
 
 def digest(text):
-    return text and hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return None if text is None else hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def published(folder, out, stored=lambda text: text):

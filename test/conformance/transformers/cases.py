@@ -1,4 +1,4 @@
-"""Cases. In: nothing. Out: 45 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: 48 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -35,6 +35,8 @@ def longrope(pairs, **more):
 
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+
+LOCAL_FULL = ["sliding_attention", "full_attention"]
 
 # (class, name, keys)
 CASES = [
@@ -243,6 +245,7 @@ CASES = [
     ("BitNet", "two KV heads", without_head_dim(64, 4, 2, 96, 271)),
     ("BitNet", "biases, tied, silu", without_head_dim(
         60, 3, 1, 101, 277, layers=3, attention_bias=True, tie_word_embeddings=True, hidden_act="silu")),
+    ("BitNet", "ternary weights", without_head_dim(512, 4, 2, 512, 271)),
 ]
 
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
@@ -272,6 +275,29 @@ CASES += [
         "vocab_size": 269, "max_position_embeddings": 64, "attention_bias": False}),
     ("Gemma", "one KV head of 40", sizes(75, 3, 1, 40, 101, 271)),
     ("Gemma", "the first name of gelu, biases", sizes(66, 2, 2, 64, 77, 269, hidden_act="gelu", attention_bias=True)),
+    ("Gemma3nText", "shared keys, three streams, odd sizes", sizes(
+        76, 4, 2, 24, 90, 271, layers=6, vocab_size_per_layer_input=260, hidden_size_per_layer_input=20, laurel_rank=5,
+        layer_types=[*LOCAL_FULL, *LOCAL_FULL, *LOCAL_FULL], num_kv_shared_layers=3, sliding_window=9, altup_num_inputs=3,
+        altup_active_idx=1, intermediate_size=[90, 64, 101, 90, 72, 90], activation_sparsity_pattern=[
+            0.9, 0.5, 0.0, 0.3, 0.0, 0.7])),
+    ("Gemma3nText", "no shared keys, scaled rotation, no weights of the active stream", sizes(
+        64, 2, 1, 32, 64, 277, layers=3, vocab_size_per_layer_input=277, hidden_size_per_layer_input=32, laurel_rank=8,
+        num_kv_shared_layers=0, sliding_window=200, altup_correct_scale=False, final_logit_softcapping=3.0,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"], rope_parameters={
+            "full_attention": {"rope_theta": 50000.0, "rope_type": "linear", "factor": 2.0},
+            "sliding_attention": {"rope_theta": 3000.0, "rope_type": "default"}})),
+    ("Gemma4Text", "shared keys, wide heads and blocks", sizes(
+        76, 4, 2, 24, 45, 271, layers=6, vocab_size_per_layer_input=271, hidden_size_per_layer_input=20,
+        layer_types=[*LOCAL_FULL, *LOCAL_FULL, *LOCAL_FULL], num_kv_shared_layers=3, sliding_window=9, global_head_dim=40,
+        use_double_wide_mlp=True)),
+    ("Gemma4Text", "values that are keys, no embeddings of layers", sizes(
+        60, 4, 2, 20, 77, 277, layers=3, hidden_size_per_layer_input=0, global_head_dim=512, num_global_key_value_heads=1,
+        attention_k_eq_v=True, sliding_window=200, final_logit_softcapping=4.0, attention_bias=True,
+        layer_types=["sliding_attention", "full_attention", "full_attention"])),
+    ("DiffLlama", "heads of 20, biases, tied", sizes(
+        76, 6, 2, 20, 75, 271, layers=3, attention_bias=True, tie_word_embeddings=True)),
+    ("DiffLlama", "heads of 32, linear scaling", sizes(
+        64, 4, 4, 32, 64, 277, **rope(5000.0, rope_type="linear", factor=2.0))),
     ("VaultGemma", "caps and windows", sizes(
         60, 4, 2, 40, 81, 271, layers=4, sliding_window=9, query_pre_attn_scalar=37, attn_logit_softcapping=2.0,
         final_logit_softcapping=3.0)),

@@ -7,6 +7,15 @@ LINEAR, FULL = "linear_attention", "full_attention"
 
 # (class, name, keys)
 RECURRENT = [
+    ("Zamba2", "two blocks", {
+        "hidden_size": 80, "num_hidden_layers": 6, "vocab_size": 271, "num_attention_heads": 5, "num_key_value_heads": 5,
+        "intermediate_size": 70, "n_mamba_heads": 4, "mamba_d_state": 16, "adapter_rank": 5, "num_mem_blocks": 2,
+        "layers_block_type": ["linear_attention", "hybrid"] * 3, "max_position_embeddings": 128}),
+    ("Zamba2", "one block, adapters of attention, rotation", {
+        "hidden_size": 64, "num_hidden_layers": 4, "vocab_size": 277, "num_attention_heads": 4, "num_key_value_heads": 4,
+        "intermediate_size": 90, "n_mamba_heads": 4, "mamba_d_state": 8, "mamba_ngroups": 2, "adapter_rank": 4,
+        "num_mem_blocks": 1, "use_shared_attention_adapter": True, "use_mem_rope": True, "max_position_embeddings": 128,
+        "layers_block_type": ["hybrid", "linear_attention", "hybrid", "linear_attention"], "rms_norm_eps": 0.001}),
     ("Qwen3_5Text", "heads that share keys", sizes(
         72, 4, 2, 24, 100, 271, layers=3, layer_types=[LINEAR, FULL, LINEAR], **DELTA, **rope(10000.0, partial_rotary_factor=0.5))),
     ("Qwen3_5Text", "a key for each head, tied", sizes(

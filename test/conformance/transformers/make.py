@@ -27,6 +27,7 @@ from safetensors.numpy import save_file
 
 POSITIONS = 40
 WATCHED = [3, 22, 39]
+TERNARY = 0.0625
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -68,9 +69,17 @@ def spread_of(family, name, shape):
         return 0.0, 0.9
     if name.endswith(".bias"):
         return 0.0, 0.25
+    if re.search(r"lambda_[qk][12]$", name):
+        return 0.0, 0.25
+    if re.search(r"layer_scalar$|correct_output_scale$", name):
+        return 1.0, 0.5
+    # Scores are not divided by the root of the width.
+    if family in ("Gemma3nText", "Gemma4Text") and name.endswith("q_norm.weight"):
+        return 0.3, 0.1
     if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
         less_one = ("Gemma", "VaultGemma", "RecurrentGemma", "Qwen3_5", "Qwen3Next") + (() if family == "NemotronH" else ("Nemotron",))
-        return (0.0 if family.startswith(less_one) and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
+        has_whole = family in ("Gemma3nText", "Gemma4Text")
+        return (0.0 if family.startswith(less_one) and not has_whole and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
     if re.search(r"time_(mix|decay|first)", name):
         return 0.5, 0.5
     if re.search(r"(q_|k_|v_)?conv_?1d\.weight$|conv\.conv\.weight$", name):
@@ -79,27 +88,39 @@ def spread_of(family, name, shape):
         return 0.0, 0.5
     # GPT-2 keeps its matrices transposed.
     inputs = shape[0] if family == "GPT2" and re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
-    return 0.0, round(1.5 * math.sqrt(3 / inputs), 4)
+    # Shared blocks add to the residual again and again what they made of it, which multiplies roundings.
+    gain = 0.5 if family == "Zamba2" else 1.5
+    return 0.0, round(gain * math.sqrt(3 / inputs), 4)
 
 
-def made(family, name, shape):
+def made(family, case, name, shape):
     middle, spread = spread_of(family, name, shape)
-    values = middle + spread * numbers(name, int(np.prod(shape)))
-    return values.astype(np.float32).reshape(shape), middle, spread
+    values = numbers(name, int(np.prod(shape)))
+    if case == "ternary weights" and name.endswith("_proj.weight"):
+        # Half are 0, and the scale is an f16.
+        return (TERNARY * np.rint(values)).astype(np.float32).reshape(shape), 0.0, TERNARY, "ternary"
+    return (middle + spread * values).astype(np.float32).reshape(shape), middle, spread
+
+
+NUMBERS = re.compile(r"(?<=\.)(\d+)(?=\.)")
+
+
+def row_key(row):
+    name, *rest = row
+    return tuple(NUMBERS.split(name)[::2]), json.dumps(rest)
 
 
 def braced(rows):
-    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`."""
+    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`. With gaps they stay as they are."""
     groups = {}
     for name, *rest in rows:
-        parts = re.split(r"(?<=\.)(\d+)(?=\.)", name)
-        key = (tuple(parts[::2]), json.dumps(rest))
-        groups.setdefault(key, []).append(tuple(map(int, parts[1::2])))
+        groups.setdefault(row_key([name, *rest]), []).append(tuple(map(int, NUMBERS.findall(name))))
     out = []
     for (texts, rest), found in groups.items():
         choices = [sorted({each[i] for each in found}) for i in range(len(texts) - 1)]
         if sorted(itertools.product(*choices)) != sorted(found):
-            raise ValueError(f"{texts} has gaps")
+            out += [[row[0], *json.loads(rest)] for row in rows if row_key(row) == (texts, rest)]
+            continue
         name = texts[0] + "".join(
             "{" + ",".join(map(str, choice)) + "}" + text for choice, text in zip(choices, texts[1:])
         )
@@ -108,7 +129,7 @@ def braced(rows):
 
 
 def class_of(family):
-    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
+    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Gemma3nText": "Gemma3nForCausalLM", "Gemma4Text": "Gemma4ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
     # Configurations of Llama's class with names of their own.
     others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
     return others.get(family, f"{family}ForCausalLM")
@@ -146,7 +167,7 @@ def golden(family, name, keys, context=None):
             shapes = {key: list(file.get_slice(key).get_shape()) for key in file.keys()}
         rows, weights = [], {}
         for key, shape in shapes.items():
-            weights[key], *how = made(family, key, shape)
+            weights[key], *how = made(family, name, key, shape)
             rows.append([key, shape, *how])
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())

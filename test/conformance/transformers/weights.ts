@@ -1,8 +1,8 @@
 // Weights of transformers' cases. In: a tensor's name, shape, centre and spread. Out: the numbers that
 // make.py gives it.
 
-/** Name with numbers in braces, shape, centre, spread. */
-export type Row = readonly [string, readonly number[], number, number]
+/** Name with numbers in braces, shape, centre, spread, and whether the numbers are -1, 0 and 1. */
+export type Row = readonly [string, readonly number[], number, number, 'ternary'?]
 
 export interface Tensor {
   readonly name: string
@@ -12,8 +12,12 @@ export interface Tensor {
 
 /** `a.{0,1}.b` is two tensors, a.0.b and a.1.b. */
 export function* tensorsOf(rows: readonly Row[]): Generator<Tensor> {
-  for (const [braced, shape, middle, spread] of rows) {
-    for (const name of expanded(braced)) yield { name, shape, values: drawn(name, shape, middle, spread) }
+  for (const [braced, shape, middle, spread, kind] of rows) {
+    for (const name of expanded(braced)) {
+      const values = drawn(name, shape, middle, spread)
+      const rounded = (value: number) => (Math.abs(value) > spread / 2 ? spread * Math.sign(value) : 0)
+      yield { name, shape, values: kind === 'ternary' ? values.map(rounded) : values }
+    }
   }
 }
 

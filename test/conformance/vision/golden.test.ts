@@ -235,13 +235,6 @@ describe('rejected, naming the cause', () => {
   const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
   test.each<[string, Case, Changes, string, RegExp]>([
     [
-      'a class that is not built',
-      llava,
-      { config: { architectures: ['FuyuForCausalLM'] } },
-      'unsupported',
-      /Fuyu/,
-    ],
-    [
       'another layer than those from the end',
       llava,
       { config: { vision_feature_layer: 2 } },
@@ -413,6 +406,25 @@ describe('rejected, naming the cause', () => {
   ])('%s', async (_, one, changes, code, message) => {
     await expect(openEngine(filesOf(one, changes))).rejects.toMatchObject({
       code,
+      message: expect.stringMatching(message),
+    })
+  })
+
+  test.each([
+    ['a class that is not built', { architectures: ['AyaVisionForConditionalGeneration'] }, /of AyaVision/],
+    [
+      "Pixtral's tower in LLaVA's class",
+      { vision_config: { ...vision(llava), model_type: 'pixtral' } },
+      /of pixtral/,
+    ],
+  ])('%s: the text is read with a note, unless the tower was asked for', async (_, config, message) => {
+    const files = filesOf(llava, { config })
+    await using engine = await openEngine(files)
+    expect(engine.model.seesImages).toBe(false)
+    expect(engine.note).toMatch(message)
+    expect(await engine.complete('a', { maxTokens: 1 }).text()).toBeTypeOf('string')
+    await expect(openEngine(files, { vision: files })).rejects.toMatchObject({
+      code: 'unsupported',
       message: expect.stringMatching(message),
     })
   })

@@ -1,15 +1,13 @@
 // The server's process and its rounds. Out: what each round left behind.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Random } from '../../helpers/random.ts'
 import type { Check } from '../rounds.ts'
 import { Asker, type Outcome } from './asking.ts'
 import { MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 import type { Told } from './served.ts'
-
-/** Streamed requests and others at the same time. */
-export const AT_ONCE = 20
 
 export class Watched {
   readonly #child: ChildProcess
@@ -18,8 +16,11 @@ export class Watched {
   #sent = 0
   readonly counts: Record<string, number> = {}
 
-  private constructor(child: ChildProcess, asker: Asker) {
+  readonly #address: string
+
+  private constructor(child: ChildProcess, address: string, asker: Asker) {
     this.#child = child
+    this.#address = address
     this.#asker = asker
   }
 
@@ -33,7 +34,7 @@ export class Watched {
     const [address] = (await once(child, 'message')) as [string]
     const asker = new Asker(address)
     await asker.learn()
-    return new Watched(child, asker)
+    return new Watched(child, address, asker)
   }
 
   async told(): Promise<Told> {
@@ -43,17 +44,29 @@ export class Watched {
   }
 
   /**
-   * `AT_ONCE` requests at a time, some of which are aborted; one round in eight sends more than the server
-   * allows.
+   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it asks more
+   * than is allowed. In one round in four another client reads nothing.
    */
-  async round(random: Random): Promise<Check[]> {
-    const most = random.chance(0.125) ? MAX_REQUESTS + AT_ONCE : AT_ONCE
+  async round(random: Random, clients: number, isFull = random.chance(0.125)): Promise<Check[]> {
+    const most = isFull ? MAX_REQUESTS + clients : clients
+    const silent = random.chance(0.25) ? await readNothing(this.#address) : undefined
     const outcomes = await Promise.all(
       Array.from({ length: most }, () => this.#asker.ask(random, random.chance(0.4))),
     )
     this.#sent += most
     for (const { kind, end } of outcomes) this.#count(`${kind}, ${end}`)
-    return [...answerChecks(outcomes, most), ...(await this.#left())]
+    if (silent !== undefined) this.#count('reads nothing')
+    const checks = [...answerChecks(outcomes, clients), ...(await this.#left())]
+    silent?.destroy()
+    return [...checks, await this.#scraped()]
+  }
+
+  /** What watches the server asks for its metrics now and then. */
+  async #scraped(): Promise<Check> {
+    const text = await (await fetch(this.#address.replace(/v1$/, 'metrics'))).text()
+    this.#sent++
+    const running = /^halfbyte_requests_running (\d+)$/m.exec(text)?.[1]
+    return { what: `the metrics say that ${running} requests are running`, holds: running === '0' }
   }
 
   #count(name: string): void {
@@ -81,8 +94,8 @@ export class Watched {
   async ended(): Promise<Check> {
     const { ended } = await this.told()
     const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
-    // An abort may happen before the request is sent.
-    const most = this.#sent + 8
+    // An abort may happen before the request is sent; those that read nothing are not among `#sent`.
+    const most = this.#sent + 8 + (this.counts['reads nothing'] ?? 0)
     return {
       what: `${seen} requests ended, at most the ${most} that were sent`,
       holds: seen > 0 && seen <= most,
@@ -96,7 +109,20 @@ export class Watched {
   }
 }
 
-function answerChecks(outcomes: readonly Outcome[], most: number): Check[] {
+/** A client that has sent a request for a stream. */
+async function readNothing(address: string): Promise<Socket> {
+  const body = JSON.stringify({ prompt: 'the river', max_tokens: 200, stream: true, temperature: 0 })
+  const socket = connect(Number(new URL(address).port), '127.0.0.1').pause()
+  socket.on('error', () => undefined)
+  socket.write(
+    `POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await once(socket, 'connect')
+  return socket
+}
+
+function answerChecks(outcomes: readonly Outcome[], clients: number): Check[] {
+  const most = outcomes.length
   const wrong = outcomes.flatMap(({ wrong = [] }) => wrong)
   const refused = outcomes.filter(({ end }) => end === 'status 429').length
   return [
@@ -104,6 +130,6 @@ function answerChecks(outcomes: readonly Outcome[], most: number): Check[] {
     ...(wrong.length > 0
       ? []
       : [{ what: `${most} requests are answered as alone, or aborted`, holds: true }]),
-    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - AT_ONCE },
+    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - clients + 1 },
   ]
 }

@@ -1,6 +1,7 @@
 // The attention block of a decoder's layer.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { HeadNorms, RopeUse, Value, WeightRef } from '../../graph/ir.ts'
+import { headsOf, isLocal, keyLayerOf } from '../config/layer-sizes.ts'
 import { queryTableOf } from '../rope.ts'
 import { alibiOf } from './alibi.ts'
 import { headNormsOf, type Parts } from './parts.ts'
@@ -8,26 +9,30 @@ import { headNormsOf, type Parts } from './parts.ts'
 /** Attention of one layer, with its output projection. */
 export function attention(parts: Parts, layer: number, input: Value): Value {
   const { b, config, linear, biasOf } = parts
-  const { hiddenSize, heads, kvHeads, headDim, window: local, attentionScale, attentionCap } = config
+  const { hiddenSize, heads, window: local, attentionScale, attentionCap } = config
+  const { kvHeads, headDim } = headsOf(config, layer)
+  const keyLayer = keyLayerOf(config, layer)
   const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
   const at = `layers.${layer}`
   const sizes = {
     [`${at}.attn_q`]: heads * headDim,
-    [`${at}.attn_k`]: kvHeads * headDim,
-    [`${at}.attn_v`]: kvHeads * headDim,
+    ...(keyLayer === layer && {
+      [`${at}.attn_k`]: kvHeads * headDim,
+      [`${at}.attn_v`]: kvHeads * headDim,
+    }),
   }
   const weight = matrix(
     hiddenSize,
     Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
   )
   const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
-  const { qkv, norms } = limited(parts, at, made)
+  const { qkv, norms } = limited(parts, layer, made)
   const shape = {
-    layer,
+    layer: keyLayer,
     heads,
     kvHeads,
     headDim,
-    window: local?.layers.includes(layer) === true ? local.positions : 0,
+    window: isLocal(config, layer) ? (local?.positions ?? 0) : 0,
   }
   const attended = b.attend(`${at}.attn`, qkv, shape, ropeOf(parts, layer), {
     norms,
@@ -55,11 +60,11 @@ function gated({ b, config, traits }: Parts, at: string, input: Value, attended:
 /** Queries, keys and values clipped to the model's range, and the norms that they still need. */
 function limited(
   parts: Parts,
-  at: string,
+  layer: number,
   qkv: readonly Value[],
 ): { readonly qkv: readonly Value[]; readonly norms: HeadNorms | undefined } {
   const { b, config } = parts
-  const norms = headNorms(parts, at)
+  const norms = headNorms(parts, layer)
   const { qkvLimit, normEpsilon } = config
   if (qkvLimit === undefined) return { qkv, norms }
   const limits = { least: -qkvLimit, most: qkvLimit }
@@ -67,8 +72,9 @@ function limited(
     values.map((value) => b.clamp(`${value.label}_clipped`, value, limits))
   const [q, k, v] = qkv
   // Norms of rows come before the limits, those of heads after them.
-  if (norms?.over !== 'row' || q === undefined || k === undefined || v === undefined)
+  if (norms?.over !== 'row' || q === undefined || k === undefined || v === undefined || norms.k === undefined)
     return { qkv: clip(qkv), norms }
+  const at = `layers.${layer}`
   const normed = [
     b.rmsnorm(`${at}.attn_q_norm`, q, norms.q, normEpsilon),
     b.rmsnorm(`${at}.attn_k_norm`, k, norms.k, normEpsilon),
@@ -78,27 +84,30 @@ function limited(
 
 /** The rotation of a layer. */
 function ropeOf({ config, traits }: Parts, layer: number): RopeUse {
-  const isLocal = config.window?.layers.includes(layer) === true
+  const isOther = isLocal(config, layer) && config.localRope !== undefined
   const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true
-  const { dims, pairing } = (isLocal && config.localRope) || config.rope
+  const { dims, pairing } = (isOther && config.localRope) || config.rope
   return {
-    table: isLocal && config.localRope !== undefined ? 1 : 0,
+    table: isOther ? 1 : 0,
     queryTable: queryTableOf(config),
     dims: isRotated ? dims : 0,
     pairing,
   }
 }
 
-function headNorms({ config, traits }: Parts, at: string): HeadNorms | undefined {
+function headNorms({ config, traits }: Parts, layer: number): HeadNorms | undefined {
   const kind = headNormsOf(config, traits)
   if (kind === undefined) return undefined
-  const { heads, kvHeads, headDim, normEpsilon } = config
+  const { heads, normEpsilon } = config
+  const { kvHeads, headDim } = headsOf(config, layer)
+  const at = `layers.${layer}`
+  const hasKeys = keyLayerOf(config, layer) === layer
   const isWhole = kind === 'row' || kind === 'layers'
   const ofHeads = (name: string, count: number): WeightRef =>
     vector({ [`${at}.${name}`]: isWhole ? count * headDim : headDim })
   return {
     q: ofHeads('attn_q_norm.weight', heads),
-    k: ofHeads('attn_k_norm.weight', kvHeads),
+    ...(hasKeys && { k: ofHeads('attn_k_norm.weight', kvHeads) }),
     ...(kind === 'layer' && {
       qBias: ofHeads('attn_q_norm.bias', heads),
       kBias: ofHeads('attn_k_norm.bias', kvHeads),
@@ -107,6 +116,7 @@ function headNorms({ config, traits }: Parts, at: string): HeadNorms | undefined
     ...((kind === 'layer' || kind === 'layers') && { isCentred: true }),
     ...(kind === 'layers' && { hasWeightOfEach: true }),
     ...(kind === 'rotated' && { isLater: true }),
+    ...(traits.valueNorms === true && { ofValues: true }),
     epsilon: normEpsilon,
   }
 }

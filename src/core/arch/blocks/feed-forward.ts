@@ -1,6 +1,7 @@
 // The feed-forward block of a decoder's layer.
 import { matrix } from '../../graph/builder.ts'
 import type { Value, Xielu } from '../../graph/ir.ts'
+import { mlpSizeOf } from '../config/layer-sizes.ts'
 import type { Parts } from './parts.ts'
 import { channelMix } from './rwkv.ts'
 
@@ -8,10 +9,12 @@ import { channelMix } from './rwkv.ts'
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
   const { config, traits } = parts
-  const { intermediateSize } = config
+  const size = mlpSizeOf(config, layer)
+  const xielu = config.xielu?.[layer]
+  const cutoff = config.gateCutoffs?.find((each) => each.layer === layer)?.deviations
   if (traits.mlp === 'shifted') return channelMix(parts, layer, input)
-  if (traits.mlp !== 'plain') return gatedBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
-  return plainBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
+  if (traits.mlp !== 'plain') return gatedBlock(parts, at, input, size, { xielu, cutoff })
+  return plainBlock(parts, at, input, size, xielu)
 }
 
 /** A block of `size` inner values without a gate, whose weights' names begin with `at`. */
@@ -29,19 +32,25 @@ export function plainBlock(
   return linear(`${at}.mlp_product`, normed, `${at}.mlp_down`, hiddenSize, 'mlp')
 }
 
-/** A gated block of `size` inner values, whose weights' names begin with `at`. */
+/**
+ * A gated block of `size` inner values, whose weights' names begin with `at`. `cutoff`: standard deviations
+ * above the mean from which on the gate keeps values.
+ */
 export function gatedBlock(
   { b, config, traits, linear, subNorm, biasOf }: Parts,
   at: string,
   input: Value,
   size: number,
-  xielu?: Xielu,
+  { xielu, cutoff }: { readonly xielu?: Xielu | undefined; readonly cutoff?: number | undefined } = {},
 ): Value {
   const { hiddenSize, activation = traits.activation } = config
   const weight = matrix(hiddenSize, { [`${at}.mlp_gate.weight`]: size, [`${at}.mlp_up.weight`]: size })
   const bias = biasOf({ [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }, 'mlp')
   const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, bias)
-  const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation, xielu)
+  const [gate, up] = b.parts(gateUp, weight) as [Value, Value]
+  const kept =
+    cutoff === undefined ? gate : b.node(`${at}.mlp_kept`, { op: 'cutLow', input: gate, deviations: cutoff })
+  const gated = b.swiglu(`${at}.mlp_act`, [kept, up], activation, xielu)
   return linear(
     `${at}.mlp_product`,
     subNorm(`${at}.mlp_sub_norm`, gated),

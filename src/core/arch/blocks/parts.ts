@@ -34,6 +34,16 @@ export interface DecoderTraits {
   readonly latent?: boolean
   /** Biases on the router and on every matrix of every expert. */
   readonly expertBias?: boolean
+  /** Heads of values are normalised before they are stored, without weights. */
+  readonly valueNorms?: true
+  /** Some models of the family have layers of several sizes. */
+  readonly isUneven?: true
+  /** Attention subtracts a second map of scores from the first. */
+  readonly isDifferential?: true
+  /** Recurrent layers read blocks that they share. */
+  readonly sharedBlocks?: true
+  /** The residual is several streams. */
+  readonly streams?: true
   /** Each head's softmax has one more score, for a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
@@ -118,6 +128,19 @@ export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
+
+/** One layer, from its number and what it reads. */
+export type Layer = (layer: number, x: Value) => Value
+
+/** What is around the layers of a decoder, whose own ones are `plain`. */
+export type Framing = (parts: Parts, plain: Layer) => Frame
+export interface Frame {
+  /** Makes what the first layer reads of the embeddings. Default: these. */
+  readonly enter?: (embedded: Value) => Value
+  readonly each: Layer
+  /** Makes what the last norm reads of what the last layer made. Default: this. */
+  readonly leave?: (x: Value) => Value
+}
 
 /** Whether a layer has recurrent state. */
 export const isRecurrent = (

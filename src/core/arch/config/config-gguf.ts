@@ -3,7 +3,7 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
-import { Fields, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** The contents of `rope_freqs.weight` and of LongRoPE's two tensors, if the file has them. */
@@ -62,20 +62,20 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const common: ModelConfig = {
     ...sizes,
     heads,
-    kvHeads: headCount(fields, 'attention.head_count_kv', 'KV heads', heads),
+    kvHeads: headCount(fields, 'attention.head_count_kv', 'KV heads', heads, traits.isUneven),
     headDim,
-    intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined),
+    intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined, traits.isUneven),
     rope: {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
       pairing: gguf.pairing,
       scaling: ropeScaling(fields, facts.ropeFactors, contextLength, traits.latent),
     },
-    window: window(fields, { layers, contextLength }, gguf.windowPeriod),
+    window: window(fields, { layers }, gguf.windowPeriod),
     biases: biases(traits, facts.kinds),
     ...(fields.number('attention.clamp_kqv', 0) !== 0 && { qkvLimit: fields.number('attention.clamp_kqv') }),
   }
-  return { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+  return withoutIdleWindow({ ...common, ...gguf.config?.(fields, common, facts.kinds) })
 }
 
 const BIASES = {
@@ -92,30 +92,27 @@ function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biase
 }
 
 /** The width of the feed-forward blocks: one number, or one per layer, with 0 for layers without one. */
-function widest(fields: Fields, fallback?: number): number {
+function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const key = 'feed_forward_length'
   if (!fields.isList(key)) return fields.number(key, fallback)
   const widths = new Set(fields.numberList(key).filter((width) => width !== 0))
   const [width = 0, another] = widths
+  if (isUneven) return Math.max(0, ...widths)
   if (another === undefined) return width
   throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
 }
 
 /** One number, or one per layer, with 0 for layers without attention. */
-function headCount(fields: Fields, key: string, what: string, fallback?: number): number {
+function headCount(fields: Fields, key: string, what: string, fallback?: number, isUneven = false): number {
   if (!fields.isList(key)) return fields.number(key, fallback)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
   const [count = fallback, another] = counts
-  if (another === undefined) return count ?? fields.number(key)
+  if (another === undefined || isUneven) return count ?? fields.number(key)
   throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} ${what}`, 'as many in every layer')
 }
 
 /** The pattern is the distance between layers without a window, or a flag per layer. */
-function window(
-  fields: Fields,
-  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
-  period = 0,
-): WindowConfig | undefined {
+function window(fields: Fields, model: Pick<ModelConfig, 'layers'>, period = 0): WindowConfig | undefined {
   const positions = fields.number('attention.sliding_window', 0)
   const key = 'attention.sliding_window_pattern'
   const pattern = fields.isList(key) ? fields.list(key).map(Boolean) : fields.number(key, period)

@@ -8,7 +8,9 @@ import type {
   ModelConfig,
   RopeConfig,
   RopeScaling,
+  SharedBlocks,
   SsmConfig,
+  StreamsConfig,
   WkvConfig,
 } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
@@ -44,6 +46,18 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     recurrentLayers: layers('recurrentLayers'),
     mlpLayers: layers('mlpLayers'),
     unrotatedLayers: layers('unrotatedLayers'),
+    fullHeads: fields.record('fullHeads')?.numbers('kvHeads', 'headDim'),
+    valuesAreKeys: fact('valuesAreKeys'),
+    ...fields.someNumbers('sharedKvLayers'),
+    mlpSizes: layers('mlpSizes'),
+    gateCutoffs: fields.has('gateCutoffs')
+      ? fields.records('gateCutoffs').map((each) => each.numbers('layer', 'deviations'))
+      : undefined,
+    layerEmbedding: fields.record('layerEmbedding')?.numbers('size', 'rows'),
+    sharedBlocks: blocksOf(fields.record('sharedBlocks')),
+    streams: streamsOf(fields.record('streams')),
+    layerScales: layers('layerScales'),
+    subtracted: layers('subtracted'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
     window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
@@ -72,6 +86,16 @@ export function storedConfig(config: ModelConfig): object {
   })
   return { ...config, ssm: Object.fromEntries(fields) }
 }
+
+const blocksOf = (fields: Fields | undefined): SharedBlocks | undefined =>
+  fields && {
+    ...fields.numbers('count', 'rank'),
+    layers: fields.numberList('layers'),
+    adaptsAttention: fields.fact('adaptsAttention'),
+  }
+
+const streamsOf = (fields: Fields | undefined): StreamsConfig | undefined =>
+  fields && { ...fields.numbers('count', 'active', 'besideRank'), isScaled: fields.fact('isScaled') }
 
 const PARTS = ['qkv', 'output', 'mlp', 'logits'] as const
 

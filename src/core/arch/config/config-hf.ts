@@ -5,7 +5,7 @@ import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily } from '../families.ts'
 import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, WindowConfig } from './config.ts'
-import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, layersOf, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -98,7 +98,7 @@ export function hfConfig(
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
   const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
   const activation = activationOf(fields, file)
-  refuseVariants(fields)
+  refuseVariants(fields, file.traits?.isUneven)
   const hiddenSize = fields.number('hidden_size')
   const layers = fields.number('num_hidden_layers')
   const sizes = {
@@ -127,18 +127,22 @@ export function hfConfig(
     headDim,
     intermediateSize:
       (file.traits.mlp === 'plain' && fields.number('intermediate_size', 0) === 0 && 4 * hiddenSize) ||
+      (file.traits.isUneven === true && Math.max(0, ...fields.eachNumber('intermediate_size'))) ||
       fields.number('intermediate_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
     rope: {
-      ...hfRope(fields, fullRope(fields), { headDim, contextLength }),
+      ...hfRope(fields, fullRope(fields), {
+        ...{ headDim, contextLength },
+        isPartial: 'partial_rotary_factor' in defaults,
+      }),
       pairing: file.hf.pairing ?? 'halves',
     },
     contextLength,
-    window: window(fields, defaults, { layers, contextLength }),
+    window: window(fields, defaults, { layers }),
     biases: biases(fields, file),
     ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common, listed) }
+  return withoutIdleWindow({ ...common, ...file.hf.config?.(fields, common, listed) })
 }
 
 /** Activations under all their names in transformers. */
@@ -155,8 +159,19 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   }),
 )
 
+/** Recurrent layers whose convolutions use the activation of the feed-forward blocks. */
+const CONVOLVED: readonly unknown[] = ['mamba', 'mamba2', 'delta']
+
 /** If absent, the family's default, which is the only activation of recurrent layers. */
-function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
+function activationOf(fields: Fields, file: FamilyFile): Activation | undefined {
+  const activation = statedActivation(fields, file)
+  const { traits, recurrence, hf } = file
+  const isShared = CONVOLVED.includes(recurrence) && hf.keys?.['hidden_act'] === undefined
+  if (traits === undefined || !isShared || activation === traits.activation) return activation
+  throw unbuiltVariant(fields.file, 'another activation', 'silu')
+}
+
+function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
   // Its parameters are tensors, which only its family has.
@@ -168,14 +183,18 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
 }
 
 /** Keys that change the arithmetic in unsupported ways, each with the only value that it may have. */
-function refuseVariants(fields: Fields): void {
-  const wanted = { conv_bias: false, use_bidirectional_attention: false, is_causal: true }
+function refuseVariants(fields: Fields, isUneven = false): void {
+  const wanted = {
+    conv_bias: false,
+    is_causal: true,
+    ...(!isUneven && { use_bidirectional_attention: false }),
+  }
   for (const [key, value] of Object.entries(wanted)) {
     if (fields.fact(key, value) !== value) {
       throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
     }
   }
-  if (fields.has('per_layer_config')) {
+  if (fields.has('per_layer_config') && !isUneven) {
     throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
   }
 }
@@ -191,7 +210,7 @@ function biases(fields: Fields, { traits, hf }: FamilyFile): Biases | undefined 
 function window(
   fields: Fields,
   defaults: Defaults,
-  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  model: Pick<ModelConfig, 'layers'>,
 ): WindowConfig | undefined {
   if (!('sliding_window' in defaults) || !fields.fact('use_sliding_window', true)) return undefined
   const positions = fields.number('sliding_window', 0)

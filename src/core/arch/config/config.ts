@@ -195,6 +195,48 @@ export interface QueryScale {
   readonly length: number
 }
 
+/** Heads of keys and values, and the width of all heads. */
+export interface HeadSizes {
+  readonly kvHeads: number
+  readonly headDim: number
+}
+
+/**
+ * Embeddings of tokens for each layer, `size` numbers each. Tokens from `rows` on have the row of token 0.
+ */
+export interface LayerEmbedding {
+  readonly size: number
+  readonly rows: number
+}
+
+/** A residual of several streams (AltUp). Layers work on the stream `active` and correct the others. */
+export interface StreamsConfig {
+  readonly count: number
+  readonly active: number
+  /** The active stream has a weight for each number where a layer's embedding is added. */
+  readonly isScaled: boolean
+  /** Rank of the matrix beside attention (LAuReL). */
+  readonly besideRank: number
+}
+
+/** Blocks of attention and a feed-forward part, which layers read in turn. */
+export interface SharedBlocks {
+  /** The layers that read a block. */
+  readonly layers: readonly number[]
+  /** How many blocks there are. */
+  readonly count: number
+  /** Rank of each layer's own part of the blocks' matrices. */
+  readonly rank: number
+  /** Whether queries, keys and values have such a part; the feed-forward part always does. */
+  readonly adaptsAttention: boolean
+}
+
+/** A layer whose gate keeps only what is so many standard deviations above the mean. */
+export interface GateCutoff {
+  readonly layer: number
+  readonly deviations: number
+}
+
 /** What a family file needs to build its graph. Counts, not bytes. */
 export interface ModelConfig {
   readonly family: Family
@@ -243,11 +285,28 @@ export interface ModelConfig {
   readonly window?: WindowConfig | undefined
   /** The rotation of layers with a window. Default: same as the others. */
   readonly localRope?: RopeConfig | undefined
+  /** The heads of layers without a window, where they differ from those of layers with one. */
+  readonly fullHeads?: HeadSizes | undefined
+  /** Files have one matrix for keys and values of layers without a window. */
+  readonly valuesAreKeys?: boolean | undefined
+  /**
+   * How many of the last layers attend to keys and values of another one: the last before them that has a
+   * window as they have, or none.
+   */
+  readonly sharedKvLayers?: number | undefined
   /** Layers that do not rotate. */
   readonly unrotatedLayers?: readonly number[] | undefined
   readonly experts?: ExpertsConfig | undefined
   /** `headDim` is then the wider of a key and a value, rounded up to a multiple of 4. */
   readonly latent?: LatentConfig | undefined
+  /** The inner size of each layer's feed-forward block, where they differ. */
+  readonly mlpSizes?: readonly number[] | undefined
+  readonly gateCutoffs?: readonly GateCutoff[] | undefined
+  readonly layerEmbedding?: LayerEmbedding | undefined
+  readonly streams?: StreamsConfig | undefined
+  readonly sharedBlocks?: SharedBlocks | undefined
+  /** What each layer's output is multiplied by. */
+  readonly layerScales?: readonly number[] | undefined
   /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
   /** The parameters of each layer's xIELU. Present only if that is the activation. */
@@ -268,6 +327,8 @@ export interface ModelConfig {
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined
   readonly logitScale?: number | undefined
+  /** What each layer multiplies its second map of scores by, before it subtracts it from the first. */
+  readonly subtracted?: readonly number[] | undefined
   /** Factor of attention's scores; default 1 / sqrt(headDim). */
   readonly attentionScale?: number | undefined
   /** Scores of layer i, counted from 0, are also divided by i + 1. */

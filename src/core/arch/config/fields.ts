@@ -7,18 +7,30 @@ import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
  * `pattern`: a flag per layer, or a period: in each run of that many layers, all but the last have the
- * window; with 0, all of them. A window that is at least as long as the context counts as no window.
+ * window; with 0, all of them.
  */
 export function windowOf(
-  { layers, contextLength }: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  { layers }: Pick<ModelConfig, 'layers'>,
   positions: number,
   pattern: number | readonly boolean[],
 ): WindowConfig | undefined {
-  if (positions === 0 || positions >= contextLength) return undefined
+  if (positions === 0) return undefined
   const has = (layer: number): boolean =>
     typeof pattern === 'number' ? pattern === 0 || layer % pattern < pattern - 1 : pattern[layer] === true
   const those = layersOf({ layers }).filter(has)
   return those.length === 0 ? undefined : { positions, layers: those }
+}
+
+/**
+ * A window that is at least as long as the context counts as no window, unless its layers differ from others
+ * in more than that.
+ */
+export function withoutIdleWindow(config: ModelConfig): ModelConfig {
+  const { window: local, localRope, fullHeads, contextLength } = config
+  const isIdle = local !== undefined && local.positions >= contextLength
+  return isIdle && localRope === undefined && fullHeads === undefined
+    ? { ...config, window: undefined }
+    : config
 }
 
 /** Indices of a model's layers. The number of layers has not been checked yet. */
@@ -151,6 +163,11 @@ export class Fields {
     const list = this.list(key)
     if (list.every((item) => typeof item === 'number')) return list
     throw this.#wrong(key, 'a list of numbers', list)
+  }
+
+  /** One number, or those of a list. */
+  eachNumber(key: string): readonly number[] {
+    return this.isList(key) ? this.numberList(key) : [this.number(key)]
   }
 
   /** Empty when the key is absent. */

@@ -11,25 +11,38 @@ export function fullRope(fields: Fields): Fields | undefined {
   return rope?.record('full_attention') ?? rope
 }
 
+/** What RoPE depends on besides its own settings. `isPartial`: the class can rotate a part of each head. */
+type RopeSizes = Pick<ModelConfig, 'headDim' | 'contextLength'> & { readonly isPartial?: boolean }
+
 /**
  * RoPE according to the object `stated` and, for absent keys, the keys next to it. `theta`: the default if
- * neither has it.
+ * neither has it. As in transformers, a class that is not partial ignores the share of rotated numbers, unless its
+ * positions are scaled.
  */
 export function hfRope(
   fields: Fields,
   stated: Fields | undefined,
-  { headDim, contextLength }: Pick<ModelConfig, 'headDim' | 'contextLength'>,
+  { headDim, contextLength, isPartial = false }: RopeSizes,
   theta = fields.number('rope_theta', 10_000),
 ): RopeConfig {
   const rope = stated ?? Fields.of(fields.file, {})
+  const scaling = ropeScaling(rope, fields, contextLength)
   const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
-  return {
-    theta: rope.number('rope_theta', theta),
-    dims: Math.trunc(headDim * share),
-    pairing: 'halves',
-    scaling: ropeScaling(rope, fields, contextLength),
+  const own = { theta: rope.number('rope_theta', theta), pairing: 'halves' } as const
+  if (rope.text('rope_type', 'default') !== 'proportional') {
+    const dims = isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim
+    return { ...own, dims, scaling }
   }
+  // All dimensions count in the frequencies, of which only the first are not zero.
+  const pairs = Math.min(headDim, 1 << 12) / 2
+  const factor = rope.number('factor', 1)
+  const turned = Math.floor(Math.trunc(share * headDim) / 2)
+  const factors = Array.from({ length: pairs }, (_, pair) => (pair < turned ? factor : UNTURNED))
+  return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
+
+/** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
+const UNTURNED = 1e30
 
 /** The rotation of layers with a window: not scaled, unless the file says so. */
 export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>

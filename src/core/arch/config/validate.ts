@@ -14,6 +14,7 @@ import type {
   SsmConfig,
 } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
+import { keyLayerOf } from './layer-sizes.ts'
 
 /**
  * No model of these families has ever exceeded these limits, so a header with larger numbers must be wrong.
@@ -23,7 +24,7 @@ const MOST = {
   layers: 1 << 10,
   heads: 1 << 10,
   kvHeads: 1 << 10,
-  headDim: 256,
+  headDim: 512,
   intermediateSize: 1 << 20,
   vocabSize: 1 << 22,
   contextLength: 1 << 26,
@@ -39,6 +40,21 @@ const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', '
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
+/** What only families with layers of several sizes have. */
+const UNEVEN = [
+  ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
+  ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),
+]
+
+/** Most tokens that have no row of their own in the embeddings of layers. */
+const MOST_WITHOUT_ROWS = 1 << 16
+
+/** Most blocks that layers share. */
+const MOST_BLOCKS = 4
+
+/** Most streams of a residual. */
+const MOST_STREAMS = 8
+
 /** Checks every number. `file` is named in errors. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
   const { localRope, rope, ssm } = config
@@ -48,10 +64,11 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   if (ssm !== undefined) check.recurrence(ssm)
   check.scalars(config)
   check.options(config)
-  for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
-    // Without positions nothing is rotated.
-    if (ssm === undefined || each.dims !== 0) check.rope(each, config.headDim)
-  }
+  check.layers(config)
+  const { headDim, fullHeads = config } = config
+  // Without positions nothing is rotated.
+  if (ssm === undefined || rope.dims !== 0) check.rope(rope, fullHeads.headDim)
+  if (localRope !== undefined && (ssm === undefined || localRope.dims !== 0)) check.rope(localRope, headDim)
   return frozen(config)
 }
 
@@ -66,7 +83,9 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
+  parts(config: ModelConfig): void {
+    const { family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation, streams, subtracted } =
+      config
     const { traits, recurrence, attention = traits !== undefined } = familyFile(family)
     const parts = [
       ['heads', heads > 0, attention],
@@ -75,11 +94,16 @@ class ConfigCheck {
       ['ssm', ssm !== undefined, recurrence !== undefined],
       ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
       ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
+      ['subtracted', subtracted !== undefined, traits?.isDifferential === true],
+      ['sharedBlocks', config.sharedBlocks !== undefined, traits?.sharedBlocks === true],
+      ['streams', streams !== undefined, traits?.streams === true],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
+    const odd = UNEVEN.find((part) => config[part] !== undefined)
+    if (odd !== undefined && traits?.isUneven !== true) throw this.#wrong(`a ${family} has no ${odd}`)
     if (ssm !== undefined && ssm.kind !== recurrence)
       throw this.#wrong(`a ${family} has recurrent layers of ${recurrence}, not of ${ssm.kind}`)
   }
@@ -160,6 +184,55 @@ class ConfigCheck {
     if (rope.dims !== headDim || unrotatedLayers !== undefined) {
       throw unbuiltVariant(this.#file, 'scaled queries that are not rotated', 'rotations of whole heads')
     }
+  }
+
+  /** What layers have that are not alike, or more than others. */
+  layers(config: ModelConfig): void {
+    const { layers, heads, hiddenSize, vocabSize, fullHeads, mlpSizes, sharedKvLayers = 0 } = config
+    const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted, sharedBlocks } = config
+    if (subtracted !== undefined) {
+      this.#shared(config.kvHeads, 'key and value heads', '2 maps of scores', config.kvHeads % 2)
+      this.#built('headDim, of which a value has two,', config.headDim, MOST.headDim / 2, 4)
+    }
+    if (fullHeads !== undefined) {
+      this.#built('fullHeads.headDim', fullHeads.headDim, MOST.headDim, 4)
+      this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MOST.kvHeads)
+      this.#shared(heads, 'heads', `${fullHeads.kvHeads} key and value heads`, heads % fullHeads.kvHeads)
+    }
+    for (const [key, list] of Object.entries({ mlpSizes, layerScales, subtracted })) {
+      const isWhole = list === undefined || list.length === layers
+      this.#require(`the length of ${key}`, list?.length ?? layers, isWhole, `${layers}, one for each layer`)
+    }
+    for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MOST.intermediateSize)
+    for (const scale of [...(layerScales ?? []), ...(subtracted ?? [])])
+      this.#require('a scale of a layer', scale, Number.isFinite(scale), 'a number')
+    for (const { deviations } of gateCutoffs)
+      this.#require('deviations of a gate', deviations, Number.isFinite(deviations), 'a number')
+    const isLess = Number.isInteger(sharedKvLayers) && sharedKvLayers >= 0 && sharedKvLayers < layers
+    this.#require('sharedKvLayers', sharedKvLayers, isLess, `a whole number from 0 to ${layers - 1}`)
+    for (let layer = layers - sharedKvLayers; layer < layers; layer++) {
+      const shared = keyLayerOf(config, layer)
+      if (shared < 0) throw this.#wrong(`no layer stores keys and values for layer ${layer}`)
+    }
+    if (sharedBlocks !== undefined) {
+      this.#whole('sharedBlocks.count', sharedBlocks.count, MOST_BLOCKS)
+      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MOST.hiddenSize)
+      for (const layer of sharedBlocks.layers)
+        this.#require('one of sharedBlocks.layers', layer, layer >= 0 && layer < layers, `below ${layers}`)
+    }
+    if (layerEmbedding !== undefined) {
+      this.#whole('layerEmbedding.size', layerEmbedding.size, MOST.hiddenSize)
+      const { rows } = layerEmbedding
+      this.#whole('layerEmbedding.rows', rows, MOST.vocabSize)
+      const least = vocabSize - MOST_WITHOUT_ROWS
+      this.#require('layerEmbedding.rows', rows, rows >= least, `at least ${least} for ${vocabSize} tokens`)
+    }
+    if (streams === undefined) return
+    if (layerEmbedding === undefined) throw this.#wrong('a model with streams needs layerEmbedding')
+    this.#whole('streams.count', streams.count, MOST_STREAMS)
+    const isOne = Number.isInteger(streams.active) && streams.active >= 0 && streams.active < streams.count
+    this.#require('streams.active', streams.active, isOne, `from 0 to ${streams.count - 1}`)
+    this.#whole('streams.besideRank', streams.besideRank, hiddenSize)
   }
 
   /** The limits of the kernels in wasm/recurrent/. */

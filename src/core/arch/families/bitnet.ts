@@ -1,5 +1,5 @@
 // BitNet b1.58: Llama with a norm before each block's last matrix, and squared positive values in the gate.
-// Its weights are -1, 0 and 1 times a scale, which the kernels keep exactly as int4.
+// Its weights are -1, 0 and 1 times a scale, which the kernels keep exactly in 2 bits.
 import { PLAIN } from '../blocks/parts.ts'
 import { defaults, family } from '../family.ts'
 

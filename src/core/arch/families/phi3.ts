@@ -49,6 +49,7 @@ export const phi3 = family(PLAIN, {
         rms_norm_eps: 1e-5,
         sliding_window: 0,
         original_max_position_embeddings: 4096,
+        partial_rotary_factor: 1,
       }),
     },
     biases: {},

@@ -4,7 +4,7 @@
 // in the opposite direction.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
+import type { ModelConfig, RopeScaling } from '../config/config.ts'
 import { defaults, family, lessOne, modules, type Names, NO_GGUF, ones } from '../family.ts'
 
 const SQUARED: DecoderTraits = { ...PLAIN, mlp: 'plain', activation: 'relu2' }
@@ -66,6 +66,10 @@ const swapped = (letter: 'q' | 'k'): Names =>
     ]),
   )
 
+/** The norms of heads follow the rotation, so they take back what it multiplies by. */
+const withoutMagnitude = (scaling: RopeScaling | undefined): RopeScaling | undefined =>
+  scaling !== undefined && 'magnitude' in scaling ? { ...scaling, magnitude: 1 } : scaling
+
 export const nanochat = family(
   { ...SQUARED, headNorms: 'head', embeddingNorm: true },
   {
@@ -78,7 +82,10 @@ export const nanochat = family(
         }),
       },
       biases: { qkv: 'attention_bias', output: 'attention_bias' },
-      config: (fields) => ({ logitCap: fields.number('final_logit_softcapping', 0) }),
+      config: (fields, { rope }) => ({
+        logitCap: fields.number('final_logit_softcapping', 0),
+        rope: { ...rope, scaling: withoutMagnitude(rope.scaling) },
+      }),
       names: {
         ...modules({ 'layers.N.mlp_up': `${AT}.mlp.fc1`, 'layers.N.mlp_down': `${AT}.mlp.fc2` }),
         ...swapped('q'),

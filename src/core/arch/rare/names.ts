@@ -59,6 +59,10 @@ export const RARE = [
   'nemotron_h',
   'recurrent_gemma',
   'rwkv',
+  'gemma3n',
+  'gemma4',
+  'diffllama',
+  'zamba2',
 ] as const
 export type RareFamily = (typeof RARE)[number]
 

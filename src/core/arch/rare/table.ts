@@ -13,6 +13,7 @@ import { phi2 } from '../families/classic/phi2.ts'
 import { stablelm } from '../families/classic/stablelm.ts'
 import { starcoder2 } from '../families/classic/starcoder2.ts'
 import { cohere, cohere2 } from '../families/cohere.ts'
+import { diffllama } from '../families/diffllama.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
 import { deepseek2, minicpm3 } from '../families/experts/deepseek.ts'
 import { ernie45moe } from '../families/experts/ernie.ts'
@@ -27,6 +28,8 @@ import { mamba, mamba2 } from '../families/mamba.ts'
 import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { gemma3n } from '../families/per-layer/gemma3n.ts'
+import { gemma4 } from '../families/per-layer/gemma4.ts'
 import { qwen2moe } from '../families/qwen.ts'
 import { bamba, falconH1 } from '../families/recurrent/falcon-h1.ts'
 import { jamba } from '../families/recurrent/jamba.ts'
@@ -36,6 +39,7 @@ import { qwen35 } from '../families/recurrent/qwen3-5.ts'
 import { qwen3next } from '../families/recurrent/qwen3-next.ts'
 import { recurrentGemma } from '../families/recurrent/recurrent-gemma.ts'
 import { rwkv } from '../families/recurrent/rwkv.ts'
+import { zamba2 } from '../families/recurrent/zamba2.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import type { FamilyFile } from '../family.ts'
 import type { RareFamily } from './names.ts'
@@ -99,4 +103,8 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   nemotron_h: nemotronH,
   recurrent_gemma: recurrentGemma,
   rwkv,
+  gemma3n,
+  gemma4,
+  diffllama,
+  zamba2,
 }

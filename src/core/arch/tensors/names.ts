@@ -110,7 +110,9 @@ export function resolveWeights(
     weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), own, shape))
     for (const tensor of tensors) used.add(tensor.name)
   }
+  const { isUnused: isUnusedIn } = familyFile(config.family)
   const isUnused = (name: string) =>
+    isUnusedIn?.(name, config) === true ||
     UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))
   refuseStrangers(model, used, isUnused, config.family)
   return weights
@@ -152,11 +154,13 @@ export function embeddingTable(
 /**
  * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
  * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
- * that only recurrent kernels read are f32 vectors, and so are routers.
+ * that only recurrent kernels read are f32 vectors, and so are routers. The embeddings of layers are the larger part
+ * of their models.
  */
-export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
+export function roleOf(name: string): 'matrix' | 'table' | 'rows' | 'vector' {
+  if (name === 'layer_embed.weight') return 'rows'
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
+  return /(norm|router|shared_gate|attn_sinks|stream_\w+)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
     name,
   )
     ? 'vector'

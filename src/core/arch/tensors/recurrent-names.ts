@@ -7,7 +7,7 @@ import { first, hidden, type IsIn, row, type Shape, type StoredWeightOf, type Te
 
 /** A tensor of layer N's mixer, with Mamba's prefix, that of hybrids and that of the delta rule. */
 const mixer = (name: string) =>
-  `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}|model.layers.N.linear_attn.${name}`
+  `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}|model.layers.N.linear_attn.${name}|model.layers.N.mamba_decoder.mamba.${name}`
 
 const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
 const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba'

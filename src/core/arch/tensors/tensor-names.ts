@@ -12,6 +12,7 @@ import {
   hasExperts as routes,
 } from '../blocks/parts.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
+import { headsOf, keyLayerOf, mlpSizeOf } from '../config/layer-sizes.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,
@@ -35,9 +36,12 @@ export interface ExpectedTensor {
 
 const table: Shape = ({ vocabSize, hiddenSize }) => [vocabSize, hiddenSize]
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
-const query: Shape = ({ heads, headDim, hiddenSize }) => [heads * headDim, hiddenSize]
-const keyValue: Shape = ({ kvHeads, headDim, hiddenSize }) => [kvHeads * headDim, hiddenSize]
-const widen: Shape = ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize]
+const query: Shape = (config, _, layer) => [config.heads * headsOf(config, layer).headDim, config.hiddenSize]
+const keyValue: Shape = (config, _, layer) => {
+  const { kvHeads, headDim } = headsOf(config, layer)
+  return [kvHeads * headDim, config.hiddenSize]
+}
+const widen: Shape = (config, _, layer) => [mlpSizeOf(config, layer), config.hiddenSize]
 const expert: Shape = ({ experts, intermediateSize, hiddenSize }) => [
   experts?.size ?? intermediateSize,
   hiddenSize,
@@ -45,31 +49,37 @@ const expert: Shape = ({ experts, intermediateSize, hiddenSize }) => [
 const shared: Shape = ({ experts, hiddenSize }) => [experts?.shared?.size ?? 0, hiddenSize]
 const router: Shape = ({ experts, hiddenSize }) => [experts?.count ?? 0, hiddenSize]
 /** Attention's output. */
-const attended: Shape = ({ heads, headDim, latent, hiddenSize }) => [
-  hiddenSize,
-  heads * (latent?.valueDim ?? headDim),
+const attended: Shape = (config, _, layer) => [
+  config.hiddenSize,
+  config.heads * (config.latent?.valueDim ?? headsOf(config, layer).headDim),
 ]
 const turned =
   (shape: Shape): Shape =>
-  (config, traits) =>
-    shape(config, traits).toReversed()
+  (...of) =>
+    shape(...of).toReversed()
 const headNorm =
   (shape: Shape): Shape =>
-  (config, traits) => {
+  (config, traits, layer) => {
     const kind = headNormsOf(config, traits)
-    return kind === 'row' || kind === 'layers' ? shape(config, traits).slice(0, 1) : [config.headDim]
+    const isOfRow = kind === 'row' || kind === 'layers'
+    return isOfRow ? shape(config, traits, layer).slice(0, 1) : [headsOf(config, layer).headDim]
   }
 
 const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
 /** Recurrent layers have their own norm names, unless they also have attention. */
 const mixesHere: IsIn = (config, _, layer) =>
   config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
+/** Attention with a matrix for queries alone. */
+const hasQueries: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
+/** Whether a layer stores keys and values. */
+const ownsKeys: IsIn = (config, _, layer) => keyLayerOf(config, layer) === layer
 /** Attention with separate matrices for keys and values. */
-const hasKeys: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
+const hasKeys: IsIn = (...of) => hasQueries(...of) && ownsKeys(...of)
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
   headNormsOf(config, traits) !== undefined && attends(config, traits, layer)
+const hasKeyNorms: IsIn = (...of) => hasHeadNorms(...of) && ownsKeys(...of)
 const hasHeadBias: IsIn = (config, traits, layer) =>
   headNormsOf(config, traits) === 'layer' && attends(config, traits, layer)
 const biased =
@@ -156,14 +166,14 @@ const TENSORS: readonly TensorRow[] = [
   row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
   bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, biased('norm', normsBefore)),
-  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, hasKeys),
+  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, hasQueries),
   weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, hasKeys),
   weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, hasKeys),
-  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', hasKeys)),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', hasQueries)),
   bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', hasKeys)),
   bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', hasKeys)),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
-  weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasKeyNorms),
   bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
   bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
   weight('attn_gate', '', '', query, hasGate),
@@ -261,9 +271,9 @@ const TENSORS: readonly TensorRow[] = [
 
 /** Every tensor that the graph of `config` reads, in layer order. */
 export function* expectedTensors(format: ModelFormat, config: ModelConfig): Generator<ExpectedTensor> {
-  const { traits = PLAIN } = familyFile(config.family)
+  const { traits = PLAIN, tensors = [] } = familyFile(config.family)
   for (let layer = -1; layer < config.layers; layer++) {
-    for (const one of TENSORS) {
+    for (const one of [...TENSORS, ...tensors]) {
       if (one.name.includes('.N.') === layer < 0 || one.isIn?.(config, traits, layer) === false) continue
       const count = one.name.includes('.E.') ? (config.experts?.count ?? 0) : 1
       for (let expert = 0; expert < count; expert++) yield expected(one, layer, expert)
@@ -272,8 +282,8 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
 
   function expected(one: TensorRow, layer: number, expert: number): ExpectedTensor {
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replaceAll('.E.', `.${expert}.`)
-    const shape = one.shape(config, traits)
-    const place = placeOf(one, format, config, expert, shape)
+    const shape = one.shape(config, traits, layer)
+    const place = placeOf(one, format, config, { layer, expert }, shape)
     const factors = format === 'safetensors' ? config.factors?.[one.name.replace('layers.N.', '')] : undefined
     return { name: fill(one.name), shape, place: { ...filled(place), factors } }
 
@@ -292,13 +302,13 @@ function placeOf(
   one: TensorRow,
   format: ModelFormat,
   config: ModelConfig,
-  expert: number,
+  { layer, expert }: { readonly layer: number; readonly expert: number },
   shape: readonly number[],
 ): StoredWeight {
   if (format === 'hbm' || format === 'onnx') return { tensor: one.name }
   const { gguf, hf } = familyFile(config.family)
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
-  if (typeof special === 'function') return special(config, expert)
+  if (typeof special === 'function') return special(config, expert, layer)
   if (special !== undefined) return { tensor: special, ...one.place?.(config, format) }
   if (format !== 'gguf' || !one.name.includes('.E.'))
     return { tensor: one[format], ...one.place?.(config, format) }

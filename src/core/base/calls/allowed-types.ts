@@ -20,6 +20,7 @@ export function allowedBy(schema: unknown, root: object | undefined): Allowed {
     if (!isObject(each) || ++steps > MOST_STEPS) return
     const { type, enum: choices } = each
     for (const one of Array.isArray(type) ? type : [type]) if (typeof one === 'string') types.add(one)
+    if (each['nullable'] === true) types.add('null')
     const listed: readonly unknown[] = Object.hasOwn(each, 'const')
       ? [each['const']]
       : Array.isArray(choices)

@@ -6,6 +6,7 @@
 //               <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>          GLM
 //   function    <function=f>{..}</function>, also with tags of parameters   Llama 3.1, Qwen3-Coder
 //   tools       <tools>{"name": .., "arguments": {..}}</tools>              small models of Qwen
+//   functionCall, tool, json      the same with these tags, as llama.cpp reads them too
 //   mistral     [TOOL_CALLS][{"name": .., "arguments": {..}}], or since 2506 [TOOL_CALLS]f[ARGS]{..}
 //   llama       <|python_tag|>{"name": .., "parameters": {..}}, or f.call(a=1)
 //   phi4mini    <|tool_call|>[{"name": .., "arguments": {..}}]<|/tool_call|>      also Granite 3
@@ -20,8 +21,20 @@
 //   apertus     <|tools_prefix|>[{"f": {..}}]<|tools_suffix|>               Apertus
 //   kimi        <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{..}<|tool_call_end|>
 //   deepseek    <｜tool▁call▁begin｜>f<｜tool▁sep｜>{..}<｜tool▁call▁end｜>
+//   list        <tool_calls>[{"name": .., "arguments": {..}}]</tool_calls>  Jamba, Apriel, MiniMax M1
+//               <tool_calls><tool_call>f```json{..}```</tool_call></tool_calls>               Hunyuan
+//   toolcall    <toolcall>{"name": .., "arguments": {..}}</toolcall>        Nemotron Mini
+//   longcat     <longcat_tool_call>{..}</longcat_tool_call>, or f and pairs as GLM            LongCat
+//   plugin      <|action_start|><|plugin|>{"name": .., "parameters": {..}}<|action_end|>      InternLM
+//   gigachat    <|function_call|>{"name": .., "arguments": {..}}            GigaChat
+//   clova       -> tool/function_call[{"name": .., "arguments": {..}}]      HyperCLOVA X
+//   action      Action: ```json[{"tool_name": .., "parameters": {..}}]```   Command R
+//   llama4      <|python_start|>[f(a=1)]<|python_end|>                      Llama 4
+//   minimax     <minimax:tool_call><invoke name="f"><parameter name="a">1</parameter></invoke></minimax:tool_call>
+//   dsml        the same with <｜DSML｜invoke ..> and so on                   DeepSeek V3.2
+//   minicpm     <function name="f"><param name="a">1</param></function>     MiniCPM 5
 //
-// Calls of the last two may be enclosed in section marks.
+// Calls of `kimi` and `deepseek` may be enclosed in section marks.
 
 interface CallMarks {
   /** Texts that begin a block of calls. Models that lack the token of the first may spell it as another. */
@@ -54,14 +67,45 @@ export const KIMI = {
   callEnd: '<|tool_call_end|>',
 }
 
+const DSML = '｜DSML｜'
+
+/** The tags of forms that name calls and parameters in attributes. */
+export interface CallTags {
+  readonly call: string
+  readonly parameter: string
+  /** Whether an attribute of each parameter says if its value is a text. */
+  readonly saysTexts?: boolean
+}
+
+export const CALL_TAGS = {
+  minimax: { call: 'invoke', parameter: 'parameter' },
+  dsml: { call: `${DSML}invoke`, parameter: `${DSML}parameter`, saysTexts: true },
+  minicpm: { call: 'function', parameter: 'param' },
+} as const satisfies Readonly<Record<string, CallTags>>
+
+/** The names of GLM's tags around the name and the value of an argument, and of LongCat's. */
+export interface PairTags {
+  readonly key: string
+  readonly value: string
+}
+
+export const GLM_PAIRS: PairTags = { key: 'arg_key', value: 'arg_value' }
+export const LONGCAT_PAIRS: PairTags = { key: 'longcat_arg_key', value: 'longcat_arg_value' }
+
+const pairTexts = ({ key, value }: PairTags): readonly string[] =>
+  [key, value].flatMap((name) => [`<${name}>`, `</${name}>`])
+
 const MARKS = {
   hermes: {
     open: ['<tool_call>'],
     close: '</tool_call>',
-    inner: ['<arg_key>', '</arg_key>', '<arg_value>', '</arg_value>'],
+    inner: pairTexts(GLM_PAIRS),
   },
   function: { open: ['<function='], close: '</function>' },
   tools: { open: ['<tools>'], close: '</tools>' },
+  functionCall: { open: ['<function_call>'], close: '</function_call>', starts: '{[' },
+  tool: { open: ['<tool>'], close: '</tool>', starts: '{[' },
+  json: { open: ['<json>'], close: '</json>', starts: '{[' },
   mistral: { open: ['[TOOL_CALLS]'], inner: ['[ARGS]', '[CALL_ID]'] },
   llama: { open: ['<|python_tag|>'], starts: '{' },
   phi4mini: { open: ['<|tool_call|>'], close: '<|/tool_call|>' },
@@ -82,6 +126,29 @@ const MARKS = {
     open: [...DEEPSEEK.section, ...DEEPSEEK.call],
     inner: [...DEEPSEEK.sectionEnd, ...DEEPSEEK.separator, ...DEEPSEEK.callEnd],
   },
+  list: { open: ['<tool_calls>'], close: '</tool_calls>', inner: ['<tool_sep>'] },
+  toolcall: { open: ['<toolcall>'], close: '</toolcall>' },
+  longcat: {
+    open: ['<longcat_tool_call>'],
+    close: '</longcat_tool_call>',
+    inner: pairTexts(LONGCAT_PAIRS),
+  },
+  plugin: {
+    open: ['<|action_start|><|plugin|>'],
+    close: '<|action_end|>',
+    inner: ['<|action_start|>', '<|plugin|>'],
+  },
+  gigachat: {
+    open: ['<|function_call|>', 'function call<|role_sep|>'],
+    inner: ['<|role_sep|>'],
+    starts: '{',
+  },
+  clova: { open: ['-> tool/function_call'], starts: '[' },
+  action: { open: ['Action:'], starts: '`' },
+  llama4: { open: ['<|python_start|>'], inner: ['<|python_end|>'] },
+  minimax: { open: ['<minimax:tool_call>'], close: '</minimax:tool_call>' },
+  dsml: { open: [`<${DSML}function_calls>`, `<${DSML}tool_calls>`], inner: [DSML] },
+  minicpm: { open: ['<function name="'], inner: ['<function', '</function>', '<param', '</param>'] },
 } as const satisfies Readonly<Record<string, CallMarks>>
 
 /** The name of a form of tool calls that begins with a mark. */
@@ -108,4 +175,4 @@ export const formOf = (marker: string): CallForm =>
  * The letter that represents a marker at the start of a call grammar. Markers themselves might be
  * read as part of the JSON that follows them.
  */
-export const letterOf = (marker: string): string => String.fromCharCode(97 + MARKERS.indexOf(marker))
+export const letterOf = (marker: string): string => String.fromCharCode(65 + MARKERS.indexOf(marker))

@@ -30,6 +30,12 @@ const TAGS =
 const PAIRS =
   '<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>'
 
+const INVOKED =
+  '<invoke name="weather">\n<parameter name="city">Oslo </b></parameter>\n<parameter name="days">2</parameter>\n</invoke>'
+const SAID = INVOKED.replaceAll(/<(\/?)(invoke|parameter)/g, '<$1｜DSML｜$2')
+  .replace('"city"', '"city" string="true"')
+  .replace('"days"', '"days" string="false"')
+
 /** The calls in a complete reply, and its remaining text. */
 function read(reply: string, tools: readonly CallTool[] = TOOLS) {
   const parser = new ToolCallParser(tools)
@@ -62,6 +68,20 @@ describe('what follows a marker', () => {
       '<|START_ACTION|>',
       '[{"tool_call_id": "0", "tool_name": "weather", "parameters": {"city": "Oslo"}}]<|END_ACTION|>',
     ],
+    ['<|tool_call_start|>', '```python\nweather(city="Oslo", days=2)\nany()\n```<|tool_call_end|>'],
+    ['<tool_calls>', `[${JSON_CALL}]</tool_calls>`],
+    ['<tool_calls>', '<tool_call>weather\n```json\n{"city": "Oslo"}\n```</tool_call></tool_calls>'],
+    ['<tool_calls>', `<tool_call>weather<tool_sep>\n${PAIRS}</tool_call></tool_calls>`],
+    ['<longcat_tool_call>', `weather\n${PAIRS.replaceAll('arg_', 'longcat_arg_')}\n</longcat_tool_call>`],
+    ['<|action_start|><|plugin|>', '\n{"name": "weather", "parameters": {"city": "Oslo"}}<|action_end|>'],
+    ['function call<|role_sep|>', `\n${JSON_CALL}`],
+    ['-> tool/function_call', `\n[${JSON_CALL}]`],
+    ['Action:', ' ```json\n[{"tool_name": "weather", "parameters": {"city": "Oslo"}}]\n```'],
+    ['<|python_start|>', '[weather(city="Oslo", days=2), any()]<|python_end|>'],
+    ['<|python_start|>', `<|python_end|>${JSON_CALL}`],
+    ['<minimax:tool_call>', `\n${INVOKED}\n${INVOKED}\n</minimax:tool_call>`],
+    ['<｜DSML｜function_calls>', `\n${SAID}\n</｜DSML｜function_calls>`],
+    ['<function name="', 'weather"><param name="city">Oslo</param><param name="days">2</param></function>'],
     ['<|tool_call_begin|>', 'functions.any:0<|tool_call_argument_begin|>{}<|tool_call_end|>'],
     ['<｜tool▁call▁begin｜>', 'weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'],
   ])('%s may be %j, which is parsed as a call', (marker, text) => {
@@ -136,7 +156,7 @@ const RICH_TOOLS: readonly CallTool[] = [
 const DRAWS = Number(process.env['DRAWS'] ?? 150)
 
 describe('texts drawn from the grammar are parsed as calls that match their schemas:', () => {
-  const rich = new Language((grammar) => callsNode(grammar, RICH_TOOLS))
+  const richLanguage = () => new Language((grammar) => callsNode(grammar, RICH_TOOLS))
   const ajv = new Ajv2020({ strict: false })
   const fits = new Map(
     RICH_TOOLS.map(({ name, parameters }) => [name, ajv.compile({ type: 'object', ...parameters })]),
@@ -144,9 +164,15 @@ describe('texts drawn from the grammar are parsed as calls that match their sche
 
   test.each(MARKERS)('%s', (marker) => {
     const random = new Random(MARKERS.indexOf(marker) + 1)
-    const drawer = new TextDrawer(rich, () => random.below(1 << 24) / (1 << 24))
+    const chance = () => random.below(1 << 24) / (1 << 24)
+    let language = richLanguage()
+    let drawer = new TextDrawer(language, chance)
     const { close } = CALL_MARKS[formOf(marker)]
     for (let count = 0; count < DRAWS; ) {
+      if (language.automaton.isFull) {
+        language = richLanguage()
+        drawer = new TextDrawer(language, chance)
+      }
       const text = drawer.text(letterOf(marker))
       if (text === undefined) continue
       count += 1

@@ -1,12 +1,16 @@
 // Writes the grammar of the text after the marker of a tool call, for each form that can be parsed.
 import {
   CALL_MARKS,
+  CALL_TAGS,
   type CallForm,
+  type CallTags,
   DEEPSEEK,
   formOf,
   KIMI,
+  LONGCAT_PAIRS,
   letterOf,
   MARKERS,
+  type PairTags,
 } from '../../base/calls/marks.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
 import { colon, comma, space } from '../schema/json-text.ts'
@@ -15,7 +19,7 @@ import type { CallTool } from '../written-grammar.ts'
 import { gemmaArguments } from './gemma-arguments.ts'
 import { oneOrMore } from './parameters.ts'
 import { pythonCall } from './python-arguments.ts'
-import { pairsNode, tagsNode } from './tagged-arguments.ts'
+import { invokedNode, pairsNode, tagsNode } from './tagged-arguments.ts'
 
 /** Names that forms without quotes can write. */
 const PLAIN_NAME = /^[\w.-]{1,256}$/
@@ -33,7 +37,7 @@ export function callsNode(grammar: Grammar, tools: readonly CallTool[]): NodeId 
     const letter = grammar.text(letterOf(marker))
     const body = BODIES[form](writer, marker)
     // The marker is the start of a tag that closes together with its call.
-    if (form === 'function') return grammar.seq(letter, body)
+    if (form === 'function' || form === 'minicpm') return grammar.seq(letter, body)
     const { close } = CALL_MARKS[form]
     const end = close === undefined ? grammar.empty : grammar.seq(blank, grammar.text(close))
     return grammar.seq(letter, blank, body, end)
@@ -131,6 +135,27 @@ class CallWriter {
     )
   }
 
+  /** A name and tags of GLM's kind. */
+  paired(before: string, tags?: PairTags): NodeId {
+    const { grammar } = this
+    return this.each(PLAIN_NAME, ({ name, parameters }) =>
+      grammar.seq(grammar.text(`${name}${before}`), pairsNode(grammar, parameters, tags)),
+    )
+  }
+
+  /** The rest of `<invoke name="f">..</invoke>`, from the name on. */
+  invoked(tags: CallTags): NodeId {
+    const { grammar } = this
+    return this.each(PLAIN_NAME, ({ name, parameters }) =>
+      grammar.seq(
+        grammar.text(`${name}">`),
+        space(grammar),
+        invokedNode(grammar, parameters, tags),
+        grammar.text(`</${tags.call}>`),
+      ),
+    )
+  }
+
   /** Calls with `between` in between. */
   several(call: NodeId, between: string): NodeId {
     return oneOrMore(this.grammar, call, this.grammar.text(between))
@@ -151,6 +176,14 @@ const gemma =
 
 const python = (writer: CallWriter): NodeId =>
   writer.each(PLAIN_NAME, (tool) => pythonCall(writer.grammar, tool))
+
+/** Calls on lines of their own. */
+function invoked(writer: CallWriter, form: keyof typeof CALL_TAGS): NodeId {
+  const { grammar } = writer
+  const tags = CALL_TAGS[form]
+  const call = grammar.seq(grammar.text(`<${tags.call} name="`), writer.invoked(tags))
+  return writer.several(call, '\n')
+}
 
 const kimi: WriteBody = (writer, marker) => {
   const call = writer.named('functions.', `:0${KIMI.separator}`, KIMI.callEnd)
@@ -181,13 +214,13 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   hermes(writer) {
     const { grammar } = writer
     const tagged = grammar.seq(grammar.text('<function='), writer.functionCall())
-    const paired = writer.each(PLAIN_NAME, ({ name, parameters }) =>
-      grammar.seq(grammar.text(name), pairsNode(grammar, parameters)),
-    )
-    return grammar.alt(writer.json, writer.list, tagged, paired)
+    return grammar.alt(writer.json, writer.list, tagged, writer.paired(''))
   },
   function: (writer) => writer.functionCall(),
   tools: jsonOrList,
+  functionCall: jsonOrList,
+  tool: jsonOrList,
+  json: jsonOrList,
   mistral: (writer) => writer.grammar.alt(writer.list, writer.named('', '[ARGS]')),
   llama: (writer) => writer.json,
   phi4mini: jsonOrList,
@@ -195,7 +228,10 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   lfm2: (writer) => {
     const { grammar } = writer
     const calls = writer.several(python(writer), ', ')
-    return grammar.alt(grammar.seq(grammar.text('['), calls, grammar.text(']')), writer.list)
+    // MiniCPM 3 has the same marks.
+    const lines = writer.several(python(writer), '\n')
+    const fenced = grammar.seq(grammar.text('```python\n'), lines, grammar.text('\n```'))
+    return grammar.alt(grammar.seq(grammar.text('['), calls, grammar.text(']')), writer.list, fenced)
   },
   olmo3: (writer) => writer.several(python(writer), '\n'),
   gemma: gemma('<escape>'),
@@ -206,4 +242,26 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   apertus: (writer) => writer.keyed(),
   kimi,
   deepseek: deepSeek,
+  list: (writer) => {
+    const { grammar } = writer
+    const call = grammar.alt(writer.named('', '\n```json\n', '\n```'), writer.paired('<tool_sep>'))
+    const tagged = grammar.seq(grammar.text('<tool_call>'), call, grammar.text('</tool_call>'))
+    return grammar.alt(writer.json, writer.list, writer.several(tagged, '\n'))
+  },
+  toolcall: jsonOrList,
+  longcat: (writer) => writer.grammar.alt(writer.json, writer.paired('', LONGCAT_PAIRS)),
+  plugin: (writer) => writer.json,
+  gigachat: (writer) => writer.json,
+  clova: (writer) => writer.list,
+  action: ({ grammar, list }) => grammar.seq(grammar.text('```json\n'), list, grammar.text('\n```')),
+  llama4: (writer) => {
+    const { grammar } = writer
+    const calls = grammar.seq(grammar.text('['), writer.several(python(writer), ', '), grammar.text(']'))
+    const end = grammar.text('<|python_end|>')
+    return grammar.alt(grammar.seq(calls, end), grammar.seq(end, writer.json))
+  },
+  minimax: (writer) => invoked(writer, 'minimax'),
+  dsml: (writer, marker) =>
+    writer.grammar.seq(invoked(writer, 'dsml'), writer.grammar.text(`\n</${marker.slice(1)}`)),
+  minicpm: (writer) => writer.invoked(CALL_TAGS.minicpm),
 }

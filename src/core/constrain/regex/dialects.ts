@@ -14,11 +14,14 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 const ESCAPED = /^[\^$\\.*+?()[\]{}|/\dA-Za-z]?$/
 /** The counts of a repetition. */
 const COUNTS = /^\{\d+(?:,\d*)?\}/
+/** A code point in Python's eight digits. */
+const POINT = /^\\U00([\dA-Fa-f]{6})/
+const COMMENT = /^\(\?#[^)]*\)/
 const CLASS_ESCAPE = /^\\[dDsSwWpP]/
 
 /**
- * The same pattern for the flag `u`: converts `\A`, `\Z`, `(?P<name>..)`, needless escapes, and literal
- * brackets and hyphens.
+ * The same pattern for the flag `u`: converts `\A`, `\Z`, `\U0001F600`, `(?P<name>..)`, `(?#..)`, needless
+ * escapes, and literal brackets and hyphens.
  */
 export function modernPattern(source: string): string {
   let pattern = ''
@@ -26,7 +29,13 @@ export function modernPattern(source: string): string {
   for (let at = 0; at < source.length; ) {
     const rest = source.slice(at)
     const char = rest[0]!
-    if (char === '\\') {
+    const point = POINT.exec(rest)?.[1]
+    const comment = inClass ? undefined : COMMENT.exec(rest)?.[0]
+    if (point !== undefined) {
+      pattern += `\\u{${point}}`
+      at += 10
+    } else if (comment !== undefined) at += comment.length
+    else if (char === '\\') {
       const next = rest[1] ?? ''
       const other = inClass ? undefined : ESCAPES.get(next)
       pattern += other ?? (ESCAPED.test(next) || (inClass && next === '-') ? `\\${next}` : next)

@@ -151,6 +151,7 @@ describe('a pattern is rejected', () => {
     ['(a)\\1', /back-reference/],
     ['(?<x>a)\\k<x>', /back-reference/],
     ['\\bword\\b', /word boundary/],
+    ['(?i)^abc$', /the flags \(\?i\)/],
     ['\\p{L}'.repeat(17), /more than 16 Unicode properties/],
     ['a^b', /\^ inside/],
     ['(a$)*', /\$ inside/],
@@ -185,6 +186,8 @@ test.each<[string, string, readonly string[], readonly string[]]>([
   ['needless escapes in a class', "[\\'\\@\\-]", ["'", '@', '-'], ['\\']],
   ['brackets that stand for themselves', 'a{x}[]a]}\\!', ['a{x}]}!', 'a{x}a}!'], ['a{x}}!']],
   ['hyphens beside classes', '[\\w-.]+\\@', ['a-b.c@'], ['+@']],
+  ['code points of Python', '^[\\U0001F600x]\\U000000e9$', ['😀é', 'xé'], ['U']],
+  ['comments', '^a(?#b c)d[(?#)]$', ['ad(', 'ad#'], ['abd']],
   ['a bell', '\\a\\!', ['\x07!'], ['a!']],
 ])('%s are read as in Python or JavaScript without flags', (_, pattern, inside, outside) => {
   const own = language(pattern, whole)

@@ -42,6 +42,8 @@ const CLASSES: ReadonlyMap<string, CodePoints> = new Map(
     S: complement(SPACE),
   }),
 )
+/** Python's inline flags. */
+const FLAGS = /\(\?[aiLmsux]+\)/
 /** Number of characters that are tested at once. */
 const CHUNK = 1 << 12
 const CONTROLS: ReadonlyMap<string, number> = new Map(
@@ -64,6 +66,15 @@ export function parseRegex(source: string): Regex {
   if (fault === undefined) return new PatternParser(source).parse()
   const modern = modernPattern(source)
   if (faultOf(modern) === undefined) return new PatternParser(modern).parse()
+  const [flags] = FLAGS.exec(source) ?? []
+  if (flags !== undefined)
+    throw refused(
+      `has the pattern ${shown(source)}, which uses the flags ${flags}`,
+      'write out what they do',
+      {
+        pattern: source,
+      },
+    )
   throw refused(`has the pattern ${shown(source)}, which is not valid: ${fault}`, 'correct it', {
     pattern: source,
   })

@@ -179,8 +179,20 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
       unevaluatedProperties: false,
       type: 'object',
     },
-    ['{"b":2,"a":1}', '{"b":2}', '{"a":1}', '{}'],
-    ['{"c":1}', '{"b":2,"c":1}', '{"a":"x"}'],
+    ['{"a":1,"b":2}', '{"b":2}', '{"a":1}', '{}'],
+    ['{"b":2,"a":1}', '{"c":1}', '{"b":2,"c":1}', '{"a":"x"}'],
+  ],
+  [
+    'properties before those of a reference and of allOf, as the schema has them',
+    {
+      $defs: { base: { properties: { c: { type: 'integer' } }, required: ['c'] } },
+      properties: { a: { type: 'integer' } },
+      required: ['a'],
+      allOf: [{ properties: { b: { type: 'integer' } }, required: ['b'] }],
+      $ref: '#/$defs/base',
+    },
+    ['{"a":1,"b":2,"c":3}'],
+    ['{"a":1,"c":3,"b":2}', '{"c":3,"a":1,"b":2}', '{"a":1}'],
   ],
   [
     'unevaluated properties of each option',

@@ -141,10 +141,7 @@ export class Schemas implements Judge, Oracle {
   }
 
   #combine(schema: SchemaObject): readonly Case[] {
-    let list = this.#literals(schema, ownCases(this.#whole, schema))
-    const { $ref } = schema
-    if ($ref !== undefined) list = this.#both(list, this.#casesOf(this.#whole.resolve(schema, $ref)))
-    for (const part of this.#listAt(schema, 'allOf')) list = this.#both(list, this.#casesOf(part))
+    let list = this.#conjoined(schema)
     if (schema['anyOf'] !== undefined) {
       list = this.#both(list, [
         ...new Set(this.#listAt(schema, 'anyOf').flatMap((part) => this.#casesOf(part))),
@@ -157,6 +154,19 @@ export class Schemas implements Judge, Oracle {
     }
     for (const part of this.#dependents(schema)) list = this.#both(list, this.#casesOf(part))
     return this.#checked(this.#unevaluated(schema, this.#conditional(schema, list)))
+  }
+
+  /** Its own keywords, `$ref` and `allOf`: properties come in the order in which the schema has these. */
+  #conjoined(schema: SchemaObject): readonly Case[] {
+    const { $ref } = schema
+    const parts: [keyword: string, cases: readonly Case[]][] = [
+      ['properties', this.#literals(schema, ownCases(this.#whole, schema))],
+    ]
+    if ($ref !== undefined) parts.push(['$ref', this.#casesOf(this.#whole.resolve(schema, $ref))])
+    for (const part of this.#listAt(schema, 'allOf')) parts.push(['allOf', this.#casesOf(part)])
+    const places = Object.keys(schema)
+    parts.sort(([one], [other]) => places.indexOf(one) - places.indexOf(other))
+    return parts.map(([, cases]) => cases).reduce((left, right) => this.#both(left, right))
   }
 
   /** `enum` and `const` list the values. */

@@ -249,6 +249,13 @@ describe('a damaged file', () => {
     })
   })
 
+  test("the type of BitNet's fork is named, with what to take instead", async () => {
+    await expect(open(tensor([256n], 36, 0n))).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/I2_S.*TQ2_0.*take the model's packed safetensors/),
+    })
+  })
+
   test('version 1 and big-endian files are unsupported', async () => {
     const old = whole.slice()
     old[4] = 1

@@ -8,16 +8,22 @@ import { checkOverlap, type DType, type MetaValue, type TensorIndex, type Tensor
 import { readString, readValue } from './gguf-values.ts'
 import { codingOf } from './group-readers.ts'
 
-/** ggml's names in the order of its numbers; a dash marks a type that ggml removed. */
+/**
+ * ggml's names in the order of its numbers, and those that BitNet's fork gave to 36 and 37; a dash marks a
+ * type that ggml removed.
+ */
 const NAMES = (
   'F32 F16 Q4_0 Q4_1 - - Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S ' +
-  'IQ4_NL IQ3_S IQ2_S IQ4_XS I8 I16 I32 I64 F64 IQ1_M BF16 - - - TQ1_0 TQ2_0 - - - MXFP4 NVFP4 Q1_0 Q2_0'
+  'IQ4_NL IQ3_S IQ2_S IQ4_XS I8 I16 I32 I64 F64 IQ1_M BF16 - - - TQ1_0 TQ2_0 I2_S I8_S - MXFP4 NVFP4 Q1_0 Q2_0'
 ).split(' ')
 
 /** The supported types, by number. */
 export const GGML_DTYPES: ReadonlyMap<number, DType> = new Map(
   DTYPES.map((dtype) => [NAMES.indexOf(dtype), dtype]),
 )
+
+/** BitNet's fork writes its blocks in another order on Arm than on x64, and the file does not say which. */
+const I2_S = NAMES.indexOf('I2_S')
 
 /** ggml's name of a type, supported or not. */
 function ggmlTypeName(type: number): string {
@@ -147,7 +153,7 @@ function checkTypes(file: string, tensors: readonly RawTensor[]): void {
   throw new HalfbyteError(
     'unsupported',
     `${file}: ${others.length} of ${tensors.length} tensors are ${types.join(', ')} (${shown(first.name)} the first) ` +
-      `and Halfbyte reads ${DTYPES.join(', ')}; take the model's Q8_0 or F16 file`,
+      `and Halfbyte reads ${DTYPES.join(', ')}; take ${others.some(({ type }) => type === I2_S) ? "the model's packed safetensors, or convert them to TQ2_0" : "the model's Q8_0 or F16 file"}`,
     { file, types, supported: DTYPES, tensor: first.name },
   )
 }

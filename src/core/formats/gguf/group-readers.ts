@@ -3,6 +3,7 @@ import { halfTable } from '../../base/half.ts'
 import type { CodedGroup, Coding, GroupReader, RowViews } from '../coded-group.ts'
 import { codesShift, codesStart, groupMinimum, groupScale, Q4_K } from '../q4-k.ts'
 import type { CodedDType, DType } from '../tensors.ts'
+import { readTQ2 } from '../tq2.ts'
 import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 
 /**
@@ -104,14 +105,6 @@ function trit(u8: Uint8Array, at: number, element: number): number {
   // front.
   const shifted = (u8[at + byte + (inRun % width)]! * POWERS_OF_3[digit]!) & 255
   return ((shifted * 3) >>> 8) - 1
-}
-
-function readTQ2({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
-  const at = (index >>> 3) * 66
-  const group = index & 7
-  scales.fill(halfTable()[u16[at / 2 + 32]!]!)
-  const from = at + 32 * (group >>> 2)
-  for (let i = 0; i < 32; i++) codes[i] = ((u8[from + i]! >>> (2 * (group & 3))) & 3) - 1
 }
 
 function readQ1({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {

@@ -167,6 +167,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w8_g32_sv32: 'Q8_0',
   w8_g32_sp24: 'Q8_0',
   w4_channel: 'Q4_0',
+  w2_g256: 'TQ2_0',
 }
 
 /**

@@ -38,14 +38,32 @@ const partsOf = (kind: string) =>
     undefined,
   )
 
-test('the language model of Qwen3.5 is read without its tower and its drafting layers', () => {
-  const { tensors, tower, metadata } = partsOf('qwen3_5')
+test('the language model of Qwen3.5 is read without its drafting layers', () => {
+  const { tensors, metadata } = partsOf('qwen3_5')
   expect([...tensors.keys()]).toEqual(['model.embed_tokens.weight', 'model.layers.0.linear_attn.A_log'])
-  expect(tower).toBeUndefined()
   expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
 })
 
-test('a language model whose tower is supported keeps it', () => {
+test.each(['gemma3n', 'gemma4'])('the language model of %s is separated from its towers', (kind) => {
+  const names = [
+    'model.language_model.embed_tokens_per_layer.weight',
+    'model.language_model.layers.0.layer_scalar',
+    'model.audio_tower.conformer.0.norm.weight',
+    'model.embed_vision.embedding.weight',
+    'model.embed_audio.embedding.weight',
+  ]
+  const config = { model_type: kind, text_config: { model_type: `${kind}_text` }, audio_config: {} }
+  const parts = (count: number) =>
+    partTower('folder', { config, tensors: tensorsOf(names.slice(0, count)) }, undefined)
+  expect([...parts(5).tensors.keys()]).toEqual([
+    'model.embed_tokens_per_layer.weight',
+    'model.layers.0.layer_scalar',
+  ])
+  expect(parts(5).tower?.tensors.size).toBe(3)
+  expect(parts(2).tower).toBeUndefined()
+})
+
+test('a language model keeps its tower', () => {
   expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
 })
 
@@ -53,9 +71,21 @@ test.each([
   ['ministral3', 'Ministral3ForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
   ['cohere2', 'Cohere2ForCausalLM'],
+  ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['unheard_of', 'unheard_of'],
 ])('the language model %s is of the class %s', (model_type, named) => {
   const config = { model_type: 'mistral3', vision_config: {}, text_config: { model_type, hidden_size: 64 } }
   const { metadata } = partTower('file', { config, tensors: new Map() }, undefined)
   expect(metadata.get('config')).toEqual({ model_type, hidden_size: 64, architectures: [named] })
+})
+
+test.each([
+  ['the whole model ties', true, false, [], true],
+  ['only its language model ties', false, true, [], true],
+  ['the whole model ties, but a matrix is stored', true, true, ['lm_head.weight'], false],
+] as const)('the last matrix where %s', (_, tied, own, stored, expected) => {
+  const text_config = { model_type: 'qwen2', tie_word_embeddings: own }
+  const config = { model_type: 'internvl', vision_config: {}, text_config, tie_word_embeddings: tied }
+  const { metadata } = partTower('file', { config, tensors: tensorsOf([...NAMES, ...stored]) }, undefined)
+  expect(metadata.get('config')).toMatchObject({ tie_word_embeddings: expected })
 })

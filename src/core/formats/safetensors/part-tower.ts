@@ -20,12 +20,13 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
     (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
   ),
   ['qwen3', 'Qwen3ForCausalLM'],
+  // Without images, its three positions are one.
+  ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
+  ['gemma3n_text', 'Gemma3nForCausalLM'],
+  ['gemma4_text', 'Gemma4ForCausalLM'],
 ])
-
-/** Language models that are read without their towers, which are not supported. */
-const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text'])
 
 /** The language model's tensors, except the output matrix. */
 const LANGUAGE =
@@ -43,11 +44,14 @@ export function partTower(
   processor: MetaObject | undefined,
 ): Parts {
   const { config, tensors } = whole
-  const { vision_config: vision, model_type: kindOfAll } = config
+  const { vision_config: vision, audio_config: audio, model_type: kindOfAll } = config
   const isOneObject = typeof kindOfAll === 'string' && /^qwen2(_5)?_vl$/.test(kindOfAll)
   // The first files of Qwen2-VL have the settings of both models in one object.
   const text = config['text_config'] ?? (isOneObject ? config : undefined)
-  if (!isObject(text) || !isObject(vision)) return { tensors, metadata: new Map([['config', config]]) }
+  const { model_type: type } = isObject(text) ? text : {}
+  const kind = typeof type === 'string' ? type : ''
+  if (!isObject(text) || !(isObject(vision) || isObject(audio)))
+    return { tensors, metadata: new Map([['config', config]]) }
   const own = new Map<string, TensorInfo>()
   const seen = new Map<string, TensorInfo>()
   for (const [name, tensor] of tensors) {
@@ -63,16 +67,15 @@ export function partTower(
     }
   }
   const { tie_word_embeddings: tied } = config
-  const { model_type: type } = text
-  const kind = typeof type === 'string' ? type : ''
   const language = {
-    ...(tied !== undefined && { tie_word_embeddings: tied }),
     ...(text as MetaObject),
+    // The whole model ties its last matrix, whatever its language model would do alone.
+    ...(tied === true && { tie_word_embeddings: true }),
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
     architectures: [CLASSES.get(kind) ?? kind],
   }
   const metadata = new Map<string, MetaValue>([['config', language]])
-  if (WITHOUT_TOWER.has(kind)) return { tensors: own, metadata }
+  if (seen.size === 0) return { tensors: own, metadata }
   return {
     tensors: own,
     metadata,

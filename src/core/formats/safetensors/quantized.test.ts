@@ -45,17 +45,17 @@ async function valuesOf(tensor: TensorInfo, from = 0, to = tensor.shape[0]!): Pr
   const bytes = tensor.byteLength / tensor.shape[0]!
   const stored = await tensor.source.read(tensor.offset + from * bytes, (to - from) * bytes)
   const out = new Float32Array((to - from) * tensor.shape[1]!)
-  dequantize(storedRows(tensor.dtype, stored), 0, out.length, out, 0)
+  dequantize(storedRows(tensor.dtype, stored, tensor.coding), 0, out.length, out, 0)
   return out
 }
 
-async function valuesIn(tensors: Tensors, quantization?: unknown): Promise<[string, Float32Array]> {
+async function valuesIn(tensors: Tensors, quantization?: unknown, k = K): Promise<[string, Float32Array]> {
   const found = await open(tensors, quantization)
   expect([...found.keys()]).toEqual(['x.weight'])
   const tensor = found.get('x.weight')!
-  expect(tensor.shape).toEqual([N, K])
+  expect(tensor.shape).toEqual([N, k])
   const values = await valuesOf(tensor)
-  expect(await valuesOf(tensor, 8, 29)).toEqual(values.subarray(8 * K, 29 * K))
+  expect(await valuesOf(tensor, 8, 29)).toEqual(values.subarray(8 * k, 29 * k))
   return [`${tensor.dtype}${tensor.like === undefined ? '' : ` like ${tensor.like}`}`, values]
 }
 
@@ -350,15 +350,23 @@ describe('are rejected if they do not match', () => {
 })
 
 describe('BitNet', () => {
-  const random = randomFrom(5)
-  const codes = Array.from({ length: N * K }, () => Math.floor(random() * 3) - 1)
-  const packed = new Uint8Array((N / 4) * K)
-  for (const [at, code] of codes.entries()) {
-    const row = Math.floor(at / K)
-    packed[(row % (N / 4)) * K + (at % K)]! |= (code + 1) << (2 * Math.floor(row / (N / 4)))
+  /** A matrix of N rows of -1, 0 and 1, and the bytes of its four quarters. */
+  const ternary = (k: number) => {
+    const random = randomFrom(5)
+    const codes = Array.from({ length: N * k }, () => Math.floor(random() * 3) - 1)
+    const packed = new Uint8Array((N / 4) * k)
+    for (const [at, code] of codes.entries()) {
+      const row = Math.floor(at / k)
+      packed[(row % (N / 4)) * k + (at % k)]! |= (code + 1) << (2 * Math.floor(row / (N / 4)))
+    }
+    return { codes, packed }
   }
-  const tensors = (shape: readonly number[] = [N / 4, K], scales: readonly number[] = [1]): Tensors => ({
-    'x.weight': { dtype: 'U8', shape, data: packed },
+  const tensors = (
+    shape: readonly number[] = [N / 4, K],
+    scales: readonly number[] = [1],
+    k = K,
+  ): Tensors => ({
+    'x.weight': { dtype: 'U8', shape, data: ternary(k).packed },
     'x.weight_scale': {
       dtype: 'F32',
       shape: scales,
@@ -367,13 +375,17 @@ describe('BitNet', () => {
   })
 
   test.each([
-    ['autobitlinear', 0.75],
-    ['bitlinear', halfToFloat(floatToHalf(1 / 0.75))],
-  ])('packed for %s', async (linear_class, factor) => {
-    const [form, values] = await valuesIn(tensors(), { quant_method: 'bitnet', linear_class })
-    expect(form).toBe('Q4_0')
+    ['autobitlinear', 0.75, K, 'TQ2_0'],
+    ['bitlinear', halfToFloat(floatToHalf(1 / 0.75)), K, 'TQ2_0'],
+    ['autobitlinear', 0.75, 96, 'Q4_0'],
+  ])('packed for %s, with the factor %f, in rows of %i', async (linear_class, factor, k, stored) => {
+    const given = tensors([N / 4, k], [1], k)
+    const [form, values] = await valuesIn(given, { quant_method: 'bitnet', linear_class }, k)
+    expect(form).toBe(stored)
     // A zero has no sign.
-    expect(Array.from(values, (value) => value + 0)).toEqual(codes.map((code) => code * factor + 0))
+    expect(Array.from(values, (value) => value + 0)).toEqual(
+      ternary(k).codes.map((code) => code * factor + 0),
+    )
   })
 
   test.each([

@@ -1,9 +1,11 @@
-// Presents BitNet's 2-bit matrices as Q4_0, which holds the same values.
+// Presents BitNet's 2-bit matrices as TQ2_0, which holds the same values, or as Q4_0 if rows do not fill its
+// blocks.
 import { floatToHalf } from '../../base/half.ts'
 import type { JsonObject } from '../../base/values.ts'
 import { rowBytes } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
+import { readTQ2, TQ2, writeTQ2Row } from '../tq2.ts'
 import { floatsOf, unread, virtual } from './packed-ints.ts'
 import type { StoredTensor } from './safetensors.ts'
 
@@ -29,7 +31,8 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
     )
   }
   if (k % GROUP !== 0) throw unread(file.name, `${shown(name)} has rows of ${k}`, `multiples of ${GROUP}`)
-  const bytes = rowBytes('Q4_0', k)
+  const form = k % TQ2.elements === 0 ? 'TQ2_0' : 'Q4_0'
+  const bytes = rowBytes(form, k)
   const read = async (offset: number, length: number, signal?: AbortSignal) => {
     const [stored = 0] = floatsOf(scale, await scale.source.read(scale.offset, scale.byteLength, signal))
     const factor = floatToHalf(settings['linear_class'] === 'autobitlinear' ? stored : 1 / stored)
@@ -37,11 +40,20 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
     for (let at = 0; at < length; at += bytes) {
       const row = (offset + at) / bytes
       const codes = await file.read(weight.offset + (row % quarter) * k, k, signal)
-      writeRow(out.subarray(at, at + bytes), codes, 2 * Math.floor(row / quarter), factor)
+      const shift = 2 * Math.floor(row / quarter)
+      const target = out.subarray(at, at + bytes)
+      if (form === 'TQ2_0')
+        writeTQ2Row(
+          target,
+          codes.map((byte) => (byte >> shift) & 3),
+          factor,
+        )
+      else writeRow(target, codes, shift, factor)
     }
     return out
   }
-  return virtual(file.name, name, 'Q4_0', [ROWS * quarter, k], ROWS * quarter * bytes, read)
+  const matrix = virtual(file.name, name, form, [ROWS * quarter, k], ROWS * quarter * bytes, read)
+  return form === 'TQ2_0' ? { ...matrix, coding: { read: readTQ2, hasMinimum: false } } : matrix
 }
 
 /** Writes blocks of an f16 scale and 32 codes: those of the first half of the inputs in the low bits. */

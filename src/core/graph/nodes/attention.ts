@@ -16,13 +16,13 @@ import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '
 
 /**
  * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
- * q. Overwrites k too.
+ * q. Overwrites k too. Without k and v, the layer attends to what another one has stored.
  */
 export interface RopeKv {
   readonly op: 'ropeKv'
   readonly q: Value
-  readonly k: Value
-  readonly v: Value
+  readonly k?: Value | undefined
+  readonly v?: Value | undefined
   readonly output: Value
   readonly attention: AttentionShape
   readonly rope: RopeUse
@@ -36,10 +36,13 @@ export const ropeKv: KernelKind<RopeKv> = {
   shape({ q, k, v, attention, rope, norms, still }) {
     const { heads, kvHeads, headDim } = attention
     expectWidth(q, heads * headDim, `${heads} heads of ${headDim}`)
-    expectWidth(k, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
-    expectWidth(v, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
+    for (const stored of [k, v]) {
+      if (stored !== undefined) expectWidth(stored, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
+    }
+    if ((k === undefined) !== (v === undefined)) throw broken(q, 'is rotated with keys or values alone')
     if (norms !== undefined) checkHeadNorms(norms, attention)
-    if (still !== undefined) expectWidth(k, rowsOf(still.bias), `the bias ${nameOf(still.bias)}`)
+    if (still !== undefined && k !== undefined)
+      expectWidth(k, rowsOf(still.bias), `the bias ${nameOf(still.bias)}`)
     if (rope.dims > headDim) throw broken(q, `rotates ${rope.dims} of ${headDim} dimensions`)
     return q.shape
   },
@@ -49,7 +52,7 @@ export const ropeKv: KernelKind<RopeKv> = {
       ...rowsAt({ q, k, v }),
       ...stateOf(attention),
       heads,
-      kv_heads: kvHeads,
+      kv_heads: k === undefined ? 0 : kvHeads,
       head_dim: headDim,
       rope: rope.table,
       rope_dims: rope.dims,
@@ -143,12 +146,13 @@ function checkBias(table: WeightRef, reach = 0, heads = 0): void {
 
 function normKind(norms: HeadNorms | undefined): number {
   if (norms === undefined) return 0
-  const { over, isCentred, hasWeightOfEach, isLater } = norms
+  const { over, isCentred, hasWeightOfEach, isLater, ofValues } = norms
   const kinds = new Map<string, boolean | undefined>([
     ['row', over === 'row'],
     ['centred', isCentred],
     ['each', hasWeightOfEach],
     ['later', isLater],
+    ['values', ofValues],
   ])
   return Object.entries(NORM).reduce((bits, [kind, bit]) => bits | (kinds.get(kind) === true ? bit : 0), 0)
 }
@@ -157,9 +161,10 @@ function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: Attention
   for (const [weight, count] of [
     [norms.q, heads],
     [norms.k, kvHeads],
-    [norms.qBias ?? norms.q, heads],
-    [norms.kBias ?? norms.k, kvHeads],
+    [norms.qBias, heads],
+    [norms.kBias, kvHeads],
   ] as const) {
+    if (weight === undefined) continue
     const isShared = norms.over === 'head' && norms.hasWeightOfEach !== true
     const wanted = isShared ? headDim : count * headDim
     if (weight.kind === 'vector' && rowsOf(weight) === wanted) continue

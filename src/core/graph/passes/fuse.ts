@@ -1,5 +1,6 @@
 // The pass that fuses residual additions into linears, and gates into quantised linears.
 
+import { isGated } from '../../abi/encodings.ts'
 import type { Value } from '../ir.ts'
 import { basesOf, type Graph, inputsOf, type Node, type NodeOf, producersOf, readersOf } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
@@ -21,8 +22,8 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
     if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
-    // No kernel computes gates with one scale per output, even if the next op reads groups.
-    if (encodingOfWeight(linear.weight, encodingOf) === 'w4_channel') return undefined
+    // Not every encoding has a kernel that gates, even where the next op reads groups.
+    if (!isGated(encodingOfWeight(linear.weight, encodingOf))) return undefined
     const [left, , third] = linear.weight.parts
     const areHalves =
       first.start === 0 && first.width === left?.n && second.start === left.n && third === undefined

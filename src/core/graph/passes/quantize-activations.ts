@@ -1,6 +1,6 @@
 // The pass that makes quantised linears read int8 rows from the node that produces the values. f32 rows
 // without readers are no longer produced.
-import { GROUP_SIZE } from '../../abi/encodings.ts'
+import { GROUP_SIZE, readsWholeRows } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
 import type { StateGroup, Value, WeightRef } from '../ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf, nextId, producersOf, readersOf } from '../nodes.ts'
@@ -45,6 +45,7 @@ function biasOf(
   { k }: NodeOf<'ropeKv'>,
   producerOf: (id: number) => Node | undefined,
 ): WeightRef | undefined {
+  if (k === undefined) return undefined
   const made = producerOf(k.id)
   const { start, input } = made?.op === 'slice' ? made : { start: 0, input: k }
   const linear = producerOf(input.id)
@@ -71,8 +72,8 @@ function firstStill(
 }
 
 /**
- * A linear whose matrix has reordered inputs reads a8 rows in that order. A linear with one
- * scale per output reads a8 rows with one scale.
+ * A linear whose matrix has reordered inputs reads a8 rows in that order. Linears of some encodings read
+ * a8 rows with one scale.
  */
 export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
   const made = new Map<string, Value>()
@@ -81,7 +82,7 @@ export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: Order
     if (!readsA8(node, encodingOf)) return [node]
     const { input, weight } = node
     const order = orderOf(weight.parts[0]?.name ?? '')
-    const whole = encodingOfWeight(weight, encodingOf) === 'w4_channel'
+    const whole = readsWholeRows(encodingOfWeight(weight, encodingOf))
     if (order === undefined && !whole) return [node]
     const key = `${input.id} ${order} ${whole}`
     const known = made.get(key)

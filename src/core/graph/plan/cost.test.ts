@@ -109,7 +109,7 @@ test('an embedding costs a row of its table per token', () => {
 })
 
 test('every op of a step costs something', () => {
-  for (const encoding of ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const) {
+  for (const encoding of ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel', 'w2_g256'] as const) {
     for (const { cost } of costs(encoding, DECODE)) {
       expect(cost.activationBytes).toBeGreaterThan(0)
       expect(cost.ops).toBeGreaterThan(0)

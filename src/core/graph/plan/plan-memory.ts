@@ -152,11 +152,13 @@ class Homes {
         return { region, column: column + partColumn(node, this.#merged.get(node.input.id)) * 4 }
       }
       case 'ropeKv':
-        if (node.norms !== undefined) {
+        if (node.norms !== undefined && node.k !== undefined && node.v !== undefined) {
           this.#checkApart(node.k, node.v, 'normed')
           this.#overwritten(node.k, index, 'normed')
         }
-        for (const other of [node.k, node.v]) this.#checkApart(node.q, other, 'rotated')
+        for (const other of [node.k, node.v]) {
+          if (other !== undefined) this.#checkApart(node.q, other, 'rotated')
+        }
         return this.#overwritten(node.q, index, 'rotated')
       case 'linear':
         if (node.residual === undefined) return undefined
@@ -174,6 +176,7 @@ class Homes {
         if (this.#isFree(node.left, index)) return this.#homeOf(node.left)
         return this.#overwritten(node.right, index, 'added to')
       case 'clamp':
+      case 'cutLow':
         return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
       case 'swiglu':
         // A tile reads the gates and ups that it replaces before it writes. But it writes whole groups, and

@@ -1,6 +1,6 @@
 // Decides which part of each value in a family's graph a shard computes, based on the nodes that read it.
 
-import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
+import { columnUnit, GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import {
   type AttentionShape,
@@ -35,10 +35,16 @@ export class Cuts {
   readonly #options: ShardOptions
   readonly #readers: ReadonlyMap<number, readonly number[]>
   readonly #producers: ReadonlyMap<number, number>
+  /** Columns that stay together, because weights of a matrix share a scale over them. */
+  readonly #unit: number
 
   constructor(graph: Graph, options: ShardOptions) {
     this.#graph = graph
     this.#options = options
+    const units = graph.nodes.flatMap((node) =>
+      node.op === 'linear' ? node.weight.parts.map(({ name }) => columnUnit(options.encodingOf(name))) : [],
+    )
+    this.#unit = Math.max(GROUP_SIZE, ...units)
     this.#readers = readersOf(graph)
     this.#producers = producersOf(graph)
   }
@@ -84,11 +90,11 @@ export class Cuts {
       case 'swiglu': {
         // A gate of attention's output is split by heads.
         const gated = this.#producer(value === reader.gate ? reader.up : reader.gate)
-        if (gated?.op !== 'attention') return [this.own(value.shape[1], GROUP_SIZE)]
+        if (gated?.op !== 'attention') return [this.own(value.shape[1], this.#unit)]
         return [times(this.heads(gated.attention).heads, gated.attention.headDim)]
       }
       case 'scan':
-        return [this.own(value.shape[1], GROUP_SIZE)]
+        return [this.own(value.shape[1], this.#unit)]
       default:
         throw uncut({ op: 'linear', output: value }, `makes values that ${reader?.op ?? 'nobody'} reads`)
     }
@@ -102,14 +108,14 @@ export class Cuts {
   /** If several groups have their own norms, each group stays whole. */
   scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
     const ratio = heads / groups
-    return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)
+    return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, this.#unit)), ratio)
   }
 
   /** Heads that share a key stay together. */
   ruled({ output, heads, keyHeads, keyDim, order, z }: NodeOf<'delta'>): HeadRange {
     if (order === 'tiled') throw uncut({ op: 'delta', output }, 'has heads that take turns at their keys')
     const ratio = heads / keyHeads
-    const values = headUnit((ratio * z.shape[1]) / heads, GROUP_SIZE)
+    const values = headUnit((ratio * z.shape[1]) / heads, this.#unit)
     const own = this.own(keyHeads, Math.max(values, headUnit(keyDim, PANEL_ROWS)))
     return { heads: times(own, ratio), kvHeads: own }
   }
@@ -148,6 +154,7 @@ export class Cuts {
   #alignment(): number {
     const isAttended = (value: Value): boolean => {
       const made = this.#producer(value)
+      if (made?.op === 'rmsnorm') return isAttended(made.input)
       return (
         made?.op === 'attention' || (made?.op === 'swiglu' && this.#producer(made.up)?.op === 'attention')
       )
@@ -156,7 +163,7 @@ export class Cuts {
       node.op === 'linear' &&
       isAttended(node.input) &&
       node.weight.parts.some(({ name }) => isQuantized(this.#options.encodingOf(name)))
-    return this.#graph.nodes.some(isQuantised) ? GROUP_SIZE : PANEL_ROWS
+    return this.#graph.nodes.some(isQuantised) ? this.#unit : PANEL_ROWS
   }
 }
 

@@ -219,7 +219,7 @@ class Sharder {
     const norms = node.norms?.hasWeightOfEach === true && {
       ...node.norms,
       q: cutRows(node.norms.q, columns),
-      k: cutRows(node.norms.k, [times(kvHeads, whole.headDim)]),
+      k: node.norms.k && cutRows(node.norms.k, [times(kvHeads, whole.headDim)]),
     }
     this.#push({ ...node, attention, ...(norms && { norms }) }, columns)
   }

@@ -2,9 +2,10 @@
 // by definition.
 
 import { ABI } from '../../abi/constants.ts'
-import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
+import { GROUP_SIZE, isQuantized, readsWholeRows } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
+import { countsOf } from '../nodes/streams.ts'
 import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { activated, biasesOf, capped, placesOf, routeOf } from './choices.ts'
@@ -266,6 +267,40 @@ function compute(
         return made
       })
     }
+    case 'mixStreams': {
+      const { width, apart, offset, first } = node
+      const { streams, inputs } = countsOf(node.x, node.z, apart)
+      const z = read(node.z)
+      const c = node.coefficients && read(node.coefficients)
+      return read(node.x).map((row, m) => {
+        const made = row.slice()
+        for (let i = first; i < streams; i++) {
+          for (let j = 0; j < inputs; j++) {
+            const factor = offset + (c?.[m]?.[i * inputs + j] ?? 0)
+            for (let k = 0; k < width; k++) made[i * apart + k]! += factor * z[m]![j * apart + k]!
+          }
+        }
+        return made
+      })
+    }
+    case 'matchRms': {
+      const by = read(node.by)
+      const meanSquare = (row: Float64Array) => row.reduce((sum, x) => sum + x * x, 0) / row.length
+      return read(node.input).map((row, m) => {
+        const ratio = Math.sqrt(meanSquare(by[m]!) / Math.max(node.least, meanSquare(row)))
+        return row.map((x) => x * ratio)
+      })
+    }
+    case 'cutLow':
+      return read(node.input).map((row) => {
+        const mean = row.reduce((sum, x) => sum + x, 0) / row.length
+        const deviation = Math.sqrt(row.reduce((sum, x) => sum + (x - mean) ** 2, 0) / row.length)
+        return row.map((x) => Math.max(0, x - (mean + node.deviations * deviation)))
+      })
+    case 'weigh': {
+      const weight = vectorOf(node.weight, machine)
+      return read(node.input).map((row) => row.map((x, i) => x * weight[i]!))
+    }
     case 'combine': {
       const input = read(node.input)
       const sums = step.ids.map(() => new Float64Array(input[0]!.length))
@@ -315,7 +350,7 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   const weight = matrixOf(node.weight, machine)
   const rounds = node.weight.parts.flatMap(({ name, n }) => {
     const encoding = machine.encodingOf(name)
-    const scales = encoding === 'w4_channel' ? 'whole' : 'group'
+    const scales = readsWholeRows(encoding) ? 'whole' : 'group'
     return Array<'whole' | 'group' | undefined>(n).fill(isQuantized(encoding) ? scales : undefined)
   })
   const bias = node.bias === undefined ? undefined : vectorOf(node.bias, machine)
@@ -368,6 +403,7 @@ function ropeKv(
       [of]: weight,
       [`${of}Bias` as const]: bias,
     } = node.norms
+    if (weight === undefined) return
     const weights = vectorOf(weight, machine)
     const biases = bias && vectorOf(bias, machine)
     const span = over === 'head' ? headDim : row.length
@@ -403,12 +439,21 @@ function ropeKv(
   for (const [index, row] of q.entries()) {
     const position = step.position + index
     place(row, position, 'q')
+    if (node.k === undefined || node.v === undefined) continue
     const k = rowsAt(values, node.k)[index]!.slice()
     place(k, position, 'k')
     if (node.limits !== undefined) k.set(k.map((x) => within(x, node.limits!)))
     subtractStill(k, node, machine)
     state.k[position] = k
-    state.v[position] = rowsAt(values, node.v)[index]!.slice()
+    const v = rowsAt(values, node.v)[index]!.slice()
+    if (node.norms?.ofValues === true) {
+      for (let head = 0; head < v.length; head += headDim) {
+        const own = v.subarray(head, head + headDim)
+        const root = Math.sqrt(own.reduce((sum, x) => sum + x * x, 0) / headDim + node.norms.epsilon)
+        own.set(own.map((x) => x / root))
+      }
+    }
+    state.v[position] = v
   }
   return q
 }

@@ -17,6 +17,7 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
   w4_g32: [-8, 7, 2 ** -6],
   w4m_g32: [-8, 7, 2 ** -6],
   w4_channel: [-8, 7, 2 ** -6],
+  w2_g256: [-1, 1, 2 ** -4],
 }
 
 /**

@@ -43,7 +43,10 @@ export class KvShift {
   constructor(options: KvShiftOptions) {
     const { arena, plan, ropes } = options
     this.#options = options
-    this.#layers = plan.ops.filter(({ name }) => name === 'rope_kv')
+    this.#layers = plan.ops.filter(
+      // Those without heads of their own use the state of others.
+      ({ name, fields }) => name === 'rope_kv' && fields['kv_heads'] !== 0,
+    )
     this.#records = arena.allocate(this.#layers.length * ABI.OP_BYTES, 'moving the context')
     this.#angles = ropes.map(({ length }) => arena.allocate(length * 8, 'moving the context'))
   }

@@ -159,6 +159,11 @@ describe('with a tokenizer', () => {
     expect(tokenizer.isEnd(stop)).toBe(false)
     expect(turnEndIds(tokenizer, template)).toEqual(new Set([...tokenizer.endIds, stop]))
     expect(turnEndIds(bytes, new ChatTemplate(CHATML))).toEqual(bytes.endIds)
+    // GLM writes no end; it begins the turn of the user.
+    const open = new ChatTemplate(
+      "{% for m in messages %}{{ '<|stop|>' if m.role == 'user' }}{{ m.content }}{% endfor %}",
+    )
+    expect(turnEndIds(tokenizer, open)).toEqual(new Set([...tokenizer.endIds, stop]))
     // Text after an answer, or a template that throws, leaves the known ids unchanged.
     expect(turnEndIds(bytes, new ChatTemplate(PLAIN))).toEqual(bytes.endIds)
     expect(turnEndIds(bytes, new ChatTemplate("{{ raise_exception('no') }}"))).toEqual(bytes.endIds)

@@ -115,7 +115,7 @@ export function chatTemplateOf(tokenizer: Tokenizer): string {
 }
 
 /** The prompt, or an empty one if the template rejects the messages. */
-function promptOf(
+export function promptOf(
   tokenizer: Tokenizer,
   template: ChatTemplate,
   messages: readonly ChatMessage[],
@@ -189,14 +189,16 @@ export function encodeChat(
   return bosId === undefined || !addsBos || ids[0] === bosId ? ids : [bosId, ...ids]
 }
 
-const PROBE = 'Zqxj'
+/** A text that occurs in no template. */
+export const PROBE = 'Zqxj'
 
 /** A short conversation, rendered by the template. Empty if the template rejects it. */
-export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
+export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate, next?: string): string {
   const rendered = (contentOf: (text: string) => ChatMessage['content']) => {
     const messages = [
       { role: 'user', content: contentOf('a') },
       { role: 'assistant', content: contentOf(PROBE) },
+      ...(next === undefined ? [] : [{ role: 'user', content: contentOf(next) }]),
     ]
     return promptOf(tokenizer, template, messages, { addGenerationPrompt: false })
   }
@@ -207,14 +209,17 @@ export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string
 
 /**
  * The ids that end the assistant's turn: the tokenizer's, and the special token that the template writes
- * after an answer. Files often do not name the latter.
+ * after an answer. Files often do not name the latter. If nothing follows the last answer, it is the token
+ * between an answer and the next question, such as GLM's `<|user|>`.
  */
 export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
+  const after = (next?: string) => {
+    const rendered = probeTurns(tokenizer, template, next)
+    const at = rendered.lastIndexOf(PROBE)
+    return at < 0 ? '' : rendered.slice(at + PROBE.length).trimStart()
+  }
+  const [next] = tokenizer.encode(after() || after('b'), { parseSpecial: true })
   const ends = new Set(tokenizer.endIds)
-  const rendered = probeTurns(tokenizer, template)
-  const at = rendered.lastIndexOf(PROBE)
-  const [next] =
-    at < 0 ? [] : tokenizer.encode(rendered.slice(at + PROBE.length).trimStart(), { parseSpecial: true })
   if (next !== undefined && tokenizer.isSpecial(next)) ends.add(next)
   return ends
 }

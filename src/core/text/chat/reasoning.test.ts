@@ -8,6 +8,7 @@ import { ChatTemplate } from './chat-template.ts'
 import {
   answerHead,
   beginningAfter,
+  marksAround,
   type ReasoningForm,
   reasoningFormOf,
   reasoningSplitter,
@@ -21,7 +22,7 @@ const published = (name: string) =>
 
 function formOf(template: string): ReasoningForm {
   const form = reasoningFormOf(template)
-  if (form === undefined) throw new Error('the template names no marks')
+  if (form.isAssumed) throw new Error('the template names no marks')
   return form
 }
 
@@ -38,6 +39,7 @@ function split(form: ReasoningForm, pieces: readonly string[], prompt = '') {
 }
 
 const THINK = formOf('<think></think>')
+const GEMMA_4 = formOf("'<|channel>thought\\n<channel|>'")
 const HARMONY = formOf('<|channel|>')
 const GRANITE_32 = formOf('Here is my thought process: Here is my response:')
 const COMMAND = formOf('<|START_THINKING|>')
@@ -45,6 +47,8 @@ const COMMAND = formOf('<|START_THINKING|>')
 /** Form, prompt, reply, thought, answer. */
 const REPLIES: readonly [string, ReasoningForm, string, string, string, string][] = [
   ['Qwen3', THINK, '', '<think>\nA fox.\n</think>\n\nThe fox.', 'A fox.', 'The fox.'],
+  ['Gemma 4', GEMMA_4, '<|turn>model\n', '<|channel>thought\nA fox.<channel|>The fox.', 'A fox.', 'The fox.'],
+  ['Gemma 4, closed by the prompt', GEMMA_4, '<|turn>model\n<|channel>thought\n<channel|>', 'Hi', '', 'Hi'],
   ['Qwen3, empty', THINK, '', '<think>\n\n</think>\n\nHi', '', 'Hi'],
   ['DeepSeek', THINK, '<｜Assistant｜><think>\n', 'A fox.\n</think>\n\nHi', 'A fox.', 'Hi'],
   [
@@ -97,6 +101,35 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'A fox.',
     'Hi',
   ],
+  ['Command A in the answer', COMMAND, '<|START_RESPONSE|>', 'Hi<|END_RESPONSE|>', '', 'Hi'],
+  [
+    'Command A+',
+    formOf('<|START_THINKING|><|START_TEXT|>'),
+    '<|START_THINKING|>',
+    'A fox.<|END_THINKING|><|START_TEXT|>Hi<|END_TEXT|>',
+    'A fox.',
+    'Hi',
+  ],
+  ['Gemma 4', formOf('<|channel>thought'), '', '<|channel>thought\nA fox.\n<channel|>Hi', 'A fox.', 'Hi'],
+  [
+    'MiniCPM 3',
+    formOf('<|thought_end|>'),
+    '',
+    '<|thought_start|>\nA fox.\n<|thought_end|>\nHi',
+    'A fox.',
+    'Hi',
+  ],
+  ['LongCat', formOf('<longcat_think>'), '<longcat_think>', 'A fox.</longcat_think>Hi', 'A fox.', 'Hi'],
+  ['MiniMax M3', formOf('<mm:think>'), '', '<mm:think>A fox.</mm:think>Hi', 'A fox.', 'Hi'],
+  ['Reka Flash', formOf('<reasoning>'), '', ' <reasoning>A fox. </reasoning>Hi', 'A fox.', 'Hi'],
+  [
+    'Apriel',
+    formOf('Here are my reasoning steps:'),
+    'Here are my reasoning steps:\n',
+    'A fox.\n[BEGIN FINAL RESPONSE]\nHi\n[END FINAL RESPONSE]',
+    'A fox.',
+    'Hi\n',
+  ],
   [
     'gpt-oss',
     HARMONY,
@@ -114,6 +147,16 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'A fox.',
     '[TOOL_CALLS]f[ARGS]{"a":1}',
   ],
+  [
+    'gpt-oss with marks in the arguments of a call',
+    HARMONY,
+    '',
+    '<|channel|>commentary to=functions.f<|message|>{"a": "<|end|> \\"<|call|>", "b": 1}<|call|>',
+    '',
+    '[TOOL_CALLS]f[ARGS]{"a": "<|end|> \\"<|call|>", "b": 1}',
+  ],
+  ['a template that names no marks', reasoningFormOf('plain'), '', '<think>\nA.</think>\n\nHi', 'A.', 'Hi'],
+  ['the same without a thought', reasoningFormOf('plain'), '', 'Use </think>.', '', 'Use </think>.'],
   [
     'gpt-oss cut off within a header',
     HARMONY,
@@ -187,8 +230,9 @@ describe('the marks of a published template', () => {
     ['ibm-granite-granite-4.0', undefined],
     ['microsoft-Phi-3.5-mini-instruct', undefined],
     ['mistralai-Mistral-Nemo-Instruct-2407', undefined],
-  ])('%s are its markers', (name, open) => {
-    expect(reasoningFormOf(published(name))?.open).toBe(open)
+  ])('%s are the markers that it names', (name, open) => {
+    const { isAssumed, open: found } = reasoningFormOf(published(name))
+    expect(isAssumed ? undefined : found).toBe(open)
   })
 
   test.each([
@@ -219,4 +263,26 @@ test('a prefix continues the answer, unless it has its own markers', () => {
   expect(answerHead('<|start|>assistant', HARMONY, 'The')).toBe('<|channel|>final<|message|>')
   expect(beginningAfter('', THINK, '<think>a')).toBe('thought')
   expect(beginningAfter('', THINK, '<think>a</think>b')).toBe('answer')
+})
+
+describe('a thought that is continued', () => {
+  test.each<[string, ReasoningForm, string, string, string]>([
+    ['Qwen3', THINK, '<|im_start|>assistant\n', '<think>\n', '\n</think>\n\n'],
+    ['DeepSeek, whose prompt opens it', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
+    ['a prompt that has closed one', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
+    ['Magistral', formOf('[THINK]'), '[/INST]', '[THINK]', '\n[/THINK]\n\n'],
+    ['gpt-oss', HARMONY, '<|start|>assistant', HARMONY.open, HARMONY.close],
+  ])('of %s has its marks around it', (_, form, prompt, before, after) => {
+    expect(marksAround(prompt, form, '')).toEqual([before, ''])
+    expect(marksAround(prompt, form, 'Hi')).toEqual([before, after])
+  })
+
+  test('begins with blanks, and with what would open it again', () => {
+    const splitter = reasoningSplitter(THINK, 'thought')
+    splitter.continueThought()
+    const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))
+    parts.push(splitter.finish())
+    expect(parts.map(({ reasoning }) => reasoning).join('')).toBe(' <think> b')
+    expect(parts.map(({ text }) => text).join('')).toBe('Hi')
+  })
 })

@@ -10,6 +10,12 @@
 //   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
 //   Apertus                         <|inner_prefix|>..<|inner_suffix|>
 //   EXAONE Deep                     <thought>..</thought>
+//   Gemma 4                         <|channel>thought..<channel|>
+//   MiniCPM 3                       <|thought_start|>..<|thought_end|>
+//   LongCat                         <longcat_think>..</longcat_think>
+//   MiniMax M3                      <mm:think>..</mm:think>
+//   Reka Flash                      <reasoning>..</reasoning>
+//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
@@ -24,11 +30,24 @@ export interface ReasoningMarks {
 }
 
 export interface ReasoningForm extends ReasoningMarks {
-  /** Markers around the answer, which are not part of it. */
+  /**
+   * Markers around the answer, which are not part of it. The first may be the one that ends the thought.
+   */
   readonly answer?: ReasoningMarks
+  /** Whether another form has the same marks around the thought, so templates of this one name `answer`. */
+  readonly isNamedByAnswer?: boolean
+  /** Tokens within the marks that a vocabulary may have as special tokens. */
+  readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
+  /** The template names only `close`: its model always thinks, and may leave out `open`. */
+  readonly isImplied?: boolean
+  /** The template names no marks; a reply that begins with `open` has a thought all the same. */
+  readonly isAssumed?: boolean
 }
+
+/** The marks of models whose template names none, such as those that were tuned with a plain template. */
+const ASSUMED: ReasoningForm = { open: '<think>', close: '</think>', isAssumed: true }
 
 const MESSAGE = '<|message|>'
 const CHANNEL = '<|channel|>'
@@ -45,12 +64,6 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
-const HUNYUAN: ReasoningForm = {
-  open: '<think>',
-  close: '</think>',
-  answer: { open: '<answer>', close: '</answer>' },
-}
-
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -59,40 +72,73 @@ const FORMS: readonly ReasoningForm[] = [
   {
     open: '<|START_THINKING|>',
     close: '<|END_THINKING|>',
+    answer: { open: '<|START_TEXT|>', close: '<|END_TEXT|>' },
+    isNamedByAnswer: true,
+  },
+  {
+    open: '<|START_THINKING|>',
+    close: '<|END_THINKING|>',
     answer: { open: '<|START_RESPONSE|>', close: '<|END_RESPONSE|>' },
   },
   { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   { open: 'Here is my thought process:', close: 'Here is my response:' },
-  HUNYUAN,
+  { open: '<|channel>thought', close: '<channel|>', tokens: ['<|channel>'] },
+  { open: '<|thought_start|>', close: '<|thought_end|>' },
+  { open: '<longcat_think>', close: '</longcat_think>' },
+  { open: '<mm:think>', close: '</mm:think>' },
+  {
+    open: 'Here are my reasoning steps:',
+    close: '[BEGIN FINAL RESPONSE]',
+    answer: { open: '[BEGIN FINAL RESPONSE]', close: '[END FINAL RESPONSE]' },
+  },
+  {
+    open: '<think>',
+    close: '</think>',
+    answer: { open: '<answer>', close: '</answer>' },
+    isNamedByAnswer: true,
+  },
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
+  { open: '<reasoning>', close: '</reasoning>' },
 ]
 
-/** The form whose marks a chat template names; undefined if it names none. */
-export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
-  FORMS.find((form) => {
-    const { open, close, isHarmony, answer } = form
+/** The form whose marks a chat template names, or the usual one if it names none. */
+export function reasoningFormOf(template: string): ReasoningForm {
+  const found = FORMS.find((form) => {
+    const { open, close, isHarmony, answer, isNamedByAnswer } = form
     if (isHarmony) return template.includes(CHANNEL)
-    // Other families have the same marks around the thought and none around the answer.
-    if (form === HUNYUAN && !template.includes(answer?.open ?? '')) return false
+    if (isNamedByAnswer && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
+  if (found === undefined) return ASSUMED
+  return found.isHarmony || template.includes(found.open) ? found : { ...found, isImplied: true }
+}
 
 /** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
-export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): readonly string[] =>
+export const markTexts = ({
+  open,
+  close,
+  answer,
+  isHarmony,
+  tokens = [],
+}: ReasoningForm): readonly string[] =>
   isHarmony
     ? [CHANNEL, MESSAGE, START, ...HARMONY_ENDS, '<|constrain|>']
-    : [open, close, ...(answer === undefined ? [] : [answer.open, answer.close])]
+    : [open, close, ...tokens, ...(answer === undefined ? [] : [answer.open, answer.close])]
 
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** The phase in which a reply to this prompt begins, given its `prefix`. */
-export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): ReasoningPhase {
-  const { open, close, isHarmony } = form
-  if (prefix.trim() !== '')
-    return prefix.trimStart().startsWith(open) && !prefix.includes(close) ? 'thought' : 'answer'
+/** Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. */
+export type Beginning = ReasoningPhase | 'enclosed'
+
+/** Where a reply to this prompt begins, given its `prefix`. */
+export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): Beginning {
+  const { open, close, answer, isHarmony } = form
   const end = prompt.trimEnd()
+  if (prefix.trim() !== '' && prefix.trimStart().startsWith(open) && !prefix.includes(close)) return 'thought'
+  if (answer !== undefined && end.endsWith(answer.open)) return 'enclosed'
+  if (prefix.trim() !== '') return 'answer'
   if (end.endsWith(open)) return 'thought'
   return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
 }
@@ -105,6 +151,19 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
   const phase = beginningAfter(prompt, form)
   if (phase === 'thought') return isHarmony ? close : `\n${close}\n\n`
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
+}
+
+/** The marks around a thought after a prompt; none behind it where no `prefix` of an answer follows. */
+export function marksAround(
+  prompt: string,
+  form: ReasoningForm,
+  prefix: string,
+): readonly [before: string, after: string] {
+  const { open, close, isHarmony } = form
+  const opened = beginningAfter(prompt, form) === 'thought' ? '' : open
+  const before = opened.startsWith('<think') ? `${opened}\n` : opened
+  if (prefix.trim() === '') return [before, '']
+  return [before, isHarmony ? close : `\n${close}\n\n`]
 }
 
 /** The parts of a reply that are now certain. */
@@ -121,14 +180,18 @@ export interface ReasoningSplitter {
   /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
+  /** Says that the thought has begun before the reply, so blanks belong to it and no mark opens it. */
+  continueThought(): void
   /** Ends the reply. A thought without an end stays a thought. */
   finish(): SplitText
   /** The whole reply, with `quote` applied to the text outside the markers. */
   whole(quote: (text: string) => string): string
 }
 
-export const reasoningSplitter = (form: ReasoningForm, phase: ReasoningPhase): ReasoningSplitter =>
-  form.isHarmony ? new HarmonySplitter(phase) : new MarkSplitter(form, phase)
+export const reasoningSplitter = (form: ReasoningForm, beginning: Beginning): ReasoningSplitter =>
+  form.isHarmony && beginning !== 'enclosed'
+    ? new HarmonySplitter(beginning)
+    : new MarkSplitter(form, beginning)
 
 /** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
@@ -149,6 +212,8 @@ abstract class Splitter implements ReasoningSplitter {
     this.advance(false)
     return this.#given()
   }
+
+  continueThought(): void {}
 
   finish(): SplitText {
     this.advance(true)
@@ -199,13 +264,18 @@ class MarkSplitter extends Splitter {
   /** What may come next: whitespace that belongs to a marker, or the marker that opens the answer. */
   #isAfterMark: boolean
   /** Whether to look for the mark that ends the answer. */
-  #isEnclosed = false
+  #isEnclosed: boolean
 
-  constructor(form: ReasoningForm, phase: ReasoningPhase) {
-    super(phase)
+  constructor(form: ReasoningForm, beginning: Beginning) {
+    super(beginning === 'enclosed' ? 'answer' : beginning)
     this.#form = form
-    this.phase = phase
-    this.#isAfterMark = phase === 'thought'
+    this.#isEnclosed = beginning === 'enclosed'
+    this.phase = beginning === 'enclosed' ? 'answer' : beginning
+    this.#isAfterMark = beginning === 'thought'
+  }
+
+  override continueThought(): void {
+    this.#isAfterMark = false
   }
 
   get closing(): number {
@@ -240,7 +310,7 @@ class MarkSplitter extends Splitter {
   }
 
   #think(isOver: boolean): void {
-    const { open, close } = this.#form
+    const { open, close, answer } = this.#form
     if (this.#isAfterMark) {
       // Some models repeat the opening mark that the prompt already contains.
       if (this.#mark(open, isOver) === 'more') return
@@ -254,6 +324,7 @@ class MarkSplitter extends Splitter {
     if (at >= 0) {
       this.drop(this.held.indexOf(close) + close.length)
       this.phase = 'answer'
+      this.#isEnclosed = answer?.open === close
       this.#isAfterMark = true
     } else if (isOver) this.drop(this.held.length)
   }
@@ -285,12 +356,41 @@ class MarkSplitter extends Splitter {
   }
 }
 
+/** Follows the strings of JSON that arrives in pieces. */
+class JsonStrings {
+  #isString = false
+  #isEscaped = false
+
+  /** The text that comes next, with a blank for each character of a string. */
+  blanked(text: string): string {
+    let [isString, isEscaped] = [this.#isString, this.#isEscaped]
+    let found = ''
+    for (let at = 0; at < text.length; at++) {
+      found += isString ? ' ' : text[at]
+      ;[isString, isEscaped] = after(text[at]!, isString, isEscaped)
+    }
+    return found
+  }
+
+  /** Goes on behind the text. */
+  skip(text: string): void {
+    for (let at = 0; at < text.length; at++)
+      [this.#isString, this.#isEscaped] = after(text[at]!, this.#isString, this.#isEscaped)
+  }
+}
+
+/** Whether a string and an escape go on behind a character. */
+const after = (char: string, isString: boolean, isEscaped: boolean): [boolean, boolean] =>
+  isString ? [isEscaped || char !== '"', !isEscaped && char === '\\'] : [char === '"', false]
+
 /** Messages with headers; a prompt ends within the first header, or within a thought. */
 class HarmonySplitter extends Splitter {
   /** A message ends with a single token that is part of nothing else. */
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
+  /** Where the arguments of a call are; their strings may have the text of a mark. Undefined elsewhere. */
+  #arguments: JsonStrings | undefined
 
   constructor(phase: ReasoningPhase) {
     super(phase)
@@ -334,14 +434,18 @@ class HarmonySplitter extends Splitter {
     const isThought = channel === 'analysis' && called === undefined
     this.hasThought ||= isThought
     this.#part = isThought ? 'thought' : 'answer'
+    this.#arguments = called === undefined ? undefined : new JsonStrings()
     // Mistral's form has the same parts: a name and a JSON object.
     this.drop(end + MESSAGE.length, called === undefined ? '' : `[TOOL_CALLS]${called}[ARGS]`)
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {
-    const found = firstMark(this.held, BODY_ENDS)
-    const unsure = isOver ? 0 : partLength(this.held, BODY_ENDS)
+    // Of what strings hold, nothing is a mark: there blanks stand for it.
+    const visible = this.#arguments?.blanked(this.held) ?? this.held
+    const found = firstMark(visible, BODY_ENDS)
+    const unsure = isOver ? 0 : partLength(visible, BODY_ENDS)
     const certain = found?.at ?? this.held.length - unsure
+    this.#arguments?.skip(this.held.slice(0, certain))
     if (part === 'thought') this.think(certain)
     else this.say(certain)
     if (found === undefined) return

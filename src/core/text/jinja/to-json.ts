@@ -2,6 +2,7 @@
 import {
   CallArguments,
   type Float,
+  fromJson,
   itemsOf,
   numberOf,
   numberText,
@@ -22,6 +23,14 @@ const PLAIN_STYLE: JsonStyle = { ascii: false, indent: undefined, comma: ', ', c
 export function writtenText(value: Value, spend: Spend): string {
   return value instanceof CallArguments ? jsonOf(value, PLAIN_STYLE, spend) : textOf(value, spend)
 }
+
+/** A value without numbers beyond 2^53 as plain `json.dumps` writes it. */
+export const pythonJson = (value: unknown): string =>
+  jsonOf(
+    fromJson(value, () => {}),
+    PLAIN_STYLE,
+    () => {},
+  )
 
 export interface JsonStyle {
   readonly ascii: boolean

@@ -4,8 +4,9 @@ import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'
 
 /**
- * Files name one or two ids, but models also end turns with others; llama.cpp has the same list. The
- * last texts are padding for code or the beginning of the next file, which also end an answer.
+ * Files name one or two ids, but models also end turns with others; llama.cpp has the same list, apart from
+ * `<|observation|>`, which ends GLM's calls. The last texts are padding for code or the beginning of the next
+ * file, which also end an answer.
  */
 const END_TEXTS = [
   '<|eot_id|>',
@@ -28,6 +29,7 @@ const END_TEXTS = [
   '<eos>',
   '<turn|>',
   '<|tool_response>',
+  '<|observation|>',
   '<｜end▁of▁sentence｜>',
   '<|fim_pad|>',
   '<fim-pad>',

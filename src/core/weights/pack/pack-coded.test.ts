@@ -58,7 +58,13 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
 
   test('an encoding with few bits is not widened', () => {
     expect(encoding).toBe(
-      /Q4_K|IQ3_S|IQ1_S/.test(dtype) ? 'w4m_g32' : /TQ|Q1_0|Q2_0/.test(dtype) ? 'w4_g32' : 'w8_g32',
+      /Q4_K|IQ3_S|IQ1_S/.test(dtype)
+        ? 'w4m_g32'
+        : /TQ/.test(dtype)
+          ? 'w2_g256'
+          : /^Q[12]_0/.test(dtype)
+            ? 'w4_g32'
+            : 'w8_g32',
     )
   })
 })
@@ -89,6 +95,13 @@ test.each([
   // Scale and minimum are rounded too, and count up to 15 times.
   expect(worst).toBeLessThan(bound + 0.01)
   expect(errorOf({ values, unpacked })).toBeLessThan(errorOf(packed(dtype, 'w4_g32')) / 2)
+})
+
+test.each(['TQ1_0', 'TQ2_0'] as const)('%s reads the same from 2 and from 4 bits', (dtype) => {
+  const [two, four] = [packed(dtype, 'w2_g256'), packed(dtype, 'w4_g32')]
+  expect(two.unpacked).toEqual(four.unpacked)
+  const bytes = new Uint8Array(matrixBytes('w2_g256', ROWS, K))
+  expect(bytes.length * 8).toBe(32 * K * (2 + 16 / 256))
 })
 
 /** Root mean square error, relative to that of the values. */

@@ -149,7 +149,8 @@ export function packCoded(
   }
 }
 
-function layHalves(patterns: Uint16Array, out: Uint32Array, at: number): number {
+/** The scales or minimums of 8 rows: row i with row i + 4. Returns the place after them. */
+export function layHalves(patterns: Uint16Array, out: Uint32Array, at: number): number {
   for (let r = 0; r < 4; r++) out[at + r] = patterns[r]! | (patterns[r + 4]! << 16)
   return at + 4
 }

@@ -48,6 +48,12 @@ export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n
   if (encoding === 'f16') return half(view, ((panel * K + k) * 8 + row) * 2)
   if (encoding === 'bf16') return bfloat(view.getUint16(((panel * K + k) * 8 + row) * 2, true))
   const G = Math.ceil(K / 32)
+  if (encoding === 'w2_g256') {
+    const run = panel * (64 * G + 16 * Math.ceil(G / 8)) + 528 * Math.floor(k / 256)
+    const at = run + 16 + 16 * Math.floor((k % 256) / 8) + 4 * (row % 4) + (k % 4)
+    const code = ((view.getUint8(at) >> (k % 8 >= 4 ? 4 : 0)) >> (row >= 4 ? 2 : 0)) & 3
+    return (half(view, run + 4 * (row % 4) + (row >= 4 ? 2 : 0)) / 2 ** 8) * (code - 1)
+  }
   const isChannel = encoding === 'w4_channel'
   const size = { w4_g32: 144, w4m_g32: 160, w8_g32: 272, w4_channel: 128 }[encoding]
   const first = panel * (G * size + (isChannel ? 16 : 0))

@@ -105,8 +105,9 @@ export class FakeService implements EngineService {
   }
 
   /** Texts that share words have similar vectors. */
-  async embed(texts: readonly string[]): Promise<Float32Array[]> {
-    return texts.map((text) => {
+  async embed(texts: readonly TextOrIds[]): Promise<Float32Array[]> {
+    return texts.map((given) => {
+      const text = typeof given === 'string' ? given : this.detokenize(given)
       const vector = new Float32Array(EMBEDDING)
       for (const word of wordsOf(text)) {
         const place = placeOf(word.trim().toLowerCase())

@@ -124,6 +124,7 @@ export interface ReplyOptions {
   readonly isRun: boolean
   readonly maxSteps: number | undefined
   readonly prefix: string | undefined
+  readonly reasoningPrefix: string | undefined
   readonly templateArguments: GenerateOptions['templateArguments']
   /** Addresses are absolute. The worker checks the values. */
   readonly decode: DecodeOptions
@@ -135,10 +136,10 @@ export interface ReplyOptions {
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')
-    const { signal, tools, maxSteps, prefix, templateArguments, processors, ...decode }: GenerateOptions =
-      given
+    const { signal, tools, maxSteps, prefix, reasoningPrefix, templateArguments, processors, ...decode } =
+      given as GenerateOptions
     const isRun = Array.isArray(tools) && tools.some((tool) => tool?.execute !== undefined)
-    const own = { signal, tools, isRun, maxSteps, prefix, templateArguments }
+    const own = { signal, tools, isRun, maxSteps, prefix, reasoningPrefix, templateArguments }
     checkSignal(signal)
     checkVariables(templateArguments)
     if (processors === undefined) return { ...own, decode }

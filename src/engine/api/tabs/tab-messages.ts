@@ -112,7 +112,7 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
   detokenize: { args: [Array.isArray], answer: isText },
   score: { args: [isText, areTexts], answer: isListOf(isObject) },
   scoreTokens: { args: [(it) => isText(it) || Array.isArray(it), isCount], answer: isListOf(isObject) },
-  embed: { args: [areTexts, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
+  embed: { args: [Array.isArray, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
   memory: { args: [], answer: hasCounts('weightsBytes', 'stateBytes', 'totalBytes') },
   fork: { args: [isCount, isCount], answer: isAbsent },
   save: { args: [isCount, isSavedSession], answer: isBlob },

@@ -22,7 +22,11 @@ export interface StepHost {
   /** Requests the model's next reply. */
   ask(options: ReplyOptions, sink: Sink): Feed
   /** Adds a reply and the results of its calls to the conversation. */
-  say(reply: Outcome, prefix: string | undefined, results: readonly Message[]): void
+  say(
+    reply: Outcome,
+    begun: Pick<ReplyOptions, 'prefix' | 'reasoningPrefix'>,
+    results: readonly Message[],
+  ): void
 }
 
 /** Throws `unsupported` for wrong options of the tools. */
@@ -78,9 +82,9 @@ class Steps implements Feed {
     for (;;) {
       const { outcome, used } = await this.#reply()
       const { runs, left } = await this.#runCalls(outcome)
-      const { prefix } = this.#options()
+      const begun = this.#options()
       this.#done.push({ ...outcome, toolRuns: runs })
-      this.#host.say(outcome, prefix, runs.map(messageOf))
+      this.#host.say(outcome, begun, runs.map(messageOf))
       const isStopped = runs.length > 0 && this.#stop.signal.aborted
       if (runs.length > 0 && left.length === 0 && !isStopped) continue
       const whole = joined(this.#done, left)
@@ -90,7 +94,7 @@ class Steps implements Feed {
   }
 
   /**
-   * The options of the next reply: the first one has the prefix, and the last one has no tools, so that it
+   * The options of the next reply: the first one has the prefixes, and the last one has no tools, so that it
    * can only answer.
    */
   #options(): ReplyOptions {
@@ -100,6 +104,7 @@ class Steps implements Feed {
       ...reply,
       tools: length + 1 < this.#most ? this.#described : undefined,
       prefix: length === 0 ? reply.prefix : undefined,
+      reasoningPrefix: length === 0 ? reply.reasoningPrefix : undefined,
     }
   }
 

@@ -1,6 +1,7 @@
 // Opens a model's vision tower with the script that is loaded for it.
 import { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import type { ByteSource } from '../../../core/base/bytes.ts'
+import type { EngineNote } from '../../../core/base/engine-notes.ts'
 import type { LoadReaders, ModelFile } from '../../../core/formats/readers.ts'
 import { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
 import { graphBuilder } from '../../../core/graph/builder.ts'
@@ -15,7 +16,13 @@ import type { EngineTools } from '../vision/engine-tools.ts'
 import type * as reader from '../vision/vision.ts'
 import { type Open, openAny } from './open-any.ts'
 
-type PrepareVision = (weights: LoadRequest['weights'], model: Pick<PreparedModel, 'plan'>) => reader.Vision
+interface PreparedVision {
+  /** Absent for a model that is loaded without its own tower. */
+  readonly vision?: reader.Vision
+  readonly notes: readonly EngineNote[]
+}
+
+type PrepareVision = (weights: LoadRequest['weights'], model: Pick<PreparedModel, 'plan'>) => PreparedVision
 
 export const ENGINE_TOOLS: EngineTools = {
   ...{ graphBuilder, compile, chooseEncoding, roleOf, weightOf },
@@ -24,8 +31,9 @@ export const ENGINE_TOOLS: EngineTools = {
 
 /**
  * Opens the tower that the request names, or otherwise the model's `own` one, and returns a function that
- * prepares it for a model; undefined if there is none. Rejects with errors from opening, `architecture` for a
- * file that is not a tower, and `unsupported` for an unsupported tower.
+ * prepares it for a model. A model whose own tower is of an unsupported class is loaded without it, with a
+ * note. Rejects with errors from opening, `architecture` for a file that is not a tower, and `unsupported` for
+ * another unsupported tower.
  */
 export async function openVision(
   { vision, imageTiles }: Pick<LoadRequest, 'vision' | 'imageTiles'>,
@@ -33,10 +41,21 @@ export async function openVision(
   open: Open<{ readonly sources: readonly ByteSource[] }>,
   host: Pick<Host, 'loadOnnx' | 'loadVision' | keyof LoadReaders>,
   signal?: AbortSignal,
-): Promise<PrepareVision | undefined> {
+): Promise<PrepareVision> {
   const given = vision === undefined ? undefined : (await openAny(vision, open, host, { signal })).file
   const file = given?.tower ?? given ?? own
-  if (file === undefined) return undefined
+  if (file === undefined) return () => ({ notes: [] })
   const { Vision } = (await host.loadVision()) as typeof reader
-  return (weights, { plan }) => new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelPlan: plan })
+  const unbuilt = given === undefined ? Vision.unbuilt(file) : undefined
+  if (unbuilt !== undefined) return () => ({ notes: [unbuiltVision(unbuilt.message)] })
+  return (weights, { plan }) => ({
+    vision: new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelPlan: plan }),
+    notes: [],
+  })
 }
+
+const unbuiltVision = (reason: string): EngineNote => ({
+  code: 'unbuilt-vision',
+  text: `the model was loaded without its vision: ${reason}`,
+  values: { reason },
+})

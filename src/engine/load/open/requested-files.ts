@@ -27,27 +27,39 @@ export type FileOpener = (
 ) => Promise<OpenFiles>
 
 /**
- * Runs `work` with a function that opens files with the request's options. They are closed when it ends, and
- * distrusted if it ends with a typed error.
+ * Runs `work` with a function that opens files with the request's options. They are closed when it ends,
+ * unless it calls `keep`, which returns the function that closes them, and distrusted if it ends with a typed
+ * error.
  */
 export async function withFiles<Result>(
   openFiles: FileOpener,
   request: LoadRequest,
   hooks: LoaderHooks,
-  work: (open: (source: LoadRequest['source']) => Promise<OpenFiles>) => Promise<Result>,
+  work: (
+    open: (source: LoadRequest['source']) => Promise<OpenFiles>,
+    keep: () => () => Promise<void>,
+  ) => Promise<Result>,
 ): Promise<Result> {
   const opened: OpenFiles[] = []
+  const close = async () => {
+    for (const files of opened) await files.close()
+  }
+  let isKept = false
+  const keep = () => {
+    isKept = true
+    return close
+  }
   try {
     return await work(async (source) => {
       const files = await openFiles({ ...request, source }, hooks)
       opened.push(files)
       return files
-    })
+    }, keep)
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
     throw error
   } finally {
-    for (const files of opened) await files.close()
+    if (!isKept) await close()
   }
 }
 

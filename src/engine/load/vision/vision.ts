@@ -14,7 +14,7 @@ import type { Arena } from '../../../core/runtime/memory/arena.ts'
 import type { Pool } from '../../../core/runtime/pool.ts'
 import { type CutPicture, type CutRules, cutRules, patchesOf } from '../../../core/vision/cut-picture.ts'
 import { GGUF_NAMES, ggufTower } from '../../../core/vision/gguf-tower.ts'
-import { HF_NAMES, hfTower } from '../../../core/vision/hf-tower.ts'
+import { HF_NAMES, hfTower, unbuiltClass } from '../../../core/vision/hf-tower.ts'
 import { QWEN_NAMES, QWEN_WINDOWED_NAMES } from '../../../core/vision/qwen-tower.ts'
 import { rowOrder } from '../../../core/vision/row-order.ts'
 import {
@@ -70,6 +70,9 @@ export class Vision {
   readonly #tower: Tower
   readonly #tools: EngineTools
   #machines: readonly RowMachine[] = []
+
+  /** Why the tower that comes with a model is not supported, if its class is not. */
+  static readonly unbuilt = unbuiltClass
 
   /**
    * Reads no weight yet. Throws `architecture` for a file that is not a tower or another model's, and

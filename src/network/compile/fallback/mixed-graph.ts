@@ -11,7 +11,7 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
-import { MAX_PROGRAMS, type RunnableGraph } from '../compiled-graph.ts'
+import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
 import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
@@ -29,6 +29,7 @@ interface Stage extends Omit<PlannedStage, 'compiled'> {
 
 export class MixedGraph implements RunnableGraph {
   readonly machine: LazyMachine
+  readonly parameters: number
   readonly #graph: Graph
   readonly #sessions = new Sessions()
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
@@ -40,6 +41,7 @@ export class MixedGraph implements RunnableGraph {
 
   private constructor(graph: Graph, options: CompileOptions) {
     this.#graph = graph
+    this.parameters = parametersOf(graph)
     this.#limits = options.limits
     this.machine = new LazyMachine(graph, options)
   }

@@ -84,7 +84,7 @@ export function mergeProducts(graph: Graph): Graph {
 
 /** The values that a node reads together, in the order in which a family stacks their matrices. */
 function readTogether(node: Node): readonly Value[] {
-  if (node.op === 'ropeKv') return [node.q, node.k, node.v]
+  if (node.op === 'ropeKv') return [node.q, node.k, node.v].filter((value) => value !== undefined)
   return node.op === 'swiglu' && node.up !== undefined ? [node.gate, node.up] : []
 }
 

@@ -2,9 +2,10 @@
 // object per line.
 import { Command, Option } from 'commander'
 import { TEXT_OPTIONS } from '../../../encoders/service/embed-service.ts'
+import { POOLINGS } from '../../../encoders/service/embed-settings.ts'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
 import { readText } from '../files.ts'
-import { demand, threadsOption, weightsOption, whole } from '../options.ts'
+import { demand, dtypeOption, threadsOption, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
@@ -25,7 +26,7 @@ interface RerankFlags extends EncoderFlags {
 export function embedCommand(): Command {
   return new Command('embed')
     .description('Embed texts with a sentence encoder. Prints one JSON object per line.')
-    .argument('<model>', 'a sentence-transformers folder, a GGUF file, its URL or owner/name')
+    .argument('<model>', 'a sentence-transformers or ONNX folder, a GGUF file, its URL or owner/name')
     .option('--text <text...>', 'texts')
     .option('--file <file>', 'UTF-8, one text per line; default: stdin, unless --text is given')
     .addOption(
@@ -33,6 +34,12 @@ export function embedCommand(): Command {
     )
     .option('--dimensions <n>', 'keep only the first n dimensions of each vector', whole(1))
     .option('--max-tokens <n>', "maximum tokens per text; default: the model's", whole(1))
+    .addOption(
+      new Option('--pooling <kind>', "how a text's states become a vector; default: the model's").choices(
+        POOLINGS,
+      ),
+    )
+    .addOption(dtypeOption())
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: EmbedFlags) => interruptible((signal) => embed(model, flags, signal)))
@@ -52,6 +59,7 @@ export function rerankCommand(): Command {
       "maximum tokens of query and document together; default: the model's",
       whole(1),
     )
+    .addOption(dtypeOption())
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))

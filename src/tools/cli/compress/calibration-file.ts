@@ -1,5 +1,6 @@
 // Reads calibration text: plain text, or JSON lines of texts and conversations.
 import { readMessages, readTools } from '../../../adapters/openai-request.ts'
+import { requestFields } from '../../../adapters/request-fields.ts'
 import { linesOf } from '../../../core/base/bytes.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { parseJson } from '../../../core/base/json.ts'
@@ -40,12 +41,13 @@ export async function* calibrationTexts(
 
 /** All turns, the last one ended, without a generation prompt. */
 function conversation(
-  { messages, tools }: Record<string, unknown>,
+  said: Record<string, unknown>,
   { renderPrompt }: ReturnType<typeof modelText>,
   path: string,
   line: number,
 ): string {
   try {
+    const { messages, tools } = requestFields(said)
     return renderPrompt(readMessages(messages), { tools: readTools(tools), addGenerationPrompt: false })
   } catch (cause) {
     const { code } = cause instanceof HalfbyteError ? cause : { code: 'format' as const }

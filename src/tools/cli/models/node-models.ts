@@ -15,14 +15,14 @@ import { blobFiles, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
 
 /** A local sentence-transformers folder may lack some files. */
-const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgress }) => {
+const openEncoderFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) => {
   if (typeof source !== 'string') return blobFiles(source)
   if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
     throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
       missing: true,
     })
   }
-  return openModelFiles(source, { signal, hub, onProgress })
+  return openModelFiles(source, { signal, hub, dtype, onProgress })
 }
 
 /** `Embedder.load`. A folder needs no trailing slash. */

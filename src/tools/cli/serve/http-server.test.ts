@@ -6,7 +6,9 @@ import { afterEach, expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy } from '../../../engine/api/testing/toy-engine.ts'
 import { toyModel } from '../../../engine/testing/toy-model.ts'
-import { type RequestLine, type ServeOptions, type Serving, serveEngine } from './http-server.ts'
+import { ApiKeys } from './api-keys.ts'
+import { type ServeOptions, type Serving, serveEngine } from './http-server.ts'
+import type { RequestLine } from './metrics.ts'
 
 const open: Serving[] = []
 
@@ -63,7 +65,7 @@ test('a request that is wrong gets the reason, and the next one an answer', asyn
 })
 
 test('without the key a request is rejected', async () => {
-  const address = await served({ apiKey: 'secret' })
+  const address = await served({ keys: new ApiKeys(['secret']) })
   await expect(clientOf(address, 'guess').models.list()).rejects.toMatchObject({ status: 401 })
   expect((await clientOf(address, 'secret').models.list()).data).toHaveLength(1)
 })
@@ -131,7 +133,7 @@ test('bodies that do not end take no slot, and are closed after a timeout', asyn
   const lines: RequestLine[] = []
   const address = await served({
     mostRequests: 1,
-    bodyLimits: { stallMilliseconds: 500 },
+    limits: { bodies: { stallMilliseconds: 500 } },
     onRequest: (line) => lines.push(line),
   })
   const silent = Array.from({ length: 5 }, () => unfinished(address))

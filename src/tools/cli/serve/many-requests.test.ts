@@ -8,7 +8,7 @@ test('twenty requests at a time are answered as alone, and nothing of them stays
   const watched = await Watched.start()
   const random = new Random(31)
   for (let round = 0; round < 3; round++)
-    expect((await watched.round(random)).filter(({ holds }) => !holds)).toEqual([])
+    expect((await watched.round(random, 20)).filter(({ holds }) => !holds)).toEqual([])
   expect(await watched.ended()).toMatchObject({ holds: true })
   expect(Object.keys(watched.counts).filter((name) => name.includes('aborted'))).not.toEqual([])
   await watched.close()

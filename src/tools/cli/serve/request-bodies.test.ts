@@ -2,7 +2,8 @@
 // the bytes, or the reason why a body is rejected, and how many bytes are still held.
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type BodyLimits, RefusedBody, RequestBodies } from './request-bodies.ts'
+import { Refusal, unavailable } from './refusal.ts'
+import { type BodyLimits, RequestBodies } from './request-bodies.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -19,7 +20,7 @@ async function outcome(bodies: RequestBodies, stream: Readable): Promise<string>
     using body = await bodies.read(stream)
     return `${body.bytes.byteLength} bytes`
   } catch (error) {
-    return error instanceof RefusedBody ? `${error.status} ${error.message}` : `left: ${error}`
+    return error instanceof Refusal ? `${error.status} ${error.message}` : `left: ${error}`
   }
 }
 
@@ -105,4 +106,13 @@ test('more bodies than allowed are rejected, until a client leaves', async () =>
   expect(await outcome(bodies, next)).toBe('0 bytes')
   for (const stream of streams) stream.destroy()
   await Promise.all(ends)
+})
+
+test('a server that stops refuses the bodies that are being received', async () => {
+  const bodies = new RequestBodies(LIMITS)
+  const ends = [outcome(bodies, new PassThrough()), outcome(bodies, new PassThrough())]
+  expect(bodies.readers).toBe(2)
+  bodies.refuseAll(unavailable('the server is stopping'))
+  expect(await Promise.all(ends)).toEqual(Array(2).fill('503 the server is stopping; ask again later'))
+  expect(bodies.readers).toBe(0)
 })

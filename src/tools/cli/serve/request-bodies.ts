@@ -1,6 +1,7 @@
 // Reads request bodies before they take a slot, with bounds on one, on all together and on idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/fetch.ts'
+import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
+import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
   readonly bodyBytes: number
@@ -23,20 +24,6 @@ const LIMITS: BodyLimits = {
   stallMilliseconds: LONGEST_STALL_MILLISECONDS,
 }
 
-/** A body that is not read to its end, with the answer to its request. */
-export class RefusedBody extends Error {
-  override readonly name = 'RefusedBody'
-
-  readonly status: 400 | 408 | 429
-  readonly code: string
-
-  constructor(status: RefusedBody['status'], code: string, sentence: string) {
-    super(sentence)
-    this.status = status
-    this.code = code
-  }
-}
-
 /** A body in memory. Its bytes count until it is disposed. */
 interface HeldBody extends Disposable {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -44,7 +31,7 @@ interface HeldBody extends Disposable {
 
 interface Reader {
   bytes: number
-  readonly refuse: (reason: RefusedBody) => void
+  readonly refuse: (reason: Refusal) => void
 }
 
 export class RequestBodies {
@@ -61,8 +48,18 @@ export class RequestBodies {
     return this.#held
   }
 
+  /** Bodies that are being received. */
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  /** Refuses all bodies that are being received. */
+  refuseAll(reason: Refusal): void {
+    for (const { refuse } of this.#readers) refuse(reason)
+  }
+
   /**
-   * Rejects with `RefusedBody` for a body that is too long or idle for too long, or if the bodies of all
+   * Rejects with `Refusal` for a body that is too long or idle for too long, or if the bodies of all
    * requests take too much; with the stream's error if the client disconnects.
    */
   async read(stream: Readable): Promise<HeldBody> {
@@ -83,10 +80,11 @@ export class RequestBodies {
     const { stallMilliseconds } = this.#limits
     const chunks: Uint8Array[] = []
     const reader: Reader = { bytes: 0, refuse: reject }
-    const stalled = new RefusedBody(
+    const stalled = refusal(
       408,
-      'request_timeout',
       `the body sent nothing for ${stallMilliseconds / 1000} s; send the request again`,
+      'request_timeout',
+      { connection: 'close' },
     )
     const timer = setTimeout(() => reject(stalled), stallMilliseconds)
     const take = (chunk: Uint8Array) => {
@@ -115,12 +113,9 @@ export class RequestBodies {
   /** The longest body is dropped, so that nobody can block short ones. */
   #refuseBeyondLimits(reader: Reader): void {
     const { allBytes, bodyBytes } = this.#limits
-    if (reader.bytes > bodyBytes) reader.refuse(new RefusedBody(400, 'unsupported', bodyTooLong(bodyBytes)))
+    if (reader.bytes > bodyBytes) reader.refuse(refusal(400, bodyTooLong(bodyBytes), 'unsupported'))
     if (this.#held <= allBytes) return
     const longest = [...this.#readers].reduce((most, each) => (each.bytes > most.bytes ? each : most), reader)
     longest.refuse(busy(`requests of ${allBytes / 2 ** 20} MiB are under way`))
   }
 }
-
-export const busy = (what: string): RefusedBody =>
-  new RefusedBody(429, 'too_many_requests', `${what}; ask again later`)

@@ -1,40 +1,45 @@
-// `halfbyte serve`: answers OpenAI's API over HTTP from models on this machine, until Ctrl-C.
+// `halfbyte serve`: answers OpenAI's API over HTTP from models on this machine, until it is stopped.
 import { once } from 'node:events'
 import { Command } from 'commander'
-import type { Embedder } from '../../../encoders/embedder/embedder.ts'
-import type { Engine } from '../../../engine/api/engine.ts'
-import { openEmbedder } from '../command-embedder.ts'
-import { openEngine } from '../command-engine.ts'
-import {
-  type EngineFlags,
-  MODEL,
-  repeated,
-  type VisionFlags,
-  visionOption,
-  whole,
-  withContextOption,
-  withEngineOptions,
-} from '../options.ts'
-import { interruptible, visibleLine } from '../terminal/failure.ts'
-import { isLoopback, type RequestLine, serveEngine } from './http-server.ts'
+import { reasonOf } from '../../../core/base/errors.ts'
+import { MODEL, repeated, visionOption, whole, withContextOption, withEngineOptions } from '../options.ts'
+import { visibleLine } from '../terminal/failure.ts'
+import { isLoopback } from './access.ts'
+import { ApiKeys, readApiKeys } from './api-keys.ts'
+import { type Serving, serveEngine } from './http-server.ts'
+import type { RequestLine } from './metrics.ts'
+import { loadModels, type ModelFlags, namedModel } from './served-models.ts'
+import { StopSignals } from './stop-signals.ts'
 
-interface ServeFlags extends EngineFlags, VisionFlags {
+interface ServeFlags extends ModelFlags {
   readonly port: number
   readonly host: string
   readonly apiKey?: string
+  readonly apiKeyFile?: string
   readonly allowOrigin?: readonly string[]
   readonly maxRequests: number
+  readonly maxConnections: number
+  readonly stopTimeout: number
   readonly quiet?: true
-  readonly embedder?: string
-  readonly reranker?: string
 }
 
 const MOST_PORT = 65_535
+const MOST_STOP_SECONDS = 3600
 
 export function serveCommand(): Command {
   const command = new Command('serve')
-    .description("Answer OpenAI's API over HTTP, for programs on this machine, until Ctrl-C.")
-    .argument('[model]', `chat model: ${MODEL}; none with --embedder or --reranker alone`)
+    .description(
+      "Answer OpenAI's API over HTTP, until SIGINT (Ctrl-C) or SIGTERM. GET /health and /metrics tell its state.",
+    )
+    .argument(
+      '[models...]',
+      `chat models, all loaded at the start: each is a ${MODEL}; none with --embedder or --reranker alone`,
+    )
+    .option(
+      '--model <name=model>',
+      'another chat model, by the name by which requests choose it; repeatable',
+      namedModel,
+    )
     .addOption(visionOption())
     .option('--embedder <model>', 'encoder for /v1/embeddings, as of "halfbyte embed"; default: <model>')
     .option('--reranker <model>', 'reranker for /v1/rerank, as of "halfbyte rerank"; default: no reranking')
@@ -46,47 +51,101 @@ export function serveCommand(): Command {
     )
     .option('--api-key <key>', 'reject requests without this key; default: no key is needed')
     .option(
+      '--api-key-file <file>',
+      'reject requests without a key of this file, which has one a line; SIGHUP reads it again',
+    )
+    .option(
       '--allow-origin <origin>',
       'allow requests from pages of this origin, like http://localhost:5173, or * for all; repeatable',
       repeated,
     )
     .option('--max-requests <n>', 'maximum concurrent requests; more get status 429', whole(1), 64)
+    .option('--max-connections <n>', 'maximum open connections; more get status 503', whole(1), 1024)
+    .option(
+      '--stop-timeout <seconds>',
+      'how long running replies may continue after SIGINT or SIGTERM; a second signal ends them at once',
+      whole(0, MOST_STOP_SECONDS),
+      8,
+    )
     .option('--quiet', "don't log requests")
-    .action((model: string | undefined, flags: ServeFlags) => {
-      if (model === undefined && flags.embedder === undefined && flags.reranker === undefined)
+    .action(async (models: readonly string[], flags: ServeFlags) => {
+      const places = [...models, ...(flags.model ?? [])]
+      if (places.length === 0 && flags.embedder === undefined && flags.reranker === undefined)
         command.error('error: there is no model; name one, or give --embedder or --reranker', { exitCode: 2 })
-      return interruptible((signal) => serve(model, flags, signal))
+      using signals = new StopSignals()
+      try {
+        await serve(models, flags, signals.signal)
+      } catch (error) {
+        // SIGTERM asks for an end; Ctrl-C interrupts, as in other commands.
+        if (!signals.signal.aborted || error !== signals.signal.reason || signals.name === 'SIGINT')
+          throw error
+      }
     })
   return withContextOption(withEngineOptions(command))
 }
 
-async function serve(model: string | undefined, flags: ServeFlags, signal: AbortSignal): Promise<void> {
-  const encoder = (place: string | undefined) => place && openEmbedder(place, flags, signal)
-  await using engine = model === undefined ? undefined : await openEngine(model, flags, signal)
-  await using embedder = (await encoder(flags.embedder)) || undefined
-  await using reranker = (await encoder(flags.reranker)) || undefined
-  const first = (engine ?? embedder ?? reranker) as Engine | Embedder
+/** Rejects with the signal's reason when the server has stopped. */
+async function serve(models: readonly string[], flags: ServeFlags, signal: AbortSignal): Promise<void> {
   const log = (line: string) => process.stderr.write(`${visibleLine(line)}\n`)
-  const serving = await serveEngine(first, {
-    embedder,
-    reranker,
+  const keys = new ApiKeys(await keysOf(flags, log))
+  await using loaded = await loadModels(models, flags, signal, log)
+  const serving = await serveEngine(loaded.models, {
+    embedder: loaded.embedder,
+    reranker: loaded.reranker,
     host: flags.host,
     port: flags.port,
-    apiKey: flags.apiKey,
+    keys,
     origins: flags.allowOrigin,
     mostRequests: flags.maxRequests,
+    mostConnections: flags.maxConnections,
     onRequest: flags.quiet ? undefined : (request) => log(requestLine(request)),
     onWarning: log,
   })
-  if (!isLoopback(flags.host) && flags.apiKey === undefined)
-    log(`anyone who can reach ${flags.host} can use this server; set --api-key to prevent that`)
-  process.stdout.write(`${first.model.id} answers at ${serving.address}\n`)
+  if (!isLoopback(flags.host) && flags.apiKey === undefined && flags.apiKeyFile === undefined)
+    log(`anyone who can reach ${flags.host} can use this server; set --api-key-file to prevent that`)
+  using _reloading = reloadKeys(keys, flags, log)
+  const { names } = loaded
+  process.stdout.write(
+    `${names.join(', ')} ${names.length > 1 ? 'answer' : 'answers'} at ${serving.address}\n`,
+  )
   try {
-    await once(signal, 'abort')
+    if (!signal.aborted) await once(signal, 'abort')
   } finally {
-    await serving.close()
+    await stop(serving, flags.stopTimeout, log)
   }
   signal.throwIfAborted()
+}
+
+async function stop(serving: Serving, seconds: number, log: (line: string) => void): Promise<void> {
+  if (serving.open > 0)
+    log(`stopping: ${counted(serving.open)} may take ${seconds} s more; a second signal ends all at once`)
+  const cut = await serving.stop(seconds * 1000)
+  if (cut > 0) log(`ended ${counted(cut)} after ${seconds} s`)
+}
+
+const counted = (requests: number): string => `${requests} request${requests === 1 ? '' : 's'}`
+
+async function keysOf(
+  { apiKey, apiKeyFile }: ServeFlags,
+  log: (line: string) => void,
+): Promise<readonly string[]> {
+  const given = apiKey === undefined ? [] : [apiKey]
+  return apiKeyFile === undefined ? given : [...given, ...(await readApiKeys(apiKeyFile, log))]
+}
+
+/** Reads the keys again at each SIGHUP, which would otherwise end the process. */
+function reloadKeys(keys: ApiKeys, flags: ServeFlags, log: (line: string) => void): Disposable {
+  const reload = async () => {
+    try {
+      const found = await keysOf(flags, log)
+      keys.replace(found)
+      log(`the keys were read again: ${found.length}`)
+    } catch (error) {
+      log(`the keys stay as they were: ${reasonOf(error)}`)
+    }
+  }
+  if (flags.apiKeyFile !== undefined) process.on('SIGHUP', reload)
+  return { [Symbol.dispose]: () => void process.off('SIGHUP', reload) }
 }
 
 const requestLine = ({ method, path, status, milliseconds }: RequestLine): string =>

@@ -25,6 +25,12 @@ export async function gatherRows(
   signal: AbortSignal,
 ): Promise<TensorInfo> {
   const { name, packed } = tensor
+  if (packed === 'w2_g256') {
+    throw new HalfbyteError(
+      'unsupported',
+      `${name} has 2 bits a weight, in which no table of tokens is stored`,
+    )
+  }
   if (packed !== undefined && isSparse(packed)) {
     throw new HalfbyteError(
       'unsupported',

@@ -35,6 +35,40 @@ describe('stored messages', () => {
   })
 })
 
+// Written before any pattern was seen; the patterns were mended afterwards, round by round.
+describe('held out messages', () => {
+  test('at least 95 % of those in need are recognized', () => {
+    const all = messages('held-need.txt')
+    const missed = all.filter(([, text]) => recognizeNeed(text) === undefined)
+    expect(all.length).toBeGreaterThanOrEqual(400)
+    expect(missed.length / all.length, missed.join('\n')).toBeLessThanOrEqual(0.05)
+  })
+
+  test('at most 1 % of ordinary ones are', () => {
+    const all = messages('held-ordinary.txt')
+    const taken = all.filter(([, text]) => recognizeNeed(text) !== undefined)
+    expect(all.length).toBeGreaterThanOrEqual(1100)
+    expect(taken.length / all.length, taken.join('\n')).toBeLessThanOrEqual(0.01)
+  })
+})
+
+test.each([
+  ['suiside', 'self-harm'],
+  ['i wnt to kil my self', 'self-harm'],
+  ['i cnat breath', 'medical'],
+  ['my bf hit me again', 'violence'],
+])('mistakes and short forms: %s', (text, need) => {
+  expect(recognizeNeed(text)).toEqual({ need, language: 'en' })
+})
+
+test.each([
+  ['tôi học tiếng việt', 'vi'],
+  ['how many kms to miles', 'en'],
+  ['mon père va me tuer si je casse la voiture', 'fr'],
+])('an ordinary word that is spelt like one of need: %s', (text) => {
+  expect(recognizeNeed(text)).toBeUndefined()
+})
+
 test.each([
   ['I want to kill myself', 'self-harm'],
   ['I took too many pills', 'medical'],

@@ -59,6 +59,7 @@ class Language {
   readonly #set: PatternSet
   #needs: readonly (readonly [Need, RegExp])[] | undefined
   #harmless: RegExp | undefined
+  #spellings: readonly (readonly [RegExp, string])[] | undefined
 
   constructor(set: PatternSet) {
     this.#set = set
@@ -80,12 +81,20 @@ class Language {
       ['violence', this.#any(violence)],
       ['self-harm', this.#any(selfHarm)],
     ]
-    const serious = text.replaceAll(this.#harmless, ' ')
+    const serious = this.#corrected(text).replaceAll(this.#harmless, ' ')
     return this.#needs.find(([, pattern]) => pattern.test(serious))?.[0]
   }
 
-  #any(sources: readonly string[], flags = ''): RegExp {
-    const { edges = 'start', script = 'latin' } = this.#set
+  #corrected(text: string): string {
+    const { spellings = [] } = this.#set
+    this.#spellings ??= spellings.map(
+      ([mistake, meant]) => [this.#any([mistake], 'g', 'both'), meant] as const,
+    )
+    return this.#spellings.reduce((written, [mistake, meant]) => written.replaceAll(mistake, meant), text)
+  }
+
+  #any(sources: readonly string[], flags = '', edges = this.#set.edges ?? 'start'): RegExp {
+    const { script = 'latin' } = this.#set
     const source = unaccented(sources.join('|'))
     // Folded Latin text is ASCII, for which the built-in `\b` is correct and much faster.
     if (script === 'latin') return new RegExp(`\\b(?:${source})${edges === 'both' ? '\\b' : ''}`, flags)

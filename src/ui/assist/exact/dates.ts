@@ -40,10 +40,11 @@ const dayText = (day: Day): string =>
     day,
   ).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })}`
 
-const clockText = (now: Date, timeZone?: string): string =>
+/** The time of a day, such as `07:20`. */
+export const clockText = (now: Date, timeZone?: string): string =>
   now.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone })
 
-const count = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
+export const count = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 const monthOf = (name: string): number => MONTHS.findIndex((month) => month.startsWith(name.slice(0, 3))) + 1
 
 const DATE_FORMS: readonly (readonly [
@@ -170,19 +171,21 @@ const weekdayOf: Reader = ([, text], today) => {
   return `${dayText(named.day)}.`
 }
 
-const age: Reader = ([, text], today) => {
-  if (/^\d{4}$/.test(text!)) {
-    const most = yearOf(today) - Number(text)
+const age: Reader = ([, text], today) => ageAt(text!, today, today)
+
+function ageAt(text: string, at: Day, today: Day): string | undefined {
+  if (/^\d{4}$/.test(text)) {
+    const most = yearOf(at) - Number(text)
     if (most < 1 || most > 130) return undefined
     return `${most} if the birthday was already this year, otherwise ${most - 1}.`
   }
-  const born = namedDay(text!, today)
-  if (born === undefined || !born.hasYear || born.day > today) return undefined
-  const [then, at] = [new Date(born.day), new Date(today)]
+  const born = namedDay(text, today)
+  if (born === undefined || !born.hasYear || born.day > at) return undefined
+  const [then, day] = [new Date(born.day), new Date(at)]
   const isBefore =
-    at.getUTCMonth() < then.getUTCMonth() ||
-    (at.getUTCMonth() === then.getUTCMonth() && at.getUTCDate() < then.getUTCDate())
-  return `${yearOf(today) - yearOf(born.day) - (isBefore ? 1 : 0)} years.`
+    day.getUTCMonth() < then.getUTCMonth() ||
+    (day.getUTCMonth() === then.getUTCMonth() && day.getUTCDate() < then.getUTCDate())
+  return `${yearOf(at) - yearOf(born.day) - (isBefore ? 1 : 0)} years.`
 }
 
 const isLeap = (year: number): boolean => dayOf(year, 2, 29) !== undefined
@@ -204,8 +207,9 @@ const daysIn: Reader = ([, name, year], today) => {
 
 /** The time zone of a city, such as `new york`, or of a country with only one zone. */
 function zoneOf(place: string): string | undefined {
-  const name = place.replace(/^the /, '').replaceAll(' ', '_')
-  const country = ZONES.get(place.replace(/^the /, ''))
+  const plain = place.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
+  const name = plain.replace(/^the /, '').replaceAll(' ', '_')
+  const country = ZONES.get(plain.replace(/^the /, ''))
   if (country !== undefined) return country
   const zones = Intl.supportedValuesOf('timeZone').filter((zone) => zone.toLowerCase().endsWith(`/${name}`))
   return zones.length === 1 ? zones[0] : undefined
@@ -257,11 +261,12 @@ const timeIn: Reader = ([, place], _, now) => {
   const zone = zoneOf(place!)
   if (zone === undefined) return undefined
   const weekday = now.toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })
-  return `It is ${clockText(now, zone)} in ${place!.replace(/\b\p{L}/gu, (letter) => letter.toUpperCase())} (${weekday}).`
+  return `It is ${clockText(now, zone)} in ${place!.replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())} (${weekday}).`
 }
 
 const D = '(days?|weeks?)'
 const SPAN = '(\\d+|an?) (days?|weeks?|months?|years?)'
+const OF_DAY = '(?:the )?(?:day|date)(?: of the week)? (?:is it |will it be |was it |was |is |will be )?'
 const FORMS: readonly (readonly [RegExp, Reader])[] = [
   [
     /^(?:(?:the )?time(?: is it)?(?: right)?|time is it(?: right)?)$|^clock$/,
@@ -286,15 +291,16 @@ const FORMS: readonly (readonly [RegExp, Reader])[] = [
     weekdayOf,
   ],
   [/^(?:when is |the date |the day )(.+?)(?: this year)?$/, weekdayOf],
-  [
-    new RegExp(
-      `^(?:day|date)(?: of the week)? (?:is it |will it be |was it )?(?:in )?${SPAN}( from now| ago| from today| later)?$`,
-    ),
-    later,
-  ],
+  [new RegExp(`^${OF_DAY}in ${SPAN}$`), later],
+  [new RegExp(`^${OF_DAY}${SPAN} (ago|from today|later)$`), later],
 ]
 const COUNTS: readonly (readonly [RegExp, Reader])[] = [
-  [new RegExp(`^how many ${D} (?:are (?:there )?|is it |left )?(?:until|till|to|before) (.+)$`), untilDay],
+  [
+    new RegExp(
+      `^how many ${D} (?:are (?:there |left )?|is it |left )?(?:until|till|to|before) (?:(?:my|our|his|her|their|the) [a-z' ]+ on )?(.+)$`,
+    ),
+    untilDay,
+  ],
   [new RegExp(`^${D} (?:until|till) (.+)$`), untilDay],
   [new RegExp(`^how many ${D} (?:have passed |has it been |is it |ago is )?since (.+)$`), sinceDay],
   [
@@ -325,18 +331,36 @@ const COUNTS: readonly (readonly [RegExp, Reader])[] = [
     ),
     later,
   ],
-  [/^(?:if )?i (?:was|am) born (?:in|on) (.+?)[.,;]? (?:so )?how old am i$/, age],
+  [
+    /^(?:if )?(?:i|he|she|(?:my )?[a-z]+) (?:was|am|is) born (?:in|on) (.+?)[.,;]? (?:so )?how old (?:am|is) (?:i|he|she|(?:my )?[a-z]+)$/,
+    age,
+  ],
+  [/^(?:i was )?born (?:in |on )?(.+?)[.,;]? (?:what is my age|how old am i)$/, age],
+  [
+    /^how old (?:is|was|will) (?:someone|somebody|a person|a man|a woman)(?: be)? (?:who was )?born (?:in|on) (.+) on (.+)$/,
+    ([, born, on], today) => {
+      const at = namedDay(on!, today)
+      return at?.hasYear === true && /[a-z-]/.test(born!) ? ageAt(born!, at.day, today) : undefined
+    },
+  ],
   [/^how old am i if i (?:was|am) born (?:in|on) (.+)$/, age],
-  [/^how old is (?:someone|somebody|a person) (?:who was )?born (?:in|on) (.+)$/, age],
+  [/^how old (?:is|would) (?:someone|somebody|a person)(?: be)? (?:who was )?born (?:in|on) (.+)$/, age],
 ]
+
+/** A question with its numbers in figures, without polite words, and with "what is" for what people write. */
+export const askedText = (question: string): string =>
+  inFigures(question.trim())
+    .replace(/\s+/g, ' ')
+    .replace(/^(?:(?:hi|hello|hey|please|ok|and|so)[ ,]+)+/, '')
+    .replace(/(?: please)?[?.!\s]+$/, '')
+    .replace(/^what'?s\b/, 'what is')
+    .replace(/^which (?=(?:day|date|weekday|month|year)\b)/, 'what ')
 
 /** A sentence that answers a question about the calendar or the clock; undefined for other questions. */
 export function askedDate(question: string, now: Date): string | undefined {
-  const text = inFigures(question.trim()).replace(/\s+/g, ' ')
-  const whole = text
-    .replace(/^(?:(?:hi|hello|hey|please|ok|and|so)[ ,]+)+/, '')
-    .replace(/(?: please)?[?.!\s]+$/, '')
+  const whole = askedText(question)
   const plain = whole
+    .replace(/\bfrom now$/, 'from today')
     .replace(/ (?:right now|now|currently|there)$/, '')
     .replace(/(?<=\d|\w), (?=\d{4}$)/, ' ')
   const today = todayOf(now)

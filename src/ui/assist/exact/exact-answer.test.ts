@@ -38,6 +38,71 @@ test('of 200 held-out sums, none is answered wrongly and 80 % are answered corre
   expect(marks.filter((mark) => mark === 'right').length / sums.length).toBeGreaterThanOrEqual(0.8)
 })
 
+// Written before any form was seen, as people ask a phone; the forms were mended afterwards.
+test('of 200 questions that were held out from the forms, none is wrong and 80 % of those with an answer are right', () => {
+  interface Held {
+    readonly q: string
+    /** Alternatives separated by `|`; null where no number may be answered. */
+    readonly answer: string | null
+  }
+  const held = new URL('../../../../test/fixtures/assist/held-questions.json', import.meta.url)
+  const questions = JSON.parse(readFileSync(held, 'utf8')) as readonly Held[]
+  /** The value, after the last sign of equality. */
+  const isNear = (said: string, value: number) => {
+    const figures = /-?\d+(?:\.\d+)?/.exec(said.split(/[=≈]/).at(-1)!)?.[0]
+    return figures !== undefined && Math.abs(Number(figures) - value) <= 1e-3 * Math.abs(value)
+  }
+  const marks = questions.map(({ q, answer }) => {
+    const said = exactAnswer(q, { now })?.text
+    if (said === undefined) return answer === null ? 'right' : 'declined'
+    const isRight = answer
+      ?.split('|')
+      .some((value) =>
+        /^-?[\d.]+$/.test(value)
+          ? isNear(said, Number(value))
+          : said.toLowerCase().includes(value.toLowerCase()),
+      )
+    return isRight === true ? 'right' : `wrong: ${q} ${said}`
+  })
+  const traps = questions.filter(({ answer }) => answer === null).length
+  const right = marks.filter((mark) => mark === 'right').length
+  expect(questions).toHaveLength(200)
+  expect(marks.filter((mark) => mark.startsWith('wrong'))).toEqual([])
+  expect((right - traps) / (questions.length - traps)).toBeGreaterThanOrEqual(0.8)
+})
+
+test.each([
+  'I have 5 apples. I give 2 to Tom. How many apples does Tom have?',
+  'Tom has 15 apples and gives 6 to his sister. How many does she have?',
+  'Tom has 15 apples and gives 6. How many does Anna have?',
+  'I have 5 apples. I lose 2. How many apples does Tom have?',
+  'I share 20 sweets with 4 friends. How many does each get?',
+  'A job takes 3 hours for 2 workers. How many hours for 6 workers?',
+  'I drink 2 liters a day. How many bottles in a week?',
+  'I earn 100 dollars a day. How much in a week?',
+  'I read 25 pages a day. How many pages are left in 2 weeks?',
+  'how many hours from 9:00 to 5:00',
+  'how many hours from 1:00 to 5:30 pm',
+  'how many hours until 6:30',
+  'how long until 8',
+  'what time is it in 45 minutes in tokyo',
+  'which is more, 5 pounds or 3 euros',
+  'is 5 divisible by 0',
+  'increase 80 by 5',
+])('%s has more than one answer, or none', (question) => {
+  expect(exactAnswer(question, { now })).toBeUndefined()
+})
+
+test.each([
+  ['add 10% to 50', '50 * (1 + 10%) = 55'],
+  ['what date was 100 days ago', 'It was Friday, 21 August 2026.'],
+  ['which is more, 20% of 50 or 1/3', '20% of 50 (10) is more than 1/3 (0.3333333333).'],
+  ['is 5 less than 3?', 'No: 3 is less than 5.'],
+  ['round -2.5 to the nearest whole number', '-2.5 rounded is -3.'],
+])('%s: %s', (question, answer) => {
+  expect(exactAnswer(question, { now })?.text).toBe(answer)
+})
+
 test('an answer can be shown as a tool’s step', () => {
   expect(exactAnswer('26 miles in km')).toEqual({
     tool: 'convert_units',

@@ -1,7 +1,9 @@
 // Exact answers. In: a question. Out: its value, computed without a model, or none. A question that is only
 // partly understood has none.
 import { calculate, equation, plainNumber } from './calculate.ts'
+import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
+import { askedFact } from './facts.ts'
 import { askedFraction, askedRatio, askedSum, comparison } from './sums.ts'
 import { askedConversion, convertUnits, roundedValue, unitLabel } from './units.ts'
 import { askedProblem } from './word-problems.ts'
@@ -40,7 +42,7 @@ export function exactAnswer(question: string, context: ExactContext = {}): Exact
 }
 
 function sumAnswer(question: string, previous: string | undefined): ExactAnswer | undefined {
-  const compared = comparison(question)
+  const compared = comparison(question) ?? askedFact(question)
   if (compared !== undefined)
     return { tool: 'calculate', arguments: { expression: question.trim() }, result: compared, text: compared }
   const fraction = askedFraction(question)
@@ -76,6 +78,6 @@ function unitAnswer(question: string): ExactAnswer | undefined {
 }
 
 function dateAnswer(question: string, now: Date): ExactAnswer | undefined {
-  const text = askedDate(question, now)
+  const text = askedClock(question, now) ?? askedDate(question, now)
   return text === undefined ? undefined : { tool: 'current_date', arguments: {}, result: text, text }
 }

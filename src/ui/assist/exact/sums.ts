@@ -8,11 +8,20 @@ type Rule = readonly [RegExp, string | ((...groups: string[]) => string)]
 
 const NUMBER = String.raw`(?:-?\d+(?:\.\d+)?|\([^()]*\))`
 const PERCENT = String.raw`(\d+(?:\.\d+)?)\s*(?:%|per ?cent\b)`
-const LIST = String.raw`(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
+const LIST = `(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
 const partsOf = (list: string): readonly string[] => list.split(/,? and |, ?/)
 
 /** Questions that name the operation, each with the expression for the whole question. */
 const FORMS: readonly Rule[] = [
+  [new RegExp(`^add ${PERCENT}(?: (?:vat|tax|tip))? to (${NUMBER})$`), '$2 * (1 + $1%)'],
+  [new RegExp(`^(?:increase|raise) (${NUMBER}) by ${PERCENT}$`), '$1 * (1 + $2%)'],
+  [new RegExp(`^(?:decrease|reduce|lower) (${NUMBER}) by ${PERCENT}$`), '$1 * (1 - $2%)'],
+  [new RegExp(`^(${NUMBER}) (?:increased|raised) by ${PERCENT}$`), '$1 * (1 + $2%)'],
+  [new RegExp(`^(${NUMBER}) (?:decreased|reduced|lowered) by ${PERCENT}$`), '$1 * (1 - $2%)'],
+  [
+    /^(?:the )?(?:average|mean) of (\d+(?:\.\d+)?(?: \d+(?:\.\d+)?)+)$/,
+    (_, list) => `(${list!.replaceAll(' ', ' + ')}) / ${list!.split(' ').length}`,
+  ],
   [
     /^(?:add|(?:the )?sum of|(?:the )?total of) (.+?) (?:and|to|with) (\S+)$/,
     (_, list, last) => [...partsOf(list!), last].join(' + '),
@@ -55,8 +64,8 @@ const FORMS: readonly Rule[] = [
 /** Operations inside a question, by their signs. */
 const SIGNS: readonly Rule[] = [
   [/\s*(?:%|per ?cent\b)/g, '%'],
-  [new RegExp(String.raw`(?:the )?(?:square root|sqrt)(?: of)? ?(${NUMBER})|√ ?(${NUMBER})`, 'g'), rootOf],
-  [new RegExp(String.raw`(?:the )?(?:cube root|cbrt)(?: of)? ?(${NUMBER})`, 'g'), 'cbrt($1)'],
+  [new RegExp(`(?:the )?(?:square root|sqrt)(?: of)? ?(${NUMBER})|√ ?(${NUMBER})`, 'g'), rootOf],
+  [new RegExp(`(?:the )?(?:cube root|cbrt)(?: of)? ?(${NUMBER})`, 'g'), 'cbrt($1)'],
   [/\b(\d+) factorial\b/g, '$1!'],
   [/\b(\d+) (?:thirds?) of\b/g, '$1 / 3 *'],
   [/\b(\d+) (?:quarters?|fourths?) of\b/g, '$1 / 4 *'],
@@ -214,7 +223,7 @@ export function askedRatio(question: string): string | undefined {
 const LARGER = 'bigger|larger|greater|more|higher|the bigger|the larger|the greater|the higher'
 const SMALLER = 'smaller|less|lower|the smaller|the lower'
 const COMPARED = new RegExp(
-  String.raw`^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
+  `^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
 )
 
 /**

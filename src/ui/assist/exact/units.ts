@@ -135,7 +135,7 @@ export interface Conversion {
 }
 
 const AMOUNT = String.raw`(-?\d+(?:\.\d+)?|an?)`
-const UNIT = String.raw`([a-zµ°²"'][a-zµ°²"'/ ]*?)`
+const UNIT = `([a-zµ°²"'][a-zµ°²"'/ ]*?)`
 const FORMS: readonly RegExp[] = [
   new RegExp(`^(?:convert )?${AMOUNT} ?${UNIT} (?:to|in|into|as|is how many) ${UNIT}$`),
   new RegExp(

@@ -1,11 +1,12 @@
 // Word problems. In: a question in sentences, such as "I have 3 apples and eat 1. How many are left?". Out:
 // its expression, or none. Every clause and every number must be understood; otherwise there is none.
 import { inFigures } from './numbers.ts'
+import { askedRate } from './rates.ts'
 
-const WHO = String.raw`(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
+const WHO = `(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
 const N = String.raw`(\d+(?:\.\d+)?)`
 const MORE = '(?:(?:only|just|about|another|more|other|extra) )?'
-const THING = String.raw`(?: (?:more |of (?:them|those|these|my|the|his|her|their) ?|red |green |blue |big |small |new )*([a-z]+)?(?: [a-z]+)?)?`
+const THING = String.raw`(?: (?:more |of (?:them|those|these|my|the|his|her|their) ?|red |green |blue |big |small |new )*((?!(?:to|for|on|at|with|from|of|each)\b)[a-z]+)?(?: (?!each\b)[a-z]+)?)?`
 
 const HAS =
   'have|has|had|own|owns|got|start with|starts with|started with|begin with|begins with|keep|keeps|hold|holds|held|contain|contains|are|were|is'
@@ -22,8 +23,13 @@ const COME =
 
 const PERSONS: readonly string[] = ['i', 'you', 'we', 'they', 'he', 'she', 'it']
 const MONEY = /^(?:dollars?|euros?|pounds?|cents?|francs?|yen)$/
+const MONEY_NAMES: ReadonlyMap<string, string> = new Map([
+  ['$', 'dollars'],
+  ['€', 'euros'],
+  ['£', 'pounds'],
+])
 /** Objects of a loss that do not name the thing lost: "give 2 to Anna". */
-const TO_SOMEONE = String.raw`(?: (?:to|for|on|at|with) .+)?`
+const TO_SOMEONE = `(?: (?:to|for|on|at|with) .+)?`
 
 const singular = (noun: string): string =>
   noun
@@ -38,6 +44,9 @@ interface Story {
 }
 
 const STARTS = new RegExp(`^${WHO} (?:${HAS}) ${MORE}${N}${THING}(?: (?:in|on|at|for|from) .+)?$`)
+const PACKS = new RegExp(
+  `^${WHO} (?:have|has|had) ${N} (?:packs?|boxes|bags|cartons|packets|baskets|crates) of ${N} ([a-z]+)$`,
+)
 const LOST = new RegExp(`^(?:${WHO} )?(?:${LOSES}) (?:(?:away|up) )?${MORE}${N}${THING}${TO_SOMEONE}$`)
 const LOST_TO = new RegExp(
   `^(?:${WHO} )?(?:give|gives|gave|lend|lends|lent|pay|pays|paid) (?:him|her|them|you|my [a-z]+|[a-z]+) ${MORE}${N}${THING}$`,
@@ -48,6 +57,15 @@ const GIVEN_ME = new RegExp(`^(?:my [a-z]+|[a-z]+) (?:give|gives|gave) (me|us) $
 const TAKEN = new RegExp(
   `^(?:(?:my|his|her|their|our) [a-z]+|[a-z]+(?= (?:takes?|took|steals?|stole)\\b)) (?:eats?|ate|takes?|took|steals?|stole) ${N}${THING}(?: from (?:me|him|her|them|us)| away)?$`,
 )
+/** By a group, of what there is: "kids ate 18". */
+const EATEN = new RegExp(
+  `^(?:the )?(?:kids|children|guests|people|students|friends|boys|girls|mice|visitors) (?:eats?|ate|takes?|took|use|used|drank) ${N}${THING}$`,
+)
+const BOUGHT_EACH = new RegExp(
+  `^(?:${WHO} )?(?:buy|buys|bought) ${N} [a-z]+(?: [a-z]+)? (?:for|at) ${N} ([a-z]+) (?:each|apiece)$`,
+)
+/** What came before, again: "and then 14 more". */
+const AGAIN = new RegExp(`^${N} again$`)
 const LEFT = new RegExp(`^${N}${THING} (?:${LEAVE})$`)
 const CAME = new RegExp(`^${MORE}${N}${THING} (?:${COME})$`)
 const PAID_FOR = new RegExp(
@@ -60,7 +78,7 @@ const OTHER_ASKED =
 
 const clausesOf = (text: string): readonly string[] =>
   text
-    .split(/(?<!\d)[.;,]|[.;,](?!\d)|\?|!|\b(?:and|then|but)\b/)
+    .split(/(?<!\d)[.;,]|[.;,](?!\d)|\?|!|\b(?:and|then|but)\b|(?=\bhow (?:many|much)\b)/)
     .map((clause) => clause.trim().replace(/^(?:if|then|so|later|after that|now) /, ''))
     .filter((clause) => clause !== '')
 
@@ -71,10 +89,17 @@ function event(clause: string, { owner, thing }: Story): string | undefined {
     who === owner ||
     (PERSONS.includes(who) && !['i', 'you', 'we'].includes(who) && !['i', 'you', 'we'].includes(owner))
   const isSame = (noun: string | undefined) =>
-    noun === undefined || noun === '' || singular(noun) === singular(thing)
+    noun === undefined || noun === '' || /^ones?$/.test(noun) || singular(noun) === singular(thing)
   const mine = GIVEN_ME.exec(clause)
   if (mine !== null)
     return owner === (mine[1] === 'me' ? 'i' : 'we') && isSame(mine[3]) ? ` + ${mine[2]}` : undefined
+  const eaten = EATEN.exec(clause)
+  if (eaten !== null) return isSame(eaten[2]) ? ` - ${eaten[1]}` : undefined
+  const bought = BOUGHT_EACH.exec(clause)
+  if (bought !== null)
+    return isOwn(bought[1]) && MONEY.test(thing) && isSame(bought[4])
+      ? ` - ${bought[2]} * ${bought[3]}`
+      : undefined
   const taken = TAKEN.exec(clause)
   if (taken !== null) return isSame(taken[2]) ? ` - ${taken[1]}` : undefined
   const lost = LOST.exec(clause)
@@ -92,22 +117,39 @@ function event(clause: string, { owner, thing }: Story): string | undefined {
   return came !== null && isSame(came[2]) ? ` + ${came[1]}` : undefined
 }
 
+/** Whether the question is about the story's owner, not about whom something was given to. */
+function isAskedOf(asked: string, { owner }: Story, clauses: readonly string[]): boolean {
+  const who = /\b(?:do|does|did|will|would) (?:the )?((?:my |your )?[a-z]+)/.exec(asked)?.[1]
+  if (who === undefined || who === owner || who === owner.replace(/^(?:the|an?) /, '')) return true
+  if (/^(?:i|you|we)$/.test(owner)) return /^(?:i|you|we)$/.test(who)
+  const hasOther = clauses.slice(1, -1).some((clause) => / (?:to|from|with) [a-z]/.test(clause))
+  return PERSONS.includes(who) && !/^(?:i|you|we)$/.test(who)
+    ? !hasOther || /\b(?:left|remain|still)\b/.test(asked)
+    : owner === 'there'
+}
+
 /** The expression of gains and losses of one quantity. */
 function balance(text: string): string | undefined {
   const clauses = clausesOf(text)
   const asked = clauses.at(-1) ?? ''
   const question = LEFT_ASKED.exec(asked)
   if (clauses.length < 3 || question === null || OTHER_ASKED.test(asked)) return undefined
-  const first = STARTS.exec(clauses[0]!)
-  const thing = first?.[3]
+  const packs = PACKS.exec(clauses[0]!)
+  const first = packs ?? STARTS.exec(clauses[0]!)
+  const thing = packs === null ? first?.[3] : packs[4]
   if (first === null || thing === undefined) return undefined
-  const story: Story = { owner: first[1]!, thing, expression: first[2]! }
+  const start = packs === null ? first[2]! : `${packs[2]} * ${packs[3]}`
+  const story: Story = { owner: first[1]!, thing, expression: start }
+  let last = ''
   for (const clause of clauses.slice(1, -1)) {
-    const change = event(clause, story)
+    const more = AGAIN.exec(clause)
+    const change = more !== null && last !== '' ? `${last.slice(0, 3)}${more[1]}` : event(clause, story)
     if (change === undefined) return undefined
     story.expression += change
+    last = change
   }
   const named = question[1]
+  if (!isAskedOf(asked, story, clauses)) return undefined
   const isNamed =
     named === undefined ||
     singular(named) === singular(thing) ||
@@ -162,7 +204,7 @@ const GROUPS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     new RegExp(
-      `^(?:if )?(?:${WHO} )?(?:share|shares|split|splits|divide|divides)(?: equally)? ${N} [a-z]+(?: [a-z]+)?(?: equally| evenly)? (?:among|between|with|by|into) ${N} [a-z]+(?: equally| evenly)?[.,;?]* (?:how (?:many|much)[a-z ]* (?:each|get|gets|everyone|one)[a-z ]*)$`,
+      `^(?:if )?(?:${WHO} )?(?:share|shares|split|splits|divide|divides)(?: equally)? (?:[$€£] ?)?${N}(?: [a-z]+)?(?: [a-z]+)?(?: equally| evenly)? (?:among|between|by|into) ${N} [a-z]+(?: equally| evenly)?[.,;?]* (?:how (?:many|much)[a-z ]* (?:each|get|gets|everyone|one)[a-z ]*)$`,
     ),
     '/',
   ],
@@ -223,8 +265,13 @@ export function askedProblem(question: string): string | undefined {
     .replace(/\s+/g, ' ')
     .replace(/[?.!\s]+$/, '')
     .replace(/^(if )?1 (?=[a-z]+ costs?\b)/, '$1each ')
+    .replace(/(?<=\b(?:and|then) \d+(?:\.\d+)?) more(?=[.,;?]|$| how\b)/g, ' again')
     .replace(/(?<=\d) (?:more|extra)\b/g, '')
-  const both = together(text) ?? kinds(text) ?? unitPrice(text)
+  const worded = text.replace(
+    /([$€£]) ?(\d+(?:\.\d+)?)/g,
+    (_, sign, figures) => `${figures} ${MONEY_NAMES.get(sign)}`,
+  )
+  const both = askedRate(worded) ?? together(text) ?? kinds(text) ?? unitPrice(text)
   if (both !== undefined) return both
   for (const [form, sign] of GROUPS) {
     const found = form.exec(text)
@@ -233,5 +280,5 @@ export function askedProblem(question: string): string | undefined {
     const all = text.match(/\d+(?:\.\d+)?/g) ?? []
     if (numbers.length === 2 && all.length === 2) return numbers.join(` ${sign} `)
   }
-  return balance(text)
+  return balance(worded)
 }

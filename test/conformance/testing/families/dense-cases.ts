@@ -30,6 +30,8 @@ export interface StoredCase {
   readonly layers: number
   /** In addition to the sizes. */
   readonly config: Json
+  /** Tensors that the graph does not read. */
+  readonly extra?: readonly CaseTensor[]
   readonly gguf: Gguf
 }
 
@@ -309,7 +311,7 @@ function tensorsOf(json: Json): CaseTensor[] {
     const own = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
     const isTurned = place.form === 'transposed'
     const size = isTurned ? [...own.slice(0, -2), ...own.slice(-2).toReversed()] : own
-    for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change !== undefined)))
+    for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change?.offset === 1)))
   }
   return [...found.values()]
 }
@@ -332,11 +334,11 @@ export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
   storedCases([...casesOf(sizes), ...classicCases(sizes)], sizes)
 
 export const storedCases = (cases: readonly StoredCase[], sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
-  cases.map(({ family, listed, layers, config: more, gguf }) => {
+  cases.map(({ family, listed, layers, config: more, extra: own = [], gguf }) => {
     const { hf, gguf: file } = familyFile(family)
     const [named = ''] = Object.keys(hf.classes)
     const config = familyParts(sizes).config(listed ?? named, layers, more)
-    const extra = family === 'apertus' ? curveTensors(layers) : []
+    const extra = family === 'apertus' ? curveTensors(layers) : own
     return {
       family,
       config,

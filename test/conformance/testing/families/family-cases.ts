@@ -19,6 +19,7 @@ import {
   WINDOW,
   window,
 } from './family-tensors.ts'
+import { perLayerCasesOf } from './per-layer-cases.ts'
 import { recurrentCases } from './recurrent-cases.ts'
 
 /** The sizes of the models whose answers are in golden/families.json. */
@@ -296,6 +297,7 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
     ...cases,
     ...denseCases(sizes),
     ...storedCases(expertCasesOf(sizes), sizes),
+    ...storedCases(perLayerCasesOf(sizes), sizes),
     ...recurrentCases(sizes),
   ]
   const listed = new Set(all.map(({ family }) => family))

@@ -64,14 +64,18 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
       add(`rope_factors_${name}.weight`, { shape: [values.length], values: Float32Array.from(values) })
     }
   }
+  for (const [name, values] of Object.entries(one.gguf.vectors ?? {}))
+    add(name, { shape: [values.length], values: Float32Array.from(values) })
   return ggufBytes({ metadata: metadata(one), tensors })
 }
 
 /** LFM2's names of an expert's matrices. */
 const PARTS: Readonly<Record<string, string>> = { w1: 'gate', w2: 'down', w3: 'up' }
 
-/** The tensor in which the converter stacks those of experts, or of heads. */
+/** The tensor in which the converter stacks those of experts, of heads or of streams. */
 function stackOf(name: string): string | undefined {
+  const [, out] = /^model\.altup_(unembed_)?projections\.\d+\.weight$/.exec(name) ?? [name, name]
+  if (out !== name) return `altup_${out === undefined ? '' : 'unembd_'}proj.weight`
   const [, at, expert, head] =
     /^(.*)\.(?:(?:mlp|feed_forward)\.experts\.\d+\.(gate_proj|up_proj|down_proj|w[123])|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
       name,

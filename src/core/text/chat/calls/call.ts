@@ -23,6 +23,9 @@ export interface CallableTool {
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
+/** A character of a tool's name where no quotes end it. */
+export const NAME_CHARACTER = /[^\s<>()[\]{}"'`,;=|]/
+
 /** A call of a known tool whose arguments are an object; undefined for anything else. */
 export function namedCall(name: unknown, json: string, tools: CallableTools): ParsedCall | undefined {
   if (typeof name !== 'string' || !tools.has(name)) return undefined

@@ -1,12 +1,21 @@
 // A reader for the calls of each form, after the mark that opens them. `base/calls/marks.ts` shows the forms.
 //
 // A call may also be the whole reply without a mark: JSON, a list of f(a=1), or either in a fence.
-import { CALL_MARKS, type CallForm, DEEPSEEK, formOf, KIMI } from '../../../base/calls/marks.ts'
-import { type CallableTools, callOf, type ParsedCall } from './call.ts'
+import {
+  CALL_MARKS,
+  CALL_TAGS,
+  type CallForm,
+  DEEPSEEK,
+  formOf,
+  KIMI,
+  LONGCAT_PAIRS,
+} from '../../../base/calls/marks.ts'
+import { type CallableTools, callOf, NAME_CHARACTER, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+import { invokedCall } from './invoke-calls.ts'
 import { fencedJson, inFence, jsonCalls, jsonRun, jsonText, keyedCalls } from './json-calls.ts'
 import { pythonCalls, pythonStatements } from './python-calls.ts'
-import { functionCall, gemmaCall, knownTool, pairedCall } from './tagged-calls.ts'
+import { functionCall, gemmaCall, knownTool, pairedCall, pairsOf } from './tagged-calls.ts'
 
 /**
  * Reads a block of calls and adds each to `found` once it is complete, or all at once if the form is a list.
@@ -45,12 +54,18 @@ const enclosed = (form: CallForm, read: ReadCalls, isOptional = false): ReadCall
     yield* closing(source, [CALL_MARKS[form].close!], isOptional)
   }
 
-/** JSON, or Python calls up to the form's closing text. */
+/** JSON, or Python calls up to the form's closing text, perhaps in a fence. */
 const listed = (form: CallForm): ReadCalls =>
   enclosed(form, function* (source, tools, found) {
     if (yield* isJsonNext(source)) yield* jsonValue(source, tools, found)
+    else if (yield* source.sees('```')) yield* inFence(source, () => pythonCalls(source, tools, found, '```'))
     else yield* pythonCalls(source, tools, found, CALL_MARKS[form].close!)
   })
+
+function* jsonBlock(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  yield* source.blanks()
+  yield* jsonValue(source, tools, found)
+}
 
 function* jsonValue(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   found.push(...(yield* jsonCalls(source, tools)))
@@ -102,7 +117,9 @@ function* argumentsOf(
   end: readonly string[],
 ): Reading<ParsedCall> {
   if (!tools.has(name)) source.fail()
-  const call = callOf(name, yield* inFence(source, () => jsonText(source)), tools)
+  yield* source.blanks()
+  const isEmpty = yield* source.sees(end[0]!)
+  const call = callOf(name, isEmpty ? '{}' : yield* inFence(source, () => jsonText(source)), tools)
   yield* closing(source, end)
   return call
 }
@@ -110,17 +127,22 @@ function* argumentsOf(
 /** `function<sep>f` and fenced JSON; since V3.1, `f<sep>` and JSON. */
 function* deepSeekCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   yield* source.blanks()
-  const first = yield* source.word(/[\w.-]/)
+  const first = yield* source.word(NAME_CHARACTER)
   yield* source.blanks()
   yield* source.expect(...DEEPSEEK.separator)
   const isOld = first === 'function' && (yield* source.blanks()) !== '{'
-  return yield* argumentsOf(isOld ? yield* source.word(/[\w.-]/) : first, source, tools, DEEPSEEK.callEnd)
+  return yield* argumentsOf(
+    isOld ? yield* source.word(NAME_CHARACTER) : first,
+    source,
+    tools,
+    DEEPSEEK.callEnd,
+  )
 }
 
 /** `functions.f:0`, then JSON. */
 function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   yield* source.blanks()
-  const id = yield* source.word(/[\w.:-]/)
+  const id = yield* source.word(NAME_CHARACTER)
   yield* source.blanks()
   yield* source.expect(KIMI.separator)
   const name = id.replace(/^functions\./, '').replace(/:\d+$/, '')
@@ -136,6 +158,13 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees('<function='))
 }
 
+/** Closing braces that some models write once too often before `end`. */
+function* surplusBraces(source: GrowingText, end: string): Reading<void> {
+  const start = source.at
+  yield* source.word(/[}\s]/)
+  if (!(yield* source.sees(end))) source.at = start
+}
+
 function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.peek()
   if (yield* source.sees('<function=')) yield* functionCalls(source, tools, found)
@@ -148,7 +177,12 @@ function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   const first = yield* source.blanks()
   if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
   const { name } = yield* knownTool(source, tools)
-  if (yield* source.takes('[CALL_ID]')) yield* source.word(/[\w-]/)
+  yield* source.blanks()
+  if (yield* source.takes('[CALL_ID]')) {
+    yield* source.blanks()
+    yield* source.word(/[\w-]/)
+  }
+  yield* source.blanks()
   yield* source.takes('[ARGS]')
   yield* source.blanks()
   found.push(callOf(name, yield* jsonText(source), tools))
@@ -160,14 +194,85 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
   yield* ended(source)
 }
 
+const HERMES_END = CALL_MARKS.hermes.close!
+
+/** JSON, or calls in tags of their own, each as `hermes` has it or as a name and JSON in a fence. */
+function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  if (!(yield* source.sees('<tool_call>'))) return yield* fencedJson(source, tools, found)
+  while (yield* source.takes('<tool_call>')) {
+    const first = yield* source.blanks()
+    if (first === '{' || first === '<') yield* hermesBody(source, tools, found)
+    else found.push(yield* namedCall(source, tools))
+    yield* source.blanks()
+    yield* source.expect(HERMES_END)
+    yield* source.blanks()
+  }
+}
+
+function* namedCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
+  const tool = yield* knownTool(source, tools)
+  yield* source.blanks()
+  yield* source.takes('<tool_sep>')
+  const next = yield* source.blanks()
+  if (next !== '{' && next !== '`') return yield* pairsOf(tool, source, tools, HERMES_END)
+  return callOf(tool.name, yield* inFence(source, () => jsonText(source)), tools)
+}
+
+function* longcat(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  if ((yield* source.peek()) === '{') yield* jsonValue(source, tools, found)
+  else found.push(yield* pairedCall(source, tools, CALL_MARKS.longcat.close!, LONGCAT_PAIRS))
+}
+
+/** Calls between the marks, or as JSON behind them. */
+function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const end = '<|python_end|>'
+  yield* source.blanks()
+  yield* source.takes(end)
+  if (yield* isJsonNext(source)) yield* jsonRun(source, tools, found)
+  else yield* pythonCalls(source, tools, found, end)
+  yield* closing(source, [end], true)
+}
+
+/** Calls up to the form's closing text, which is `section` in tags. */
+const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
+  function* (source, tools, found) {
+    const tags = CALL_TAGS[form]
+    yield* source.blanks()
+    do {
+      yield* source.expect(`<${tags.call} name="`)
+      found.push(yield* invokedCall(source, tools, tags))
+      yield* source.blanks()
+    } while (yield* source.sees(`<${tags.call} name="`))
+    yield* closing(source, [`</${section}>`])
+  }
+
+/** A name of a tool on its own line, then JSON. */
+function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const { name } = yield* knownTool(source, tools)
+  yield* source.blanks()
+  found.push(callOf(name, yield* jsonText(source), tools))
+}
+
 const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
-  hermes: () => enclosed('hermes', hermesBody),
+  hermes: () =>
+    function* (source, tools, found) {
+      const { open, close } = CALL_MARKS.hermes
+      const isJson = ['{', '['].includes(yield* source.blanks())
+      yield* hermesBody(source, tools, found)
+      if (isJson) yield* surplusBraces(source, close!)
+      yield* source.blanks()
+      // JSON shows its own end, and models forget the mark before the next call.
+      if (!isJson || !(yield* source.sees(open[0]!))) yield* closing(source, [close!])
+    },
   function: () =>
     function* (source, tools, found) {
       found.push(yield* functionCall(source, tools))
       yield* closing(source, [CALL_MARKS.hermes.close!], true)
     },
   tools: () => enclosed('tools', fencedJson),
+  functionCall: () => enclosed('functionCall', fencedJson),
+  tool: () => enclosed('tool', fencedJson),
+  json: () => enclosed('json', fencedJson),
   mistral: () => mistral,
   llama: () => llama,
   phi4mini: () => enclosed('phi4mini', jsonValue, true),
@@ -193,12 +298,25 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
     DEEPSEEK.call.includes(marker)
       ? single(deepSeekCall)
       : section(DEEPSEEK.call, DEEPSEEK.sectionEnd, deepSeekCall),
+  list: () => enclosed('list', list),
+  toolcall: () => enclosed('toolcall', fencedJson),
+  longcat: () => enclosed('longcat', longcat),
+  plugin: () => enclosed('plugin', fencedJson),
+  gigachat: () => jsonBlock,
+  clova: () => jsonBlock,
+  action: () => fencedJson,
+  llama4: () => llama4,
+  minimax: () => invoked('minimax', 'minimax:tool_call'),
+  dsml: (marker) => invoked('dsml', marker.slice(1, -1)),
+  minicpm: () =>
+    function* (source, tools, found) {
+      found.push(yield* invokedCall(source, tools, CALL_TAGS.minicpm))
+    },
 }
 
-const JSON_STARTS = ['{"name"', '{"type"', '{"function"', '{"tool_calls"'].flatMap((start) => [
-  start,
-  `[${start}`,
-])
+const JSON_STARTS = [
+  ...['name', 'type', 'function', 'tool_calls', 'arguments', 'parameters', 'id', 'tool_name'],
+].flatMap((key) => [`{"${key}"`, `[{"${key}"`])
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
 
@@ -208,6 +326,8 @@ export function bareStarts(tools: CallableTools): readonly string[] {
     ...JSON_STARTS,
     ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
     ...Array.from(tools.keys(), (name) => `[${name}(`),
+    // GLM-4 writes the name on the line of its own role.
+    ...Array.from(tools.keys(), (name) => `${name}{`),
     ...(tools.size > 0 ? [PYTHON_FENCE] : []),
   ]
 }
@@ -221,7 +341,8 @@ export function* bareCalls(source: GrowingText, tools: CallableTools, found: Par
     yield* source.expect('```')
   } else if (first === '`') yield* fencedJson(source, tools, calls)
   else if (yield* isJsonNext(source)) yield* bareJson(source, tools, calls)
-  else yield* pythonCalls(source, tools, calls, '')
+  else if (first === '[') yield* pythonCalls(source, tools, calls, '')
+  else yield* nameLine(source, tools, calls)
   yield* ended(source)
   found.push(...calls)
 }

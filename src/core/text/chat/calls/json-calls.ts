@@ -2,37 +2,41 @@
 import { jsonParts, MOST_DEPTH } from '../../../base/json.ts'
 import { type CallableTools, namedCall, type ParsedCall, parsed } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+import { pythonLiteral } from './python-values.ts'
 
 /**
- * The text of an object or a list. Only matches brackets and strings; parsing will tell whether it is JSON.
+ * The text of an object or a list as JSON. Only matches brackets and strings; parsing will tell whether it is
+ * JSON. Converts Python literals, trailing commas and line breaks in strings.
  */
 export function* jsonText(source: GrowingText): Reading<string> {
   const start = source.at
   const first = yield* source.peek()
   if (first !== '{' && first !== '[') source.fail()
   let depth = 0
-  let isString = false
+  let quote = ''
   let isEscaped = false
   for (;;) {
     const { text } = source
     for (; source.at < text.length; source.at++) {
       const char = text[source.at]!
-      if (isString) {
-        isString = isEscaped || char !== '"'
+      if (quote !== '') {
+        if (!isEscaped && char === quote) quote = ''
         isEscaped = !isEscaped && char === '\\'
       } else if (char === '{' || char === '[') {
         depth += 1
         if (depth > MOST_DEPTH) throw MISMATCH
-      } else if (char === '"') isString = true
+      } else if (char === '"' || char === "'") quote = char
       else if (char === '}' || char === ']') {
         depth -= 1
-        if (depth === 0) return text.slice(start, ++source.at)
+        if (depth === 0) return asJson(text.slice(start, ++source.at))
       }
     }
     if (source.isOver) throw CUT
     yield
   }
 }
+
+const asJson = (text: string): string => (parsed(text) === undefined ? (pythonLiteral(text) ?? text) : text)
 
 /** The calls of one JSON value. */
 export function* jsonCalls(source: GrowingText, tools: CallableTools): Reading<readonly ParsedCall[]> {
@@ -80,6 +84,9 @@ function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | un
   return calls.length > 0 && whole.length === calls.length ? whole : undefined
 }
 
+/** What stands for no arguments. */
+const EMPTY: ReadonlySet<string> = new Set(['null', '', '[]'])
+
 /** A call with its name as `name`, `tool_name` or `function`, and its arguments as an object or JSON text. */
 function objectCall(text: string, tools: CallableTools): ParsedCall | undefined {
   const call = members(text)
@@ -90,7 +97,7 @@ function objectCall(text: string, tools: CallableTools): ParsedCall | undefined 
   const given = call.get('arguments') ?? call.get('parameters') ?? 'null'
   const inner = given.startsWith('"') ? parsed(given) : given
   const json = typeof inner === 'string' ? inner.trim() : given
-  return namedCall(name, json === 'null' || json === '' ? '{}' : json, tools)
+  return namedCall(name, EMPTY.has(json) ? '{}' : json, tools)
 }
 
 /** The calls of a list of objects whose keys are names and whose values are arguments. */

@@ -1,7 +1,17 @@
 // Reads tool calls in Python's syntax, `[f(a=1), g(b='x')]`, as models write them.
-import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall } from './call.ts'
+import {
+  type CallableTool,
+  type CallableTools,
+  callOf,
+  NAME_CHARACTER,
+  objectJson,
+  type ParsedCall,
+} from './call.ts'
 import type { GrowingText, Reading } from './growing-text.ts'
-import { itemsUpTo, pythonValue } from './python-values.ts'
+import { itemsUpTo, pythonMembers, pythonValue } from './python-values.ts'
+
+/** Characters of a comment. */
+const MOST_COMMENT = 4096
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
@@ -37,7 +47,8 @@ export function* pythonStatements(
   const calls: ParsedCall[] = []
   const named = new Set<string>()
   while ((yield* source.blanks()) !== '' && !(yield* source.sees(end))) {
-    if ((yield* source.peek()) === '[') yield* pythonCalls(source, tools, calls, end)
+    if ((yield* source.peek()) === '#') yield* source.word(/[^\n]/, MOST_COMMENT)
+    else if ((yield* source.peek()) === '[') yield* pythonCalls(source, tools, calls, end)
     else yield* statement(source, tools, calls, named)
     do yield* source.blanks()
     while (yield* source.takes(',', ';'))
@@ -53,7 +64,7 @@ function* statement(
   named: Set<string>,
 ): Reading<void> {
   const start = source.at
-  const word = yield* source.word(/[\w.-]/)
+  const word = yield* source.word(NAME_CHARACTER)
   const next = yield* source.blanks()
   if (next === '=') {
     source.at += 1
@@ -77,10 +88,12 @@ function* statement(
   }
 }
 
+const MODULE = /^(?:default_api|functions|tools)\./
+
 function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
-  const word = yield* source.word(/[\w.-]/)
-  // Llama 3.1 calls the method `call` of the tool.
-  const name = tools.has(word) ? word : word.replace(/\.call$/, '')
+  const word = yield* source.word(NAME_CHARACTER)
+  // Llama 3.1 calls the method `call` of the tool; models of Google look tools up in a module.
+  const name = tools.has(word) ? word : word.replace(/\.call$/, '').replace(MODULE, '')
   const tool = tools.get(name) ?? source.fail()
   yield* source.blanks()
   yield* source.expect('(')
@@ -89,10 +102,11 @@ function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
 
 /** The arguments up to the closing bracket. */
 function* given(source: GrowingText, { parameters }: CallableTool): Reading<[string, string][]> {
-  const { properties = {} } = (parameters ?? {}) as { properties?: object }
-  const names = Object.keys(properties)
+  const { properties } = (parameters ?? {}) as { properties?: object | null }
+  const names = Object.keys(properties ?? {})
   let count = 0
-  return yield* itemsUpTo(source, ')', function* (): Reading<[string, string]> {
+  const items = yield* itemsUpTo(source, ')', function* (): Reading<[string, string][]> {
+    if (yield* source.takes('**')) return yield* pythonMembers(source)
     const start = source.at
     const word = yield* source.word(/\w/)
     const isNamed = /^[A-Za-z_]/.test(word) && (yield* source.blanks()) === '='
@@ -100,6 +114,7 @@ function* given(source: GrowingText, { parameters }: CallableTool): Reading<[str
     else source.at = start
     const name = isNamed ? word : names[count]
     count += 1
-    return [name ?? source.fail(), yield* pythonValue(source)]
+    return [[name ?? source.fail(), yield* pythonValue(source)]]
   })
+  return items.flat()
 }

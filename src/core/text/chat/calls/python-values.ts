@@ -1,6 +1,6 @@
 // Converts Python literals in models' calls to JSON text.
 import { listJson, objectJson } from './call.ts'
-import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Maximum depth of lists and objects in a value. */
 const MOST_DEPTH = 100
@@ -28,9 +28,25 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 const CODES: ReadonlyMap<string, number> = new Map([
   ['x', 2],
   ['u', 4],
+  ['U', 8],
 ])
+const LAST_CODE = 0x10_ff_ff
 
 const NUMBER = /^([-+]?)(?:(\d[\d_]*)(?:\.([\d_]*))?|\.(\d[\d_]*))((?:[eE][-+]?\d+)?)$/
+
+/** The whole text as JSON, if it is one of Python's literals. */
+export function pythonLiteral(text: string): string | undefined {
+  const source = new GrowingText()
+  source.text = text
+  source.isOver = true
+  try {
+    const { value } = pythonValue(source).next()
+    return source.at === text.length ? (value ?? undefined) : undefined
+  } catch (error) {
+    if (error === MISMATCH || error === CUT) return undefined
+    throw error
+  }
+}
 
 /** A literal as JSON text: a text, number, list, tuple, object, True, False or None. */
 export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
@@ -38,14 +54,54 @@ export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
   const char = yield* source.blanks()
   const inner = () => pythonValue(source, depth + 1)
   if (yield* source.takes('[')) return listJson(yield* itemsUpTo(source, ']', inner))
-  if (yield* source.takes('(')) return listJson(yield* itemsUpTo(source, ')', inner))
-  if (yield* source.takes('{'))
-    return objectJson(yield* itemsUpTo(source, '}', () => member(source, () => quotedName(source), inner)))
-  if (char === '"' || char === "'") return JSON.stringify(yield* pythonString(source))
+  if (yield* source.takes('(')) return yield* tuple(source, inner)
+  if (char === '{') return objectJson(yield* pythonMembers(source, depth))
+  if (char === '"' || char === "'") return JSON.stringify(yield* strings(source))
   if (/[-+.\d]/.test(char)) return yield* number(source)
   const word = yield* source.word(/[A-Za-z]/)
+  const next = yield* source.peek()
+  if ((next === '"' || next === "'") && PREFIX.test(word))
+    return JSON.stringify(yield* strings(source, /r/i.test(word)))
   return WORDS.get(word) ?? source.fail()
 }
+
+/** Before the quote of a text: raw, Unicode, bytes and formatted ones. */
+const PREFIX = /^(?:[rub]|f|rb|br|fr|rf)$/i
+
+/** A list in round brackets; one value without a comma is that value. */
+function* tuple(source: GrowingText, inner: () => Reading<string>): Reading<string> {
+  const items: string[] = []
+  let isList = false
+  while (!(yield* source.takes(')'))) {
+    items.push(yield* inner())
+    yield* source.blanks()
+    if (yield* source.takes(',')) isList = true
+    else if (!(yield* source.sees(')'))) source.fail()
+    yield* source.blanks()
+  }
+  return items.length === 1 && !isList ? items[0]! : listJson(items)
+}
+
+/** The members of an object in braces. */
+export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string, string][]> {
+  if (depth > MOST_DEPTH) throw MISMATCH
+  yield* source.blanks()
+  yield* source.expect('{')
+  const inner = () => pythonValue(source, depth + 1)
+  return yield* itemsUpTo(source, '}', () => member(source, () => memberName(source), inner))
+}
+
+/** Texts in a row, which Python joins. `isRaw`: without escapes in the first of them. */
+function* strings(source: GrowingText, isRaw = false): Reading<string> {
+  let found = yield* pythonString(source, isRaw)
+  for (;;) {
+    const next = yield* source.blanks()
+    if (next !== '"' && next !== "'") return found
+    found += yield* pythonString(source)
+  }
+}
+
+const HEX = /^0[xX][\dA-Fa-f]{1,64}$/
 
 /** What `read` returns for each of the items, which commas separate, up to and including `end`. */
 export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Reading<T>): Reading<T[]> {
@@ -71,9 +127,11 @@ export function* member(
   return [name, yield* readValue()]
 }
 
-function* quotedName(source: GrowingText): Reading<string> {
-  const quote = yield* source.peek()
-  if (quote !== '"' && quote !== "'") source.fail()
+/** A text, or a number, which names a member in its digits. */
+function* memberName(source: GrowingText): Reading<string> {
+  const first = yield* source.peek()
+  if (/[-+.\d]/.test(first)) return yield* number(source)
+  if (first !== '"' && first !== "'") source.fail()
   return yield* pythonString(source)
 }
 
@@ -81,15 +139,15 @@ function* quotedName(source: GrowingText): Reading<string> {
 function* number(source: GrowingText): Reading<string> {
   const text = yield* source.word(/[-+.\w]/)
   const found = NUMBER.exec(text)
-  if (found === null) return source.fail()
+  if (found === null) return HEX.test(text) ? String(BigInt(text)) : source.fail()
   const [, sign, whole = '0', point, fraction = point, exponent] = found
   const digits = whole.replaceAll('_', '').replace(/^0+(?=\d)/, '')
   const rest = fraction === undefined ? '' : `.${fraction.replaceAll('_', '') || '0'}`
   return `${sign === '-' ? '-' : ''}${digits}${rest}${exponent}`
 }
 
-/** A text in single, double or triple quotes. */
-export function* pythonString(source: GrowingText): Reading<string> {
+/** A text in single, double or triple quotes. `isRaw`: backslashes stay. */
+export function* pythonString(source: GrowingText, isRaw = false): Reading<string> {
   const quote = yield* source.peek()
   const mark = (yield* source.sees(quote.repeat(3))) ? quote.repeat(3) : quote
   source.at += mark.length
@@ -98,9 +156,19 @@ export function* pythonString(source: GrowingText): Reading<string> {
     const char = yield* source.peek()
     if (char === '') throw CUT
     source.at += 1
-    found += char === '\\' ? yield* escaped(source) : char
+    if (char !== '\\') found += char
+    else if (isRaw) found += char + (yield* rawEscape(source))
+    else found += yield* escaped(source)
   }
   return found
+}
+
+/** The character behind a backslash of a raw text, which may be its quote. */
+function* rawEscape(source: GrowingText): Reading<string> {
+  const char = yield* source.peek()
+  if (char === '') throw CUT
+  source.at += 1
+  return char
 }
 
 /** The character that an escape stands for, read after the backslash. */
@@ -113,7 +181,8 @@ function* escaped(source: GrowingText): Reading<string> {
     const start = source.at
     while (source.at - start < digits && /[\dA-Fa-f]/.test(yield* source.peek())) source.at += 1
     const code = source.text.slice(start, source.at)
-    if (code.length === digits) return String.fromCharCode(Number.parseInt(code, 16))
+    const point = Number.parseInt(code, 16)
+    if (code.length === digits && point <= LAST_CODE) return String.fromCodePoint(point)
     source.at = start
   }
   // Python keeps the backslash of an unknown escape; JSON also escapes slashes.

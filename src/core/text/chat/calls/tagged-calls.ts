@@ -1,9 +1,11 @@
 // Reads tool calls whose arguments each have a tag or a key, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
+import { GLM_PAIRS, type PairTags } from '../../../base/calls/marks.ts'
 import {
   type CallableTool,
   type CallableTools,
   callOf,
   listJson,
+  NAME_CHARACTER,
   objectJson,
   type ParsedCall,
 } from './call.ts'
@@ -15,26 +17,43 @@ import { typedJson } from './typed-values.ts'
 const PARAMETER = '<parameter='
 const PARAMETER_END = '</parameter>'
 const FUNCTION_END = '</function>'
+const CALL_END = '</tool_call>'
 const TAG_NAME = /[^<>\s]/
+/** A value before nothing but the ends of the function and of the block. */
+const UNENDED = /^([\s\S]*?)\n?<\/function>\s*(?:<\/tool_call>\s*)?$/
 
 /** The tool whose name comes next. */
 export function* knownTool(
   source: GrowingText,
   tools: CallableTools,
-  fits = /[\w.-]/,
+  fits = NAME_CHARACTER,
 ): Reading<CallableTool> {
   return tools.get(yield* source.word(fits)) ?? source.fail()
 }
 
 /** The rest of `<function=f>..</function>`, from the name on: parameter tags or a JSON object. */
 export function* functionCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
-  const tool = yield* knownTool(source, tools, TAG_NAME)
+  const tool = tools.get(yield* tagName(source)) ?? source.fail()
   yield* source.expect('>')
   const isJson = (yield* source.blanks()) === '{'
   const given = isJson ? yield* jsonText(source) : objectJson(yield* parameterTags(source, tool))
   yield* source.blanks()
-  yield* source.expect(FUNCTION_END)
+  if (!(yield* isLastEnd(source))) yield* source.expect(FUNCTION_END)
   return callOf(tool.name, given, tools)
+}
+
+/** The name in a tag, which some models quote. */
+function* tagName(source: GrowingText): Reading<string> {
+  return (yield* source.word(TAG_NAME)).replace(/^(["'])(.+)\1$/, '$2')
+}
+
+/** Whether the end of the block comes next and ends the reply: models forget the ends before it. */
+function* isLastEnd(source: GrowingText): Reading<boolean> {
+  const start = source.at
+  const isNext = yield* source.takes(CALL_END)
+  const isLast = isNext && (yield* source.blanks()) === ''
+  source.at = start
+  return isLast
 }
 
 function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[string, string][]> {
@@ -43,12 +62,12 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
   const isEnd = function* (): Reading<boolean> {
     yield* source.blanks()
     for (const mark of [PARAMETER, FUNCTION_END, PARAMETER_END]) if (yield* source.sees(mark)) return true
-    return false
+    return yield* isLastEnd(source)
   }
   while (yield* source.takes(PARAMETER)) {
-    const name = yield* source.word(TAG_NAME)
+    const name = yield* tagName(source)
     yield* source.expect('>')
-    const text = yield* source.upTo(PARAMETER_END, isEnd)
+    const text = yield* parameterText(source, isEnd)
     members.push([name, typedJson(text.replace(/^\n/, '').replace(/\n$/, ''), name, tool)])
     do yield* source.blanks()
     while (yield* source.takes(PARAMETER_END))
@@ -56,21 +75,49 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
   return members
 }
 
+/** The value of a parameter. The last one of a reply may lack its own end. */
+function* parameterText(source: GrowingText, isEnd: () => Reading<boolean>): Reading<string> {
+  const start = source.at
+  try {
+    return yield* source.upTo(PARAMETER_END, isEnd)
+  } catch (error) {
+    const [, text] = error === CUT ? (UNENDED.exec(source.text.slice(start)) ?? []) : []
+    if (text === undefined) throw error
+    source.at = start + text.length
+    return text
+  }
+}
+
 /** GLM's `f<arg_key>a</arg_key><arg_value>1</arg_value>`, up to but not including `end`. */
-export function* pairedCall(source: GrowingText, tools: CallableTools, end: string): Reading<ParsedCall> {
-  const tool = yield* knownTool(source, tools)
+export function* pairedCall(
+  source: GrowingText,
+  tools: CallableTools,
+  end: string,
+  tags: PairTags = GLM_PAIRS,
+): Reading<ParsedCall> {
+  return yield* pairsOf(yield* knownTool(source, tools), source, tools, end, tags)
+}
+
+/** The rest of it, from the first pair on. */
+export function* pairsOf(
+  tool: CallableTool,
+  source: GrowingText,
+  tools: CallableTools,
+  end: string,
+  { key, value }: PairTags = GLM_PAIRS,
+): Reading<ParsedCall> {
   const members: [string, string][] = []
   const isEnd = function* (): Reading<boolean> {
     yield* source.blanks()
-    return (yield* source.sees('<arg_key>')) || (yield* source.sees(end))
+    return (yield* source.sees(`<${key}>`)) || (yield* source.sees(end))
   }
   for (;;) {
     yield* source.blanks()
-    if (!(yield* source.takes('<arg_key>'))) break
-    const name = (yield* source.upTo('</arg_key>')).trim()
+    if (!(yield* source.takes(`<${key}>`))) break
+    const name = (yield* source.upTo(`</${key}>`)).trim()
     yield* source.blanks()
-    yield* source.expect('<arg_value>')
-    members.push([name, typedJson(yield* source.upTo('</arg_value>', isEnd), name, tool)])
+    yield* source.expect(`<${value}>`)
+    members.push([name, typedJson(yield* source.upTo(`</${value}>`, isEnd), name, tool)])
   }
   // Without its end tag, the call may lack arguments.
   if (!(yield* source.sees(end))) source.fail()

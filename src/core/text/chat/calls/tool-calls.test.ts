@@ -18,6 +18,7 @@ function parse(pieces: readonly string[]) {
 
 const weather = { name: 'weather', arguments: { city: 'Oslo' } }
 const OSLO = { city: 'Oslo' }
+const none = { name: 'add', arguments: {} }
 /** The beginning of DeepSeek's marks. */
 const DEEP = '<｜tool▁call'
 const add = { name: 'add', arguments: { a: 1, b: [2, { c: '}</tool_call>]' }] } }
@@ -211,6 +212,63 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     '',
     [weather],
   ],
+  [
+    'Hermes, arguments first and nothing between two calls',
+    `<tool_call>${json({ arguments: OSLO, name: 'weather' })}\n<tool_call>${json(weather)}}\n</tool_call>`,
+    '',
+    [weather, weather],
+  ],
+  ['Hermes, no arguments as a list', '<tool_call>{"name": "add", "arguments": []}</tool_call>', '', [none]],
+  [
+    'Hermes, a line end in a text and a comma too many',
+    '<tool_call>{"name": "weather", "arguments": {"city": "a\nb",}}</tool_call>',
+    '',
+    [{ name: 'weather', arguments: { city: 'a\nb' } }],
+  ],
+  [
+    "Hermes, Python's literals",
+    "<tool_call>{'name': 'add', 'arguments': {'a': True, 'b': None, 'c': \"it's }\", 'd': 'e\"}'}}</tool_call>",
+    '',
+    [{ name: 'add', arguments: { a: true, b: null, c: "it's }", d: 'e"}' } }],
+  ],
+  ['Mistral with blanks', `[TOOL_CALLS] weather [CALL_ID] abc123def [ARGS] ${json(OSLO)}`, '', [weather]],
+  [
+    'Kimi without arguments',
+    '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|><|tool_call_end|>',
+    '',
+    [none],
+  ],
+  ['DeepSeek without arguments', `${DEEP}▁begin｜>add<｜tool▁sep｜>${DEEP}▁end｜>`, '', [none]],
+  ...['function_call', 'tool', 'json'].map((tag): (typeof REPLIES)[0] => [
+    `JSON in <${tag}>`,
+    `So: <${tag}>\n${json(weather)}\n</${tag}>`,
+    'So: ',
+    [weather],
+  ]),
+  [
+    'Qwen3-Coder without the last ends, with quoted names',
+    '<tool_call>\n<function="weather">\n<parameter="city">\nOslo\n</function>\n</tool_call>',
+    '',
+    [weather],
+  ],
+  [
+    'Qwen3-Coder without the end of the function',
+    '<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</tool_call>',
+    '',
+    [weather],
+  ],
+  [
+    'Gemma 3, in a module, with a comment',
+    '```tool_code\n# "look" it up\nprint(default_api.weather(**{"city": "Oslo"}))\n```',
+    '',
+    [weather],
+  ],
+  ...['arguments', 'parameters', 'id'].map((key): (typeof REPLIES)[0] => [
+    `JSON that begins with ${key}`,
+    `[{"${key}": ${key === 'id' ? '"a", "parameters": ' : ''}${json(OSLO)}, "name": "weather"}]`,
+    '',
+    [weather],
+  ]),
   ['fenced JSON', `\`\`\`json\n${json(weather)}\n\`\`\``, '', [weather]],
   [
     "OpenAI's shape",
@@ -374,6 +432,8 @@ describe('a value without quotes has the type given by its schema:', () => {
     isOpen: { type: 'boolean' },
     tags: { type: 'array' },
     count: { type: 'integer' },
+    loose: { type: 'string', nullable: true },
+    mixed: { enum: [true, 'x'] },
   }
   const tool = { name: 'log', parameters: { properties, $defs: { day: { type: 'string', format: 'date' } } } }
   test.each<[string, string, unknown]>([
@@ -393,6 +453,10 @@ describe('a value without quotes has the type given by its schema:', () => {
     ['tags', '["a"]', ['a']],
     ['count', '2026-01-15', '2026-01-15'],
     ['count', '5', 5],
+    ['loose', 'null', null],
+    ['loose', '5', '5'],
+    ['mixed', 'true', true],
+    ['mixed', 'x', 'x'],
     ['other', 'True', 'True'],
     ['other', '{"a": 1}', { a: 1 }],
   ])('%s of %j', (name, text, value) => {
@@ -400,4 +464,44 @@ describe('a value without quotes has the type given by its schema:', () => {
     parser.push(`<tool_call><function=log><parameter=${name}>\n${text}\n</parameter></function></tool_call>`)
     expect(parser.calls).toMatchObject([{ name: 'log', arguments: { [name]: value } }])
   })
+})
+
+describe("one of Python's literals:", () => {
+  test.each<[string, unknown]>([
+    ['"a" \'b\'', 'ab'],
+    ['r"a\\n\\""', 'a\\n\\"'],
+    ['f"a" "b"', 'ab'],
+    ['rb"b"', 'b'],
+    ["u'é'", 'é'],
+    ['"\\U0001F600\\u00e9\\x41"', '😀éA'],
+    ['"\\U99999999"', '\\U99999999'],
+    ['0x1F', 31],
+    ['{1: "a", -2.5: (3,)}', { 1: 'a', '-2.5': [3] }],
+    ['(1)', 1],
+    ['()', []],
+    ['[("a"), ("b",)]', ['a', ['b']]],
+  ])('%s', (text, value) => {
+    const parser = new ToolCallParser(TOOLS)
+    for (const letter of `<|tool_call_start|>[add(a=${text})]<|tool_call_end|>`) parser.push(letter)
+    expect(parser.calls).toMatchObject([{ name: 'add', arguments: { a: value } }])
+  })
+})
+
+test('names of any letters are read in every form, and properties may be null', () => {
+  const name = '天气.ns:get/it'
+  const tools = [{ name, parameters: { type: 'object', properties: null } }]
+  for (const reply of [
+    `<tool_call>${name}\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`,
+    `<tool_call><function=${name}><parameter=a>1</parameter></function></tool_call>`,
+    `[TOOL_CALLS]${name}[ARGS]{"a": 1}`,
+    `<|tool_call_start|>[${name}(a=1)]<|tool_call_end|>`,
+    `<start_function_call>call:${name}{a:1}<end_function_call>`,
+    `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>`,
+    `${DEEP}▁begin｜>${name}<｜tool▁sep｜>{"a": 1}${DEEP}▁end｜>`,
+    `[${name}(a=1)]`,
+  ]) {
+    const parser = new ToolCallParser(tools)
+    expect(parser.push(reply) + parser.finish()).toBe('')
+    expect(parser.calls).toMatchObject([{ name, arguments: { a: 1 } }])
+  }
 })

@@ -122,7 +122,7 @@ export class ToolCallParser {
     if (marker !== '') return true
     const { text } = this.#source
     const named = /"(?:name|function)"\s*:\s*"([^"]*)"/.exec(text)?.[1]
-    const called = /^\W*(?:tool_code\W*)?(?:\w+\s*=\s*)?(?:print\(\s*)?([\w.-]+)\(/.exec(text)?.[1]
+    const called = /^\W*(?:tool_code\W*)?(?:\w+\s*=\s*)?(?:print\(\s*)?([\w.-]+)(?:\(|\s*\{)/.exec(text)?.[1]
     return this.#tools.has(named ?? called ?? '')
   }
 

@@ -1,8 +1,7 @@
 // Gives a value written without quotes the type in its parameter's schema.
 import { allowedBy } from '../../../base/calls/allowed-types.ts'
 import { type CallableTool, parsed, schemaOf } from './call.ts'
-import { CUT, GrowingText, MISMATCH } from './growing-text.ts'
-import { pythonValue } from './python-values.ts'
+import { pythonLiteral } from './python-values.ts'
 
 /**
  * The value as JSON text. If the schema allows texts, it is a text, except null if that is allowed too.
@@ -14,22 +13,14 @@ export function typedJson(text: string, name: string, tool: CallableTool): strin
   const { types, values } = allowedBy(schemaOf(tool, name), tool.parameters)
   if (values.includes(text)) return quoted
   const isNull = ['null', 'None'].includes(text.trim())
+  const read = literal(text.trim(), types.size > 0)
+  if (read !== undefined && values.some((value) => value === parsed(read))) return read
   if (types.has('string')) return types.has('null') && isNull ? 'null' : quoted
-  return literal(text.trim(), types.size > 0) ?? quoted
+  return read ?? quoted
 }
 
 /** The text as JSON, if it is JSON or, with `isTyped`, a Python literal. */
 function literal(text: string, isTyped: boolean): string | undefined {
   if (parsed(text) !== undefined || text === 'null') return text
-  if (!isTyped && !/^[[{]/.test(text)) return undefined
-  const source = new GrowingText()
-  source.text = text
-  source.isOver = true
-  try {
-    const { value } = pythonValue(source).next()
-    return source.at === text.length ? (value ?? undefined) : undefined
-  } catch (error) {
-    if (error === MISMATCH || error === CUT) return undefined
-    throw error
-  }
+  return isTyped || /^[[{]/.test(text) ? pythonLiteral(text) : undefined
 }

@@ -37,6 +37,9 @@ const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
 
+/** Words of Gemma 4 are lines. */
+const LINES: PreTokenizer = { patterns: [/[^\n]+|\n+/gu], addBos: true }
+
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
 /**
@@ -44,25 +47,28 @@ type EncodeText = (text: string, section: Section, out: number[]) => void
  */
 export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
   const isSpm = spec.model === 'llama'
-  if (!isSpm && spec.model !== 'gpt2') {
+  // Merges of characters, in a vocabulary like SentencePiece's.
+  const isGemma = spec.model === 'gemma4'
+  const isMarked = isSpm || isGemma
+  if (!isMarked && spec.model !== 'gpt2') {
     throw unsupported(
-      `is of the kind ${shown(spec.model)}; gpt2 and llama are read`,
+      `is of the kind ${shown(spec.model)}; gpt2, llama and gemma4 are read`,
       'use a model with a byte-level BPE or SentencePiece vocabulary',
       { model: spec.model },
     )
   }
   checkLengths(spec)
-  const pre = isSpm ? undefined : preTokenizer(spec.pre)
+  const pre = isSpm ? undefined : isGemma ? LINES : preTokenizer(spec.pre)
   const tokens = spec.tokens.map((token, id) => token || `[EMPTY_${id}]`)
   const inRange = (id: number | undefined, name: string) => checkId(id, name, tokens.length)
   const defaults = isSpm && tokens.length > 2 ? SPM_IDS : undefined
   const bosId = inRange(spec.bosId, 'BOS') ?? defaults?.bosId
   const eosId = inRange(spec.eosId, 'EOS') ?? defaults?.eosId
   const unknownId = inRange(spec.unknownId, 'unknown token') ?? defaults?.unknownId
-  const kinds = readKinds(spec, tokens, isSpm)
+  const kinds = readKinds(spec, tokens, isMarked)
   const vocabulary = new Vocabulary(tokens, kinds, {
-    byteLevel: !isSpm,
-    replacements: isSpm ? [[MARK, ' ']] : [],
+    byteLevel: !isMarked,
+    replacements: isMarked ? [[MARK, ' ']] : [],
   })
   const endIds = endTokens(
     (text) => vocabulary.idOf(text),
@@ -82,7 +88,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
     vocabulary,
     added: new AddedTokens(addedTokens(tokens, kinds, spec.name ?? '')),
     encodeText: pre
-      ? byBpe(vocabulary, spec, pre)
+      ? byBpe(vocabulary, spec, pre, isGemma)
       : bySpm(vocabulary, spec.scores ?? [], unknownId, addsSpacePrefix),
     prefix: addBos ? [required(bosId, 'BOS')] : [],
     suffix: spec.addEos ? [required(eosId, 'EOS')] : [],
@@ -96,10 +102,25 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
   })
 }
 
-function byBpe(vocabulary: Vocabulary, spec: GgufTokenizerSpec, pre: PreTokenizer): EncodeText {
-  const bpe = createBpe(vocabulary, spec.merges ?? [], { byteLevel: true, ignoreMerges: pre.ignoreMerges })
+function byBpe(
+  vocabulary: Vocabulary,
+  spec: GgufTokenizerSpec,
+  pre: PreTokenizer,
+  isMarked: boolean,
+): EncodeText {
+  const bpe = createBpe(vocabulary, spec.merges ?? [], {
+    byteLevel: !isMarked,
+    byteFallback: isMarked,
+    ignoreMerges: pre.ignoreMerges,
+  })
   return (text, { parseSpecial }, out) => {
-    for (const word of cut(parseSpecial ? unquote(text) : text, pre.patterns)) bpe.encode(word, out)
+    const plain = parseSpecial ? unquote(text) : text
+    for (const word of cut(isMarked ? plain.replaceAll(' ', MARK) : plain, pre.patterns)) {
+      // Merges in GGUF cannot say that line ends merge.
+      const id = isMarked && word.startsWith('\n') ? vocabulary.idOf(word) : undefined
+      if (id === undefined) bpe.encode(word, out)
+      else out.push(id)
+    }
   }
 }
 
@@ -124,17 +145,17 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
   if (model === 'llama' && scores?.length !== count) {
     throw malformed(`has ${scores?.length ?? 'no'} scores for ${count} tokens, which SentencePiece needs`)
   }
-  if (model === 'gpt2' && merges === undefined) {
+  if (model !== 'llama' && merges === undefined) {
     throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
   }
   const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
   if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
 }
 
-function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSpm: boolean): Uint8Array {
+function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isMarked: boolean): Uint8Array {
   return new Uint8Array(tokens.length).map((_, id) => {
     const type = types?.[id]
-    if (type === undefined) return isSpm && namedByte(tokens[id]!) !== undefined ? KIND.byte : KIND.normal
+    if (type === undefined) return isMarked && namedByte(tokens[id]!) !== undefined ? KIND.byte : KIND.normal
     const kind = KINDS[type]
     if (kind === undefined)
       throw malformed(`has the type ${type} for token ${id}; types are 0 to ${KINDS.length - 1}`)

@@ -53,7 +53,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   ['EOS that is not a whole number', 'format', /id 1.5 for EOS/, { ...bytes, eosId: 1.5 }],
   ['BOS to add but none named', 'format', /adds BOS/, { ...bytes, addBos: true, bosId: undefined }],
   ['an unknown pre-tokeniser', 'unsupported', /"brand-new"/, { ...bytes, pre: 'brand-new' }],
-  ['an unknown model', 'unsupported', /"rwkv"; gpt2 and llama are read/, { ...bytes, model: 'rwkv' }],
+  ['an unknown model', 'unsupported', /"rwkv"; gpt2, llama and gemma4 are read/, { ...bytes, model: 'rwkv' }],
   ['no scores', 'format', /no scores for 261 tokens/, { ...spm, scores: undefined }],
   ['too few scores', 'format', /1 scores for 261 tokens/, { ...spm, scores: [0] }],
   [

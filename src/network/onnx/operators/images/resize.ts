@@ -60,22 +60,24 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
 /** The input coordinate of an output position. */
 function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
+  // In f32, as runtimes divide: places that lie between two others then round alike.
+  const scaled = (place: number) => Math.fround(place / scale)
   switch (mode) {
     case 'half_pixel':
-      return (place) => (place + 0.5) / scale - 0.5
+      return (place) => scaled(place + 0.5) - 0.5
     case 'half_pixel_symmetric': {
       const offset = (from / 2) * (1 - to / (scale * from))
-      return (place) => offset + (place + 0.5) / scale - 0.5
+      return (place) => offset + scaled(place + 0.5) - 0.5
     }
     case 'pytorch_half_pixel':
-      return (place) => (to > 1 ? (place + 0.5) / scale - 0.5 : 0)
+      return (place) => (to > 1 ? scaled(place + 0.5) - 0.5 : 0)
     case 'align_corners':
       // Runtimes disagree about the last corner in this case.
       if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
         throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for an axis of ${from}`)
       return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
     case 'asymmetric':
-      return (place) => place / scale
+      return scaled
     default:
       throw unclaimed(node, `its coordinate_transformation_mode is ${mode}`)
   }

@@ -16,6 +16,8 @@ export interface PatternSet {
   readonly violence: readonly string[]
   /** Harmless uses of the same words; they are removed before the other patterns are tried. */
   readonly harmless: readonly string[]
+  /** Chat spellings and frequent mistakes with what they stand for, which are replaced before all else. */
+  readonly spellings?: readonly (readonly [mistake: string, meant: string])[]
   /**
    * Which ends of a match must be word boundaries: the start, because words have many endings; both; or none,
    * in scripts without spaces and where particles are joined to words. Default: `start`.
@@ -23,5 +25,9 @@ export interface PatternSet {
   readonly edges?: 'start' | 'both' | 'none'
 }
 
+/** Medicines with one name, or nearly one, in languages with Latin letters. */
+export const MEDICINES =
+  'paracetamol|ibuprofen[oe]?|aspirin[ae]?|diazepam|lorazepam|alprazolam|clonazepam|zolpidem|valium|xanax|rivotril|tavor|codeine?|tramadol|insulin[ae]?|dipirona|panadol|tylenol|nurofen'
+
 /** Joins alternatives with `|`; they come in several parts to fit the line width. */
-export const either = (...parts: readonly string[]): string => `(?:${parts.join('|')})`
+export const either = (...parts: readonly string[]): string => `(${parts.join('|')})`

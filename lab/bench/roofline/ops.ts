@@ -1,0 +1,103 @@
+// npm run roofline:ops measures the ops that few families have, at the shapes of published models, beside
+// the machine's limits, on one thread in Node. Samples are short, and the best of each figure counts: other
+// work on the machine only adds time.
+import { readFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { Command } from 'commander'
+import type { Build } from '../../../src/core/runtime/features.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
+import type { Spread } from '../spread.ts'
+import { analyseStep, type Line, type StepAnalysis } from './analyse.ts'
+import { limitsHost } from './host.ts'
+import { FULL } from './jobs.ts'
+import { type Limits, measureLimits } from './limits.ts'
+import { OP_MODELS, type OpModel, openOpModel } from './op-models.ts'
+import { measureFile } from './steps.ts'
+import { aligned, figure, markdown, type Table } from './tables.ts'
+
+const options = new Command('roofline:ops')
+  .description("Times each op of OP_MODELS, beside the machine's limits.")
+  .option('--only <text>', 'models whose name contains it', '')
+  .option('--samples <n>', 'samples of each figure', Number, 20)
+  .option('--builds <list>', 'builds', (text) => text.split(',') as Build[], [...FULL.builds])
+  .option('--markdown', 'print tables as Markdown')
+  .parse()
+  .opts<{ only: string; samples: number; builds: Build[]; markdown?: true }>()
+
+const { samples } = options
+const LEAST_MS = 2
+/** More than a cache holds, and read in the time of an op: longer reads are disturbed more. */
+const SETS = [1, 4, 16, 64].map((size) => size * 2 ** 20)
+/** Rows of the longer step. */
+const CHUNK = 16
+const host = nodeHost()
+const limitHost = limitsHost(host, (url) => readFile(url))
+
+/** An op, the share of its limit that it reaches, and of the time of the layers that it takes. */
+function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
+  const layers = analysis.lines.filter(({ label }) => !/^(embed|output|logits|final)/.test(label))
+  const total = layers.reduce((sum, { ms }) => sum + ms.min, 0)
+  const isAsked = ({ name }: Line) => ops.some((op) => name === op.split(' ')[0])
+  return layers.filter(isAsked).map(({ label, name, count, ms, bytes, ops: work, limitMs }) => {
+    const each = (value: number) => figure((value * 1000) / count)
+    return [
+      like,
+      analysis.stage === 'decode' ? 'decode' : `${analysis.tokens} rows`,
+      analysis.build,
+      name,
+      label.replace(/ \[tokens.*/, ''),
+      `${each(ms.min)} (${each(ms.median)})`,
+      figure(bytes / ms.min / 1e6),
+      figure(work / ms.min / 1e6),
+      each(limitMs),
+      `${Math.round((100 * limitMs) / ms.min)} %`,
+      `${figure((100 * ms.min) / total)} %`,
+    ]
+  })
+}
+
+/** Analyses read medians. */
+const atBest = (limits: Limits): Limits => ({
+  ...limits,
+  reads: limits.reads.map((read) => ({ ...read, gigabytesPerSecond: best(read.gigabytesPerSecond) })),
+  peaks: limits.peaks.map((peak) => ({ ...peak, gigaopsPerSecond: best(peak.gigaopsPerSecond) })),
+})
+const best = (rates: Spread): Spread => ({ ...rates, median: rates.max })
+
+const rows: string[][] = []
+const chosen = OP_MODELS.filter(({ like }) => like.includes(options.only))
+for (const build of options.builds) {
+  const measured = { build, threads: [1], samples }
+  const limits = atBest(
+    await measureLimits(limitHost, { ...measured, sets: SETS, leastMs: LEAST_MS, waits: false }),
+  )
+  const peaks = limits.peaks.map(({ peak, gigaopsPerSecond }) => `${peak} ${figure(gigaopsPerSecond.median)}`)
+  const reads = limits.reads
+    .filter(({ streams }) => streams === 1)
+    .map(({ bytes, gigabytesPerSecond }) => `${bytes >> 20} MiB ${figure(gigabytesPerSecond.median)}`)
+  console.log(`${build}: GB/s of one stream: ${reads.join(', ')}; GOP/s: ${peaks.join(', ')}`)
+  for (const model of chosen) {
+    const effort = { ...measured, position: FULL.position, chunk: CHUNK, leastMs: LEAST_MS }
+    const { steps } = await measureFile(host, openOpModel(model), effort)
+    console.error(model.like)
+    for (const step of steps) rows.push(...rowsOf(model, analyseStep(step, limits)))
+  }
+}
+const table: Table = {
+  title: `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, one thread`,
+  head: [
+    'like',
+    'step',
+    'build',
+    'op',
+    'of',
+    'us, best (median)',
+    'GB/s',
+    'GOP/s',
+    'limit, us',
+    'share',
+    'of the layers',
+  ],
+  rows,
+}
+console.log(options.markdown ? markdown(table) : aligned(table))

@@ -1,0 +1,73 @@
+// Embeddings of tokens for each layer, and what a layer adds of its own.
+import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
+import { matrix, vector } from '../../graph/builder.ts'
+import type { Value } from '../../graph/ir.ts'
+import type { LayerEmbedding } from '../config/config.ts'
+import type { Framing, Parts } from './parts.ts'
+
+/**
+ * Each layer's input: its part of the token's row, and a projection of the token's embedding, both over the
+ * square root of 2. The table of rows and the norm's weights have their factors in them.
+ */
+export function layerInputs(
+  { b, config }: Parts,
+  embedded: Value,
+  { size }: LayerEmbedding,
+): (layer: number) => Value {
+  const { layers, hiddenSize, vocabSize, normEpsilon } = config
+  const table = matrix(layers * size, { 'layer_embed.weight': vocabSize })
+  const rows = b.embed('layer_embed', table, Math.sqrt(size / 2))
+  const width = roundUp(size, GROUP_SIZE)
+  const all =
+    width === size
+      ? rows
+      : b.node('layer_embed_rows', { op: 'joinHeads', input: rows, heads: layers, own: size, width })
+  return (layer) => {
+    const at = `layers.${layer}`
+    const own = b.node(`${at}.layer_embed`, { op: 'slice', input: all, start: layer * width, width: size })
+    const weight = matrix(hiddenSize, { [`${at}.layer_proj.weight`]: size })
+    const projected = b.linear(`${at}.layer_projected`, embedded, weight)
+    // The projection is 1 over the square root of the hidden size smaller in the class.
+    const norm = vector({ 'layer_embed_norm.weight': size })
+    const normed = b.rmsnorm(`${at}.layer_normed`, projected, norm, normEpsilon * hiddenSize)
+    return b.add(`${at}.layer_input`, normed, own)
+  }
+}
+
+/** What a layer adds of its input, gated by x. */
+export function gatedInput({ b, config, traits, norm }: Parts, layer: number, x: Value, input: Value): Value {
+  const { hiddenSize, activation = traits.activation } = config
+  const at = `layers.${layer}`
+  const weight = matrix(hiddenSize, { [`${at}.layer_gate.weight`]: input.shape[1] })
+  const gate = b.linear(`${at}.layer_gate`, x, weight)
+  const gated = b.swiglu(`${at}.layer_gated`, [gate, input], activation)
+  const made = b.linear(
+    `${at}.layer_product`,
+    gated,
+    matrix(input.shape[1], { [`${at}.layer_output.weight`]: hiddenSize }),
+  )
+  return norm(`${at}.layer_post_norm`, made, layer)
+}
+
+/** Layers that end with what they add of their inputs, and with a scale. */
+export const withInputs: Framing = (parts, plain) => {
+  const { b, config } = parts
+  const { layerEmbedding, layerScales } = config
+  let inputOf: ((layer: number) => Value) | undefined
+  return {
+    enter(embedded) {
+      if (layerEmbedding !== undefined) inputOf = layerInputs(parts, embedded, layerEmbedding)
+      return embedded
+    },
+    each(layer, x) {
+      const at = `layers.${layer}`
+      const made = plain(layer, x)
+      const whole =
+        inputOf === undefined
+          ? made
+          : b.add(`${at}.layer_sum`, made, gatedInput(parts, layer, made, inputOf(layer)))
+      const scale = layerScales?.[layer] ?? 1
+      return scale === 1 ? whole : b.rescale(`${at}.layer_scaled`, whole, scale, 0)
+    },
+  }
+}

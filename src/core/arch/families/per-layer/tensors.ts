@@ -1,0 +1,120 @@
+// What the families with embeddings for each layer share: their tensors and their keys.
+import type { ModelConfig, WindowConfig } from '../../config/config.ts'
+import { type Fields, layersOf, unbuiltVariant, windowOf } from '../../config/fields.ts'
+import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
+
+/** No model has more tokens past the table. */
+const MOST_PAST = 1 << 16
+
+const size = ({ layerEmbedding }: ModelConfig): number => layerEmbedding?.size ?? 0
+const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
+const ofHidden: Shape = (config) => [size(config), config.hiddenSize]
+const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
+
+/** Rows of a table that is shorter than the vocabulary: the others are the first. */
+function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
+  const rows = layerEmbedding?.rows ?? vocabSize
+  if (rows === vocabSize) return {}
+  const past = Math.min(Math.max(0, vocabSize - rows), MOST_PAST)
+  const others = Array.from({ length: past }, () => [0, 1] as const)
+  return {
+    shape: [rows, layers * (layerEmbedding?.size ?? 0)],
+    runs: [[0, Math.min(rows, vocabSize)] as const, ...others],
+  }
+}
+
+const layer = (name: string, gguf: string, safetensors: string, shape: Shape): TensorRow =>
+  row(
+    `layers.N.${name}.weight`,
+    `blk.N.${gguf}.weight`,
+    `model.layers.N.${safetensors}.weight`,
+    shape,
+    hasInputs,
+  )
+
+/** Tensors of the embeddings of each layer. */
+export const layerTensors: readonly TensorRow[] = [
+  row(
+    'layer_embed.weight',
+    'per_layer_token_embd.weight',
+    'model.embed_tokens_per_layer.weight',
+    (config) => [config.vocabSize, config.layers * size(config)],
+    hasInputs,
+    tableRows,
+  ),
+  row(
+    'layer_embed_norm.weight',
+    'per_layer_proj_norm.weight',
+    'model.per_layer_projection_norm.weight',
+    (config) => [size(config)],
+    hasInputs,
+    () => ({ change: { scale: Math.SQRT1_2, offset: 0 } }),
+  ),
+  row('layers.N.layer_proj.weight', '', '', ofHidden, hasInputs),
+  layer('layer_gate', 'inp_gate', 'per_layer_input_gate', ofHidden),
+  layer('layer_output', 'proj', 'per_layer_projection', toHidden),
+  layer('layer_post_norm', 'post_norm', 'post_per_layer_input_norm', hidden),
+]
+
+/** Names of what all layers share or another family has as well. */
+export const layerNames = (format: 'gguf' | 'hf'): Names => ({
+  'layers.N.layer_proj.weight': (config, _, layer) => ({
+    tensor: format === 'gguf' ? 'per_layer_model_proj.weight' : 'model.per_layer_model_projection.weight',
+    shape: [config.layers * size(config), config.hiddenSize],
+    runs: [[layer * size(config), size(config)]],
+  }),
+  ...(format === 'hf' && {
+    'layers.N.mlp_norm.weight': 'model.layers.N.pre_feedforward_layernorm.weight',
+  }),
+})
+
+/** Keys and values in files of layers that attend to those of others, which no class reads. */
+export function isSharedKey(name: string, { layers, sharedKvLayers = 0 }: ModelConfig): boolean {
+  const [, at] =
+    /^(?:model\.layers|blk)\.(\d+)\.(?:self_attn\.[kv]_(?:proj|norm)|attn_[kv](?:_norm)?)\./.exec(name) ?? []
+  return at !== undefined && Number(at) >= layers - sharedKvLayers
+}
+
+/** The window of the layers that have one. */
+export const localWindow = (
+  positions: number,
+  config: Pick<ModelConfig, 'layers'>,
+  isLocal: (layer: number) => boolean,
+): WindowConfig | undefined => windowOf(config, positions, layersOf(config).map(isLocal))
+
+/** Whether a layer has a window: as config.json lists the layers, or all but each `period`th. */
+export function localInHf(fields: Fields, period: number): (layer: number) => boolean {
+  const kinds = fields.list('layer_types')
+  return (layer) => (kinds.length > 0 ? kinds[layer] === 'sliding_attention' : (layer + 1) % period !== 0)
+}
+
+/** The same in GGUF. */
+export function localInGguf(fields: Fields, period: number): (layer: number) => boolean {
+  const key = 'attention.sliding_window_pattern'
+  const flags = fields.isList(key) ? fields.list(key).map(Boolean) : undefined
+  const every = flags === undefined ? fields.number(key, period) : period
+  return (layer) => (flags === undefined ? (layer + 1) % every !== 0 : flags[layer] === true)
+}
+
+/** Numbers of a key that holds one, or one for each layer. */
+export const eachLayer = (
+  fields: Fields,
+  key: string,
+  { layers }: Pick<ModelConfig, 'layers'>,
+  fallback?: number,
+): number[] =>
+  fields.isList(key)
+    ? [...fields.numberList(key)]
+    : layersOf({ layers }).map(() => fields.number(key, fallback))
+
+/** The sizes, where they differ. */
+export const differing = (sizes: readonly number[]): Pick<ModelConfig, 'mlpSizes'> =>
+  new Set(sizes).size > 1 ? { mlpSizes: sizes } : {}
+
+/** Throws `unsupported` for the keys of `neutral` that are not as they must be. */
+export function refuseOthers(fields: Fields, neutral: Readonly<Record<string, boolean>>): void {
+  for (const [key, value] of Object.entries(neutral)) {
+    if (fields.has(key) && fields.fact(key) !== value)
+      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
+  }
+}

@@ -1,0 +1,106 @@
+// The nodes of models whose residual is several streams, and of feed-forward blocks that keep few of their values.
+import { GROUP_SIZE } from '../../abi/encodings.ts'
+import type { Value, WeightRef } from '../ir.ts'
+import {
+  broken,
+  expectKind,
+  expectRows,
+  expectSame,
+  expectWidth,
+  type KernelKind,
+  opRecord,
+} from '../node.ts'
+
+/**
+ * Adds to each stream of x a mixture of the streams of z. Streams are `width` numbers, `apart` from one to
+ * the next. With coefficients, row by row [streams][inputs]: x[i] + sum over j of (offset + c[i][j]) * z[j];
+ * without: `offset` is the coefficient. Streams before `first` stay as they are.
+ */
+export interface MixStreams {
+  readonly op: 'mixStreams'
+  readonly x: Value
+  readonly z: Value
+  readonly coefficients?: Value | undefined
+  readonly width: number
+  readonly apart: number
+  readonly offset: number
+  readonly first: number
+  readonly output: Value
+}
+
+export const mixStreams: KernelKind<MixStreams> = {
+  shape({ x, z, coefficients, width, apart }) {
+    const { streams, inputs } = countsOf(x, z, apart)
+    if (!Number.isInteger(streams) || apart % GROUP_SIZE !== 0 || width > apart)
+      throw broken(x, `is read as streams of ${width} numbers, ${apart} apart`)
+    if (coefficients !== undefined) expectWidth(coefficients, streams * inputs, 'the streams that it mixes')
+    return x.shape
+  },
+  record({ x, z, coefficients, width: n, apart, offset, first, output }, { rowsAt }) {
+    const rows = rowsAt({ x, z, c: coefficients, y: output })
+    return opRecord('mix_streams', { ...rows, n, apart, ...countsOf(x, z, apart), first, offset })
+  },
+}
+
+/** A single stream is as wide as its numbers. */
+export const countsOf = (x: Value, z: Value, apart: number) => ({
+  streams: x.shape[1] / apart,
+  inputs: Math.max(1, Math.floor(z.shape[1] / apart)),
+})
+
+/** The input, scaled to the root mean square of `by`. Its own mean square counts as at least `least`. */
+export interface MatchRms {
+  readonly op: 'matchRms'
+  readonly input: Value
+  readonly by: Value
+  readonly least: number
+  readonly output: Value
+}
+
+export const matchRms: KernelKind<MatchRms> = {
+  shape({ input, by }) {
+    expectSame(input, by)
+    return input.shape
+  },
+  record({ input, by, least, output }, { rowsAt }) {
+    return opRecord('match_rms', { ...rowsAt({ x: input, by, y: output }), n: input.shape[1], least })
+  },
+}
+
+/** max(0, x - (mean of the row + deviations * its standard deviation)) */
+export interface CutLow {
+  readonly op: 'cutLow'
+  readonly input: Value
+  readonly deviations: number
+  readonly output: Value
+}
+
+export const cutLow: KernelKind<CutLow> = {
+  shape: ({ input }) => input.shape,
+  record({ input, deviations, output }, { rowsAt }) {
+    return opRecord('cut_low', { ...rowsAt({ x: input, y: output }), n: input.shape[1], scale: deviations })
+  },
+}
+
+/** The input times a vector, number by number. */
+export interface Weigh {
+  readonly op: 'weigh'
+  readonly input: Value
+  readonly weight: WeightRef
+  readonly output: Value
+}
+
+export const weigh: KernelKind<Weigh> = {
+  shape({ input, weight }) {
+    expectRows(input, weight)
+    expectKind(weight, 'vector')
+    return input.shape
+  },
+  record({ input, weight, output }, { rowsAt, slotsOf }) {
+    return opRecord('weigh', {
+      ...rowsAt({ x: input, y: output }),
+      ...slotsOf({ weight }),
+      n: input.shape[1],
+    })
+  },
+}

@@ -1,0 +1,44 @@
+// Reads tool calls that name the tool and its arguments in attributes: MiniMax, DeepSeek V3.2, MiniCPM 5.
+import type { CallTags } from '../../../base/calls/marks.ts'
+import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall, parsed } from './call.ts'
+import type { GrowingText, Reading } from './growing-text.ts'
+import { knownTool } from './tagged-calls.ts'
+import { typedJson } from './typed-values.ts'
+
+const NAME = /[^"<>\s]/
+const CDATA = /^<!\[CDATA\[([\s\S]*)\]\]>$/
+
+/** `f"><parameter name="a">1</parameter></invoke>`: the rest of a call, from the name on. */
+export function* invokedCall(source: GrowingText, tools: CallableTools, tags: CallTags): Reading<ParsedCall> {
+  const tool = yield* knownTool(source, tools, NAME)
+  yield* source.expect('">')
+  const members: [string, string][] = []
+  for (;;) {
+    yield* source.blanks()
+    if (!(yield* source.takes(`<${tags.parameter} name="`))) break
+    members.push(yield* parameter(source, tool, tags))
+  }
+  yield* source.expect(`</${tags.call}>`)
+  return callOf(tool.name, objectJson(members), tools)
+}
+
+function* parameter(source: GrowingText, tool: CallableTool, tags: CallTags): Reading<[string, string]> {
+  const end = `</${tags.parameter}>`
+  // A value may have the text of its own end, so that is the end only before another tag.
+  const isEnd = function* (): Reading<boolean> {
+    yield* source.blanks()
+    for (const mark of [`<${tags.parameter} name="`, `</${tags.call}>`]) {
+      if (yield* source.sees(mark)) return true
+    }
+    return false
+  }
+  const name = yield* source.upTo('"')
+  const isText = yield* source.takes(' string="true"')
+  const isJson = !isText && (yield* source.takes(' string="false"'))
+  yield* source.expect('>')
+  const given = yield* source.upTo(end, isEnd)
+  const text = CDATA.exec(given)?.[1] ?? (isText ? given : given.replace(/^\n/, '').replace(/\n$/, ''))
+  if (isText) return [name, JSON.stringify(text)]
+  const isWhole = isJson && (parsed(text) !== undefined || text === 'null')
+  return [name, isWhole ? text : typedJson(text, name, tool)]
+}

@@ -1,0 +1,54 @@
+// A loaded encoder as the service uses it, and the interface of the part that loads one from an ONNX graph.
+import type { ByteSource } from '../../core/base/bytes.ts'
+import type { Place } from '../../core/formats/names/named-files.ts'
+import type { Host } from '../../core/runtime/host.ts'
+import type { TokenizerSpec } from '../../core/text/spec.ts'
+import type { EncoderTokenizer } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
+import type { MemoryUse } from '../../engine/api/types.ts'
+import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import type { DenseHead } from '../families/dense-head.ts'
+import type { RankHead } from '../families/rank-head.ts'
+import type { EmbedderInfo, EncoderRequest } from './embed-protocol.ts'
+import type { EmbedSettings } from './embed-settings.ts'
+import type { EmbedRun, EncodedText } from './embed-texts.ts'
+
+/** An encoder that is ready. */
+export interface LoadedEncoder {
+  readonly info: EmbedderInfo
+  readonly settings: EmbedSettings
+  readonly tokenizer: EncoderTokenizer
+  /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
+  readonly score: RankHead['score'] | undefined
+  /** One call at a time. */
+  embed(texts: readonly EncodedText[], run: Omit<EmbedRun, 'heads'>): Promise<Float32Array[]>
+  memory(): MemoryUse
+  dispose(): void | Promise<void>
+}
+
+/** What is known of an encoder before its graph is read. */
+export interface GraphParts {
+  readonly sources: readonly ByteSource[]
+  readonly request: EncoderRequest
+  readonly hooks: LoaderHooks
+  readonly host: Host
+  readonly settings: EmbedSettings
+  /** Opens external data beside the graph. */
+  readonly open: (place: Place) => Promise<OpenFiles>
+  /**
+   * The tokenizer of the file `name`, for an embedding of `rows` rows. Throws `format` if the specification is
+   * missing, malformed or of another model.
+   */
+  readonly tokenizerOf: (name: string, spec: TokenizerSpec | undefined, rows: number) => EncoderTokenizer
+  /** The Dense modules after the pooling of states of `width` numbers. */
+  readonly headsOf: (width: number) => Promise<readonly DenseHead[]>
+}
+
+/** The exports of dist/readers/encoders.js. */
+export interface GraphEncoders {
+  /**
+   * Throws what `Embedder.load` documents. The sources must stay open until the encoder is disposed. After an
+   * error nothing is left allocated.
+   */
+  openGraphEncoder(parts: GraphParts): Promise<LoadedEncoder>
+}

@@ -1,0 +1,100 @@
+// Calls and results of earlier turns, for templates that do not write them or that want other fields.
+
+import { CALL_FORMS, CALL_MARKS, type CallForm, KIMI } from '../../core/base/calls/marks.ts'
+import { isObject, type JsonObject } from '../../core/base/values.ts'
+import { callPlacesOf } from '../../core/text/chat/call-places.ts'
+import type { ChatTemplate } from '../../core/text/chat/chat-template.ts'
+import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
+import type { Message, ToolCall } from '../types/conversation.ts'
+
+/** How one template gets calls and results. */
+export interface CallTurns {
+  /** The calls as a text of the model; absent if the template writes `tool_calls`. */
+  readonly textOf?: ((calls: readonly SpokenCall[]) => string) | undefined
+  /** Each call is a message of its own with its name as `metadata`, as GLM-4 expects. */
+  readonly hasMetadata?: boolean
+  /** The role of results, if the template ignores `tool`: another role, or a text of the user. */
+  readonly resultRole?: 'observation' | 'user'
+}
+
+/** A call with its arguments as JSON text. */
+export interface SpokenCall {
+  readonly name: string
+  readonly json: string
+}
+
+const jsonCall = ({ name, json }: SpokenCall): string =>
+  `{"name": ${JSON.stringify(name)}, "arguments": ${json}}`
+
+const pythonCall = ({ name, json }: SpokenCall): string =>
+  `${name}(${Object.entries(JSON.parse(json) as JsonObject)
+    .map(([key, value]) => `${key}=${pythonLiteral(value)}`)
+    .join(', ')})`
+
+function pythonLiteral(value: unknown): string {
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const members = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: ${pythonLiteral(part)}`)
+  return `{${members.join(', ')}}`
+}
+
+/** Around the calls of a turn: the marks of the form, and the calls as `write` makes them. */
+const enclosed =
+  (form: CallForm, write: (calls: readonly SpokenCall[]) => string) =>
+  (calls: readonly SpokenCall[]): string =>
+    `${CALL_MARKS[form].open[0]}${write(calls)}${CALL_MARKS[form].close ?? ''}`
+
+const listed = (calls: readonly SpokenCall[]): string => `[${calls.map(jsonCall).join(', ')}]`
+
+/** A line for each call. */
+const each =
+  (form: CallForm) =>
+  (calls: readonly SpokenCall[]): string =>
+    calls.map((call) => enclosed(form, () => `\n${jsonCall(call)}\n`)([call])).join('\n')
+
+/** Forms of models whose templates leave calls out. */
+const SPOKEN: Partial<Record<CallForm, (calls: readonly SpokenCall[]) => string>> = {
+  hermes: each('hermes'),
+  lfm2: enclosed('lfm2', (calls) => `[${calls.map(pythonCall).join(', ')}]`),
+  phi4mini: (calls) => `${CALL_MARKS.phi4mini.open[0]}${listed(calls)}`,
+}
+
+/** How the model writes calls, by its template or else by its tokens. */
+function spokenForm(tokenizer: Tokenizer, { source }: ChatTemplate): CallForm {
+  const forms = CALL_FORMS.filter((form) => SPOKEN[form] !== undefined)
+  const isNamed = (form: CallForm) => CALL_MARKS[form].open.some((mark) => source.includes(mark))
+  const isToken = (form: CallForm) => CALL_MARKS[form].open.some((mark) => tokenizer.idOf(mark) !== undefined)
+  return forms.find(isNamed) ?? forms.find(isToken) ?? 'hermes'
+}
+
+export function callTurnsOf(tokenizer: Tokenizer, template: ChatTemplate): CallTurns {
+  const { writesCalls, writesResults } = callPlacesOf(tokenizer, template)
+  const hasObservations = /\bobservation\b/.test(template.source)
+  return {
+    ...(!writesCalls && { textOf: SPOKEN[spokenForm(tokenizer, template)] }),
+    ...(!writesCalls && hasObservations && { hasMetadata: /\bmetadata\b/.test(template.source) }),
+    ...(!writesResults && { resultRole: hasObservations ? 'observation' : 'user' }),
+  }
+}
+
+/**
+ * The same messages with ids that say the name and the number of each call, if the template writes ids as
+ * Kimi K2 does.
+ */
+export function withKimiIds(messages: readonly Message[], { source }: ChatTemplate): readonly Message[] {
+  if (!source.includes(KIMI.separator)) return messages
+  const ids = new Map<string, string>()
+  const idOf = ({ id, name }: ToolCall): string => {
+    ids.set(id, `functions.${name}:${ids.size}`)
+    return ids.get(id)!
+  }
+  return messages.map((message) => ({
+    ...message,
+    ...(message.toolCalls && { toolCalls: message.toolCalls.map((call) => ({ ...call, id: idOf(call) })) }),
+    ...(message.toolCallId !== undefined && {
+      toolCallId: ids.get(message.toolCallId) ?? message.toolCallId,
+    }),
+  }))
+}

@@ -1,0 +1,104 @@
+// Builds a network in this thread from files that are open: its graph, and the threads that share its runs.
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { addressInside, folderOf, type Place } from '../../core/formats/names/named-files.ts'
+import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../core/runtime/features.ts'
+import type { Host } from '../../core/runtime/host.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import type { RunnableGraph } from '../compile/compiled-graph.ts'
+import { type OpenNetworkOptions, openNetwork } from '../compile/open-network.ts'
+import type { ForeignNode } from '../compile/refusal.ts'
+import type { Tensor } from '../onnx/ir/tensor.ts'
+import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
+
+/** More threads than this gain little: steps of networks are short. */
+const MOST_AUTO_THREADS = 8
+
+/** What a network needs of its surroundings. Without `startWorker` it has one thread. */
+export type NetworkHost = Pick<Host, 'loadModule' | 'startWorker' | 'cores'>
+
+/** A network that can be run, here or through a worker. */
+export interface LoadedNetwork {
+  readonly info: NetworkInfo
+  run(inputs: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<ReadonlyMap<string, Tensor>>
+  memory(): NetworkMemory
+  /** Nodes that another runtime runs, as far as they are known. */
+  foreign(): readonly ForeignNode[]
+  dispose(): Promise<void>
+}
+
+/** A network of this thread. */
+export interface LocalNetwork extends LoadedNetwork {
+  /** Numbers in the file's constants. */
+  readonly parameters: number
+}
+
+/** Loads a network from files that are open, which it closes when it is disposed. */
+export async function buildNetwork(
+  files: OpenFiles,
+  { build, weights, threads, fallback, limits }: RunRequest,
+  { loadModule, startWorker, cores }: NetworkHost,
+  reading: OpenNetworkOptions,
+): Promise<LocalNetwork> {
+  const features = detectFeatures(globalThis)
+  const chosen = chooseBuild(features, build)
+  if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
+  const wanted = threads === 'auto' ? Math.min(cores, MOST_AUTO_THREADS) : threads
+  const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
+  const graph = await openNetwork(files.sources, {
+    ...reading,
+    fallback,
+    fuse: chosen === 'relaxed',
+    weights,
+    limits,
+    loadKernels: () => loadModule(chosen, start === undefined ? 'plain' : 'shared'),
+    workers: start && { threads: wanted, start },
+  })
+  try {
+    if (start !== undefined) await graph.machine.open()
+    reading.signal?.throwIfAborted()
+  } catch (error) {
+    await graph.dispose()
+    throw error
+  }
+  return loaded(graph, files, { build: chosen, threads: graph.machine.threads })
+}
+
+const loaded = (
+  graph: RunnableGraph,
+  files: OpenFiles,
+  how: Pick<NetworkInfo, 'build' | 'threads'>,
+): LocalNetwork => ({
+  info: {
+    inputs: graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),
+    outputs: graph.outputTypes.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),
+    ...how,
+  },
+  parameters: graph.parameters,
+  run: (inputs, signal) => graph.run(inputs, signal),
+  memory() {
+    const { memoryBytes, codeBytes } = graph.machine.sizes
+    return { memoryBytes, codeBytes }
+  },
+  foreign: () => graph.foreign,
+  async dispose() {
+    await graph.dispose()
+    await files.close()
+  },
+})
+
+/** Finds external data in the folder of the graph's address. Files that were picked have none. */
+export function dataBeside(
+  sources: OpenFiles['sources'],
+  open: (place: Place) => Promise<OpenFiles>,
+): OpenNetworkOptions['beside'] {
+  const graph = sources.find((each) => each.name.endsWith('.onnx'))?.address
+  if (graph === undefined) return undefined
+  return async (path) => {
+    try {
+      return (await open(addressInside(folderOf(graph), path, graph))).sources[0]
+    } catch (error) {
+      if (isHalfbyteError(error) && error.detail['status'] === 404) return undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// The keys that requests must have, from the command line and from a file.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { systemError } from '../terminal/failure.ts'
+
+/** Two thousand keys of random bytes; a larger file is not one of keys. */
+const MOST_FILE_BYTES = 1 << 20
+/** What a header can carry without a space. */
+const KEY = /^[\x21-\x7e]+$/
+const PRIVATE_MODE = 0o600
+
+/** A set of keys that can be replaced while requests arrive. */
+export class ApiKeys {
+  #digests: readonly Buffer[] = []
+
+  constructor(keys: readonly string[]) {
+    this.replace(keys)
+  }
+
+  replace(keys: readonly string[]): void {
+    this.#digests = keys.map(digest)
+  }
+
+  /** Whether a request with this `authorization` may be answered. Without any key, all may. */
+  allow(authorization: string | undefined): boolean {
+    if (this.#digests.length === 0) return true
+    const given = digest(/^bearer +(.*?) *$/i.exec(authorization ?? '')?.[1] ?? '')
+    // All keys are compared, in constant time, so that nobody learns from the time how much of one is right.
+    return this.#digests.map((each) => timingSafeEqual(each, given)).includes(true)
+  }
+}
+
+const digest = (key: string): Buffer => createHash('sha256').update(key).digest()
+
+/**
+ * The keys in a file: one a line; blank lines and those that begin with # are skipped. Warns if other users
+ * of this machine may read it. Throws `unsupported` if it cannot be read, has no key, or a line is not one.
+ */
+export async function readApiKeys(path: string, onWarning: (sentence: string) => void): Promise<string[]> {
+  const { text, mode } = await readKeyFile(path)
+  if (process.platform !== 'win32' && (mode & ~PRIVATE_MODE & 0o777) !== 0)
+    onWarning(
+      `other users may read the keys in ${path} (its mode is ${mode.toString(8)}); chmod 600 ${path} prevents that`,
+    )
+  const lines = text.split(/\r?\n/).map((line) => line.trim())
+  const keys: string[] = []
+  for (const [index, line] of lines.entries()) {
+    if (line === '' || line.startsWith('#')) continue
+    if (KEY.test(line)) keys.push(line)
+    // The line itself may be a secret.
+    else throw keyError(`line ${index + 1} of ${path} is not a key; give one a line, of ASCII without spaces`)
+  }
+  if (keys.length === 0) throw keyError(`${path} has no key; write one a line`)
+  return keys
+}
+
+async function readKeyFile(path: string): Promise<{ readonly text: string; readonly mode: number }> {
+  try {
+    const { mode, size } = await stat(path)
+    if (size > MOST_FILE_BYTES)
+      throw keyError(`${path} has ${size} bytes but a file of keys at most ${MOST_FILE_BYTES}; name another`)
+    return { text: await readFile(path, 'utf8'), mode: mode & 0o777 }
+  } catch (error) {
+    throw systemError(error, 'unsupported', `${path} cannot be read`, 'check --api-key-file')
+  }
+}
+
+const keyError = (sentence: string) => new HalfbyteError('unsupported', sentence, { name: '--api-key-file' })

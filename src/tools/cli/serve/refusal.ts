@@ -1,0 +1,47 @@
+// Answers of the server itself to requests that it does not pass on, in the form of OpenAI's errors.
+
+type RefusedStatus = 400 | 401 | 403 | 408 | 429 | 500 | 503
+
+/** A request that gets this answer instead of another. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+
+  readonly status: RefusedStatus
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: RefusedStatus,
+    sentence: string,
+    code: string,
+    headers: Readonly<Record<string, string>>,
+  ) {
+    super(sentence)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+
+  response(): Response {
+    const { status, message, code, headers } = this
+    const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+    return Response.json({ error: { message, type, param: null, code } }, { status, headers })
+  }
+}
+
+export const refusal = (
+  status: RefusedStatus,
+  sentence: string,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): Refusal => new Refusal(status, sentence, code, headers)
+
+/** Seconds after which a client may ask again. */
+const RETRY = { 'retry-after': '1' }
+
+export const busy = (what: string): Refusal =>
+  refusal(429, `${what}; ask again later`, 'too_many_requests', RETRY)
+
+/** The connection ends with the answer. */
+export const unavailable = (what: string): Refusal =>
+  refusal(503, `${what}; ask again later`, 'unavailable', { ...RETRY, connection: 'close' })

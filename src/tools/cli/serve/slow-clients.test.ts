@@ -1,0 +1,146 @@
+// Clients that read slowly or not at all, send slowly, or are too many. In: sockets that do so. Out: what
+// each of them gets, and that others are answered meanwhile.
+import { connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
+import { openToy } from '../../../engine/api/testing/toy-engine.ts'
+import { type ServeOptions, type Serving, serveEngine } from './http-server.ts'
+
+const open: Serving[] = []
+const sockets: Socket[] = []
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  for (const serving of open.splice(0)) await serving.close()
+})
+
+async function serve(
+  engine: Parameters<typeof serveEngine>[0],
+  options: Partial<ServeOptions> = {},
+): Promise<string> {
+  const serving = await serveEngine(engine, { port: 0, mostRequests: 64, ...options })
+  open.push(serving)
+  return serving.address
+}
+
+/** A connection that has sent these bytes and reads nothing. */
+function silent(address: string, bytes: string): Promise<Socket> {
+  const socket = connect(Number(new URL(address).port), '127.0.0.1')
+  sockets.push(socket)
+  socket.pause()
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.write(bytes, () => resolve(socket.off('error', reject).on('error', () => undefined)))
+  })
+}
+
+const HEAD = 'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n'
+function request(body: object): string {
+  const text = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }], temperature: 0, ...body })
+  return `${HEAD}content-length: ${text.length}\r\n\r\n${text}`
+}
+
+async function said(address: string): Promise<string> {
+  const body = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }], temperature: 0 })
+  const answer = await fetch(`${address}/chat/completions`, { method: 'POST', body })
+  return answer.status === 200 ? (await answer.json()).choices[0].message.content : `status ${answer.status}`
+}
+
+/** Reads to the end of the connection. */
+const rest = (socket: Socket): Promise<string> =>
+  new Promise((resolve) => {
+    let text = ''
+    socket.setEncoding('latin1').on('data', (piece) => {
+      text += piece
+    })
+    socket.once('close', () => resolve(text))
+    socket.resume()
+  })
+
+test('two hundred clients that read nothing hold no slot', async () => {
+  const ended = Promise.withResolvers<void>()
+  let count = 0
+  const address = await serve(await openToy(), {
+    mostRequests: 1,
+    onRequest: ({ status }) => {
+      expect(status).toBe(200)
+      if (++count === 200) ended.resolve()
+    },
+  })
+  for (let client = 0; client < 200; client++) {
+    const socket = await silent(address, request({ stream: client % 2 === 0 }))
+    // The next one comes when the slot is free: the answer has begun to arrive.
+    await new Promise((resolve) => socket.once('readable', resolve))
+    while (open[0]!.open > 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await ended.promise
+  expect(await said(address)).toBe('You said hello')
+})
+
+/** More than the buffers between two programs of one machine take. */
+const LONG = 24 << 20
+
+test('a client that takes nothing of a long answer is disconnected, and one that reads slowly is not', async () => {
+  const lines: number[] = []
+  const engine = await fakeEngine(({ options }) => (options.maxTokens === 2 ? 'x'.repeat(LONG) : 'short'))
+  const address = await serve(engine, {
+    mostRequests: 2,
+    limits: { readMilliseconds: 400 },
+    onRequest: ({ milliseconds }) => lines.push(milliseconds),
+  })
+  const started = performance.now()
+  const asleep = await silent(address, request({ max_tokens: 2 }))
+  const slow = await silent(address, request({ max_tokens: 2 }))
+  let bytes = 0
+  const whole = new Promise<void>((resolve) => {
+    const read = () => {
+      const piece: Buffer | null = slow.read(Math.min(LONG >> 4, slow.readableLength))
+      bytes += piece?.byteLength ?? 0
+      if (bytes >= LONG) resolve()
+      else setTimeout(read, 20)
+    }
+    read()
+  })
+  const closed = new Promise<void>((resolve) => asleep.once('close', () => resolve()))
+  await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  expect(performance.now() - started).toBeGreaterThan(400)
+  expect(await said(address)).toBe('short')
+  await whole
+  expect(bytes).toBeGreaterThanOrEqual(LONG)
+  asleep.resume()
+  await closed
+})
+
+test('headers that do not end get status 408', async () => {
+  const address = await serve(await openToy(), { limits: { headersMilliseconds: 200 } })
+  const socket = await silent(address, `${HEAD}x-slow: `)
+  expect(await rest(socket)).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test('two hundred bodies that do not end get status 408, and others are answered meanwhile', async () => {
+  const address = await serve(await openToy(), {
+    mostRequests: 1,
+    limits: { bodies: { stallMilliseconds: 1000 } },
+  })
+  const clients: Socket[] = []
+  for (let client = 0; client < 200; client++)
+    clients.push(await silent(address, `${HEAD}content-length: 100\r\n\r\n{"mes`))
+  expect(await said(address)).toBe('You said hello')
+  const answers = await Promise.all(clients.map(rest))
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(answer).toContain('"code":"request_timeout"')
+  }
+})
+
+test('requests on more connections than allowed get status 503, until one closes', async () => {
+  const address = await serve(await openToy(), { mostConnections: 2 })
+  const [first] = [await silent(address, ''), await silent(address, '')]
+  const refused = await silent(address, request({}))
+  const answer = await rest(refused)
+  expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+  expect(answer).toMatch(/retry-after: 1\r\n/)
+  expect(answer).toMatch(/connection: close\r\n/)
+  first!.destroy()
+  await expect.poll(() => said(address)).toBe('You said hello')
+})
