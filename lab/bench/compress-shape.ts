@@ -1,11 +1,11 @@
-// Measures what quantising or pruning costs: processor seconds of each matrix in the first layers of the 0.5B
-// shape, and what 24 layers and 128 windows would take, of processor and clock.
+// Measures the cost of quantising or pruning: processor time of each matrix in the first layers of the 0.5B
+// shape, and an estimate for 24 layers and 128 windows, in processor and wall-clock time.
 //
 //   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
 //     [--threads 2]
 //   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5]
-//
-// Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
+// Weights are random; windows have 512 tokens. The time of statistics grows with the windows, that of solving
+// does not.
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
@@ -30,7 +30,7 @@ const command = new Command('compress-shape')
   .option('--drift <x>', 'quantize: share of earlier errors that is compensated for', real(0, 1), 0.5)
   .option('--pattern <value>', 'prune: pattern of the weights that are dropped', 'sv32')
   .option('--sparsity <x>', 'prune: share that is dropped', real(0, 1), 0.5)
-  .option('--sweeps <n>', 'most sweeps over solved codes', whole(0), 8)
+  .option('--sweeps <n>', 'maximum number of sweeps over solved codes', whole(0), 8)
   .option('--threads <n>', 'threads', whole(1), 2)
   .parse()
 const values = command.opts<{
@@ -68,7 +68,7 @@ const windows = Array.from({ length: count }, (_, w) =>
   Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
 )
 
-/** Seconds of the processor and of the clock. */
+/** Processor and wall-clock time in seconds. */
 type Seconds = readonly [number, number]
 const seconds = (): Seconds => [process.cpuUsage().user / 1e6, performance.now() / 1000]
 const spent: Record<'running' | 'solving', Seconds> = { running: [0, 0], solving: [0, 0] }
@@ -82,7 +82,7 @@ const take = (kind: keyof typeof spent): Seconds => {
 }
 let seen = ''
 let solved = 0
-/** Multiply-adds of the masks that are made, and of masks of single weights. */
+/** Multiply-adds for the masks in use, and for masks of single weights. */
 const masks = { work: 0, single: 0 }
 const settings = {
   format: 'w4_g32',
@@ -108,7 +108,7 @@ const settings = {
     shape: readonly [number, number]
     work?: number
   }) {
-    // What the last window took is counted with the first matrix after it.
+    // The time of the last window is counted with the first matrix after it.
     const [own] = take('solving')
     solved++
     masks.work += work

@@ -1,4 +1,4 @@
-// Writes a whole float model to compress: the 0.5B shape as a GGUF of F16 matrices, 1 GB.
+// Writes a complete float model to compress: the 0.5B shape as a GGUF of F16 matrices, 1 GB.
 //
 //   npx node lab/bench/float-shape.ts FILE.gguf
 //

@@ -1,4 +1,4 @@
-// Writes the bench's model of a shape, a GGUF file of random weights, once and keeps it.
+// Writes the bench's model of a shape, a GGUF file of random weights, unless it already exists.
 import { execFile } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// Measurements without a part that they need. In: scripts as processes, a browser that is not there. Out: the
-// command that installs it, in one line and before any work.
+// Tests measurements that lack something they need: each prints the command that installs it, in one line and
+// before doing any work.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
-// What a measurement needs. In: what it names. Out: nothing if all is there; otherwise a line on stderr for
-// each part, with the command that gets it, and the end of the process.
+// Checks the requirements of a measurement. If something is missing, prints a line for each part to stderr,
+// with the command that installs it, and exits.
 
 import { missingChromium } from '../../e2e/chromium.ts'
 import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
 
-/** Call it before the work that would be lost. */
+/** Call this before any work that would be lost. */
 export function needs({
   chromium,
   models = [],

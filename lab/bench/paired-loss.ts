@@ -1,5 +1,5 @@
-// Tells how sure a difference of two models is: each model's perplexity on a text, and how far its loss is
-// from the first model's, in nats per token with a standard error over windows.
+// Shows how certain a difference between models is: each model's perplexity on a text, and the difference of
+// its loss from the first model's, in nats per token with a standard error over windows.
 //
 //   npx node lab/bench/paired-loss.ts TEXT MODEL... [--chunks 60] [--context 256] [--threads 1]
 //

@@ -1,5 +1,5 @@
-// Makes tables of the lines that lab/bench/pruning.ts printed: Markdown on stdout, and with --svg FILE the
-// curve of perplexity by sparsity, with --damp-svg FILE that by dampening.
+// Makes tables from the output of lab/bench/pruning.ts: Markdown on stdout, with --svg FILE the curve of
+// perplexity by sparsity, and with --damp-svg FILE that by dampening.
 //
 //   node lab/bench/pruning-tables.ts runs.jsonl [--svg FILE] [--damp-svg FILE] [--title TEXT]
 //     [--beside sparsegpt]
@@ -23,8 +23,8 @@ interface Run {
 
 const command = new Command('pruning-tables')
   .argument('<runs>', 'lines of JSON that lab/bench/pruning.ts wrote')
-  .option('--svg <file>', 'where a curve by sparsity goes')
-  .option('--damp-svg <file>', 'where a curve by dampening goes')
+  .option('--svg <file>', 'file for the curve by sparsity')
+  .option('--damp-svg <file>', 'file for the curve by dampening')
   .option('--title <value>', 'title of the curve', '')
   .option('--beside <value>', 'method that the others are compared with')
   .parse()
@@ -95,7 +95,7 @@ function printDifferences(base: string): void {
     return `| ${nameOf(run)} | ${cells.join(' | ')} |\n`
   })
   process.stdout.write(
-    `\nBeside ${base}:\n\n| | ${METHODS.join(' | ')} |\n|---|${'--:|'.repeat(METHODS.length)}\n${rows.join('')}`,
+    `\nRelative to ${base}:\n\n| | ${METHODS.join(' | ')} |\n|---|${'--:|'.repeat(METHODS.length)}\n${rows.join('')}`,
   )
 }
 

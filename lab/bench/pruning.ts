@@ -1,13 +1,12 @@
-// Measures what pruning costs: perplexity by method, pattern and sparsity as JSON, one line for each run.
+// Measures the cost of pruning: perplexity by method, pattern and sparsity as JSON, one line per run.
 //
 //   npx node lab/bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
 //     [--methods obs,sparsegpt-obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3]
 //     [--weights f32] [--score w8] [--damps 0.01] [--threads 1] [--done FILE]
-//
 // A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
-// the text from line s on. Runs in --done are left out. `windowLosses` are nats per token of each window, for
-// paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is several times as
-// fast as f32. What was not pruned keeps the encodings of the file then.
+// the text, starting with line s. Runs in --done are skipped. `windowLosses` are nats per token of each
+// window, for paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is
+// several times as fast as f32; matrices that were not pruned then keep the file's encodings.
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
@@ -31,16 +30,16 @@ const command = new Command('pruning')
   .argument('<calibration>', 'lines of JSON with texts')
   .argument('<held>', 'UTF-8 text to score')
   .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
-  .option('--chunks <n>', 'most windows that are scored', whole(1), 24)
+  .option('--chunks <n>', 'maximum number of windows to score', whole(1), 24)
   .option('--context <n>', 'tokens of a window', whole(2), 256)
   .option('--methods <value>', 'methods, with commas', 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude')
-  .option('--runs <value>', 'sparsities or patterns, with commas', '0.5')
+  .option('--runs <value>', 'sparsities or patterns, separated by commas', '0.5')
   .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
   .option('--weights <value>', 'precision of the kept weights', 'f32')
-  .option('--score <value>', 'precision that is scored; default: that of --weights')
+  .option('--score <value>', 'precision for scoring; default: that of --weights')
   .option('--damps <value>', 'dampenings, with commas', '0.01')
   .option('--threads <n>', 'threads', whole(1), 1)
-  .option('--done <file>', 'earlier lines, whose runs are left out')
+  .option('--done <file>', 'earlier output, whose runs are skipped')
   .parse()
 const values = command.opts<{
   readonly windows: number
@@ -98,7 +97,7 @@ async function tally(built: BuiltModel): Promise<WindowTally[]> {
 }
 
 async function score(own: PreparedModel) {
-  // Under the file's names, so that encodings are chosen for what is there now.
+  // Under the file's names, so that encodings are chosen for the new values.
   const changed = new Map<string, TensorInfo>()
   for (const [name, tensor] of prepared.weights) {
     const now = own.weights.get(name)
@@ -127,7 +126,7 @@ async function score(own: PreparedModel) {
 const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const isDone = doneRuns(values.done)
 
-/** Keys of runs that an earlier call has printed. */
+/** Keys of the runs in earlier output. */
 function doneRuns(path: string | undefined): ReadonlySet<string> {
   if (path === undefined || !existsSync(path)) return new Set()
   const lines = readFileSync(path, 'utf8')
@@ -148,7 +147,7 @@ for (const run of list(values.runs)) {
   for (const [seed, windows] of seeds.entries()) {
     const { pattern, sparsity } = pruningRun(run)
     for (const method of list(values.methods) as PruneMethod[]) {
-      // Magnitude sees no text, and neither it nor Wanda uses a dampening.
+      // Magnitude uses no text, and neither it nor Wanda uses dampening.
       if (method === 'magnitude' && seed > 0) continue
       for (const damp of list(values.damps).map(Number)) {
         if (isDone.has(keyOf({ method, run, seed, damp }))) continue

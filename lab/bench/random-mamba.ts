@@ -2,7 +2,7 @@
 import type { GgufValue } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import type { RecurrentShape } from './shapes.ts'
 
-/** What random-model.ts makes its tensors of. */
+/** The functions of random-model.ts that make tensors. */
 interface TensorMaker {
   /** Q4_0. */
   matrix(name: string, n: number, k: number): void
@@ -20,7 +20,7 @@ export function mambaLayer(make: TensorMaker, at: string, hiddenSize: number, sh
   make.vector(`${at}.ssm_conv1d.bias`, innerSize, 0.01)
   make.floats(`${at}.ssm_x.weight`, [timeStepRank + 2 * stateSize, innerSize], spread(0.1))
   make.floats(`${at}.ssm_dt.weight`, [innerSize, timeStepRank], spread(0.1))
-  // Steps from 0.001 to 0.1, as training begins with.
+  // Steps from 0.001 to 0.1, as at the start of training.
   make.floats(`${at}.ssm_dt.bias`, [innerSize], (index) => -6.9 + (4.6 * index) / innerSize)
   make.floats(`${at}.ssm_a`, [innerSize, stateSize], (index) => -(1 + (index % stateSize)))
   make.vector(`${at}.ssm_d`, innerSize, 1)

@@ -1,4 +1,4 @@
-// Makes a random Q4_0 GGUF of a shape, as chunks. Its text means nothing, but it runs at the speed of a real
+// Makes a random Q4_0 GGUF of a shape, as chunks. Its text is meaningless, but it runs at the speed of a real
 // model.
 
 import { floatsToHalves } from '../../src/core/base/half.ts'
@@ -47,7 +47,8 @@ function byteTokens(): string[] {
 }
 
 /**
- * The file's contents; the vocabulary is the 256 bytes and fillers, so that a text of n letters has n tokens.
+ * The file's contents; the vocabulary consists of the 256 bytes and fillers, so a text of n letters has n
+ * tokens.
  */
 export function randomModel(shape: Shape, seed = 1): GgufContents {
   const { hiddenSize, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
@@ -126,7 +127,7 @@ function metadata(shape: Shape): Record<string, GgufValue> {
     'tokenizer.ggml.pre': ['string', 'qwen2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],
     'tokenizer.ggml.token_type': ['i32[]', types],
-    // One merge of a letter the bench's prompts do not use: readers refuse a vocabulary without any.
+    // One merge, of a letter that the bench's prompts do not use: readers reject a vocabulary without merges.
     'tokenizer.ggml.merges': ['string[]', ['a a']],
     'tokenizer.ggml.eos_token_id': ['u32', tokens.length - 1],
     'tokenizer.ggml.add_bos_token': ['bool', false],

@@ -1,4 +1,4 @@
-// The bench's server: isolated pages, and a model file if there is one, on one local address.
+// The benches' server: isolated pages, and optionally a model file, on one local address.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ interface BenchServer {
   close(): Promise<void>
 }
 
-/** A page around one script; a development server puts its own into it. */
+/** A page with one script, into which the development server injects its own. */
 export const pageAround = (script: string): string => `<!doctype html>
 <html lang="en">
   <meta charset="utf-8" />
@@ -24,7 +24,7 @@ export const pageAround = (script: string): string => `<!doctype html>
 
 /**
  * Serves `page.ts` of each folder of lab/bench/ as that folder's index.html, by default with
- * SharedArrayBuffer allowed, and `model` at /model.gguf, in ranges too. `middleware` answers before both.
+ * SharedArrayBuffer, and `model` at /model.gguf, with ranges. `middleware` is called before both.
  */
 export async function serveBench(
   model?: URL,

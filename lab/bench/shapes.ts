@@ -1,11 +1,11 @@
-// Shapes. The sizes of the models that benches imitate, by name.
+// The shapes of the models that benches imitate, by name.
 
 /** Sizes of a model with tied embeddings. */
 export interface Shape {
   readonly name: string
   /**
    * `qwen2` has biases on queries, keys and values, and rotates halves; `llama` has none, and rotates
-   * neighbours. `mamba` has neither attention nor an MLP, but `recurrent` layers.
+   * adjacent pairs. `mamba` has neither attention nor an MLP, but `recurrent` layers.
    */
   readonly family: 'llama' | 'qwen2' | 'mamba'
   readonly recurrent?: RecurrentShape
@@ -84,7 +84,7 @@ const MAMBA_130M: Shape = {
   recurrent: { innerSize: 1536, stateSize: 16, convKernel: 4, timeStepRank: 48 },
 }
 
-/** A model of seconds, for tests of the harness. */
+/** A model that takes seconds, for tests of the harness. */
 export const TINY: Shape = {
   name: 'tiny',
   family: 'qwen2',
@@ -101,7 +101,7 @@ export const TINY: Shape = {
 
 export const SHAPES: readonly Shape[] = [SMOLLM2_135M, QWEN_05B, LLAMA_1B, MAMBA_130M, TINY]
 
-/** Weights, the tied table counted once. */
+/** Number of weights, with the tied table counted once. */
 export function parametersOf(shape: Shape): number {
   const { hiddenSize, layers, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
   if (shape.recurrent !== undefined) {

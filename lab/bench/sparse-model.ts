@@ -1,5 +1,5 @@
-// node lab/bench/sparse-model.ts FORMAT KEPT writes the bench's model with zeros in a sparse format, as a
-// GGUF and a pack; KEPT is the share that is kept.
+// node lab/bench/sparse-model.ts FORMAT KEPT writes the bench's model with the zeros of a sparse format, as a
+// GGUF and a pack; KEPT is the share of weights that is kept.
 import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -9,11 +9,11 @@ import { BENCH_FOLDER, writeModel } from './model-file.ts'
 import { randomModel } from './random-model.ts'
 import { QWEN_05B } from './shapes.ts'
 
-/** Outputs and inputs that are kept or dropped as one. */
+/** Outputs and inputs of a unit that is kept or dropped. */
 const UNITS = { sb84: [8, 4], sv32: [32, 1] } as const
 const BLOCK_BYTES = 18
 
-/** A number of 0 to 1 from three. */
+/** Hashes three numbers to a number from 0 to 1. */
 function drawn(a: number, b: number, c: number): number {
   let x = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b) ^ Math.imul(c, 0xc2b2ae35)
   x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d)
@@ -66,7 +66,7 @@ const [model, pack] = ['gguf', 'hbm'].map((kind) =>
 ) as [string, string]
 await mkdir(BENCH_FOLDER, { recursive: true })
 const contents = randomModel(QWEN_05B)
-// The embedding stays: rows of it are looked up.
+// The embedding stays dense: its rows are looked up.
 const tensors = contents.tensors.map((tensor, index) =>
   tensor.dtype === 'Q4_0' && tensor.name.startsWith('blk.')
     ? {

@@ -1,4 +1,4 @@
-// Tests that median, least and most are those of the samples.
+// Tests the median, minimum and maximum of samples.
 import { expect, test } from 'vitest'
 import { spread } from './spread.ts'
 

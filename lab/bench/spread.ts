@@ -1,4 +1,4 @@
-// Tells the median, the least and the most of samples, as numbers and as text.
+// Computes the median, minimum and maximum of samples, as numbers and as text.
 
 export interface Spread {
   readonly median: number
@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number
 }
 
-/** Of an even number of samples the median is the mean of the middle two; of none, NaN. */
+/** The median of an even number of samples is the mean of the middle two; of none, NaN. */
 export function spread(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1

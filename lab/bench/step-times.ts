@@ -1,5 +1,5 @@
-// Processor time of steps. In: models, and folders of graphs after `ort:`. Out: milliseconds of one thread
-// for each token of a prompt and for each decoded token, by turns, which other processes change little.
+// Measures the processor time of steps. In: models, and folders of graphs after `ort:`. Out: milliseconds of
+// one thread per prompt token and per decoded token, interleaved; other processes hardly affect these.
 //
 //   npx node lab/bench/step-times.ts MODEL... ort:FOLDER...
 import { readdir, readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { spread } from './spread.ts'
 const ROUNDS = 5
 const PROMPT = 64
 const DECODE = 4
-/** Any ids: what they are does not change the time. */
+/** Arbitrary ids: they do not affect the time. */
 const ids = (count: number, seed: number) =>
   Array.from({ length: count }, (_, at) => 65 + ((at * 7 + seed) % 26))
 
@@ -103,5 +103,5 @@ async function openAll(models: readonly string[], texts: Map<string, Text>): Pro
   )
 }
 
-console.log('| model | ms a token, prompt of 64 | ms a token, decoded |\n| --- | --: | --: |')
+console.log('| model | ms per token, prompt of 64 | ms per token, decoded |\n| --- | --: | --: |')
 await openAll(process.argv.slice(2), new Map())

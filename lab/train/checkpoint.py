@@ -1,4 +1,4 @@
-"""What both training loops need: a checkpoint that is never half written, and the time left."""
+"""Shared by both training loops: checkpoints that are written atomically, and the time left."""
 import math
 import os
 import time
@@ -7,7 +7,7 @@ import torch
 
 
 def save(path, **state):
-    """Writes a checkpoint so that a crash leaves the previous one whole."""
+    """Writes a checkpoint so that a crash leaves the previous one intact."""
     torch.save(state, str(path) + '.part')
     os.replace(str(path) + '.part', path)
 

@@ -1,4 +1,4 @@
-"""A checkpoint's model, of whichever family it is."""
+"""Opens a checkpoint's model, whatever its family."""
 from llama import Llama, LlamaConfig
 from mamba2 import Mamba2, Mamba2Config
 

@@ -1,4 +1,4 @@
-"""Token ids in, next-token logits out: a small Llama."""
+"""A small Llama, from token ids to next-token logits."""
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +18,7 @@ class LlamaConfig(Shape):
 
 
 class Llama(LanguageModel):
-    """q, k, v and gate, up are held fused here and split apart on export."""
+    """q, k, v and gate, up are fused here, and split on export."""
 
     QUANTISERS = {'embed': quantise8, 'qkv': quantise4, 'out': quantise4, 'gate_up': quantise4, 'down': quantise4}
 
@@ -31,7 +31,7 @@ class Llama(LanguageModel):
         self.register_buffer('sin', torch.cat([-angle.sin(), angle.sin()], 1)[:, None], persistent=False)
 
     def initial_layer(self):
-        """Matrices into the residual stream begin small."""
+        """Matrices that write to the residual stream start small."""
         c = self.config
         rows = (c.heads + 2 * c.kv_heads) * c.head_dim
         return {

@@ -1,4 +1,4 @@
-"""Token ids in, next-token logits out: Mamba-2 mixers (Dao and Gu 2024, arXiv 2405.21060) and gated MLPs, as Granite 4 has them."""
+"""Mamba-2 mixers (Dao and Gu 2024, arXiv 2405.21060) with gated MLPs, as in Granite 4, from token ids to next-token logits."""
 from dataclasses import dataclass
 
 import torch
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from model import LanguageModel, Shape, quantise4
 from ssd import ssd
 
-#: Inputs that the convolution sees.
+#: Width of the convolution.
 WIDTH = 4
 
 
@@ -46,7 +46,7 @@ class Mamba2(LanguageModel):
         }
 
     def mixer(self, layer, u):
-        """What the mixer adds for its normalised input u [batch, time, hidden]."""
+        """The mixer's output for its normalised input u [batch, time, hidden]."""
         c, (batch, time, _) = self.config, u.shape
         sizes = [c.inner, layer.conv.shape[0], c.heads]
         z, mixed, dt = F.linear(u, self.weight(layer, 'in_proj')).split(sizes, -1)

@@ -1,4 +1,4 @@
-"""What the families share: a shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
+"""The base of all families: a shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
 from dataclasses import dataclass
 
 import torch
@@ -52,7 +52,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         c = self.config = config
         self.qat = False
-        #: What rounding adds to each matrix, by its id, while several threads read the same weights.
+        #: The rounding error of each matrix, by its id, while several threads read the same weights.
         self.deltas = {}
         self.embed = nn.Parameter(torch.randn(c.vocab, c.hidden) * 0.05)
         self.final_norm = nn.Parameter(torch.ones(c.hidden))
@@ -68,7 +68,7 @@ class LanguageModel(nn.Module):
         raise NotImplementedError
 
     def block(self, layer, x):
-        """The residual stream behind a layer."""
+        """The residual stream after a layer."""
         raise NotImplementedError
 
     def matrices(self):
@@ -84,7 +84,7 @@ class LanguageModel(nn.Module):
         return parameter + (self.delta(parameter, name) if delta is None else delta)
 
     def delta(self, parameter, name):
-        """What rounding adds to a matrix."""
+        """The rounding error of a matrix."""
         return self.QUANTISERS[name](parameter) - parameter.detach()
 
     def rounded(self):
@@ -101,7 +101,7 @@ class LanguageModel(nn.Module):
         return self.logits(F.embedding(ids, self.weight(self, 'embed')), chosen)
 
     def logits(self, x, chosen=None):
-        """The same of rows [batch, time, hidden] in the place of ids."""
+        """The same for rows [batch, time, hidden] instead of ids."""
         for layer in self.layers:
             x = self.block(layer, x)
         x = self.norm(x, self.final_norm)

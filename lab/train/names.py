@@ -1,9 +1,9 @@
-"""A family's parameters in, its Hugging Face tensors and config.json out."""
+"""Converts a family's parameters to Hugging Face tensors and config.json."""
 from mamba2 import WIDTH
 
 
 def llama_tensors(state, config):
-    """The fused matrices split apart."""
+    """Splits the fused matrices."""
     c, out = config, {'model.embed_tokens.weight': state['embed']}
     for i in range(c.layers):
         sizes = [heads * c.head_dim for heads in (c.heads, c.kv_heads, c.kv_heads)]
@@ -49,7 +49,7 @@ def granitehybrid_tensors(state, config):
 
 
 def granitehybrid_config(c):
-    """The keys that are the family's own. Sizes of attention must be stated, although no layer has any."""
+    """The family's own keys. Attention sizes must be given, although no layer has attention."""
     return {
         'architectures': ['GraniteMoeHybridForCausalLM'], 'model_type': 'granitemoehybrid',
         'layer_types': ['mamba'] * c.layers, 'num_local_experts': 0, 'num_experts_per_tok': 0,

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 
 
 def recurrence(x, dt, decay, b, c):
-    """What ssd gives, position by position. For checks."""
+    """The result of ssd, computed position by position. For tests."""
     per_group = x.shape[2] // b.shape[2]
     b, c = b.repeat_interleave(per_group, 2), c.repeat_interleave(per_group, 2)
     state, rows = torch.zeros(*x.shape[:1], *x.shape[2:], b.shape[-1], dtype=x.dtype), []
@@ -39,7 +39,7 @@ def ssd(x, dt, decay, b, c, chunk=64):
     scores = c @ b.transpose(-1, -2)
     fade = fade.view(batch, count, groups, -1, chunk, chunk) * scores[:, :, :, None]
     y = fade.view(batch, count, heads, chunk, chunk) @ x
-    # What a chunk leaves behind, per group: [width of its heads, states].
+    # The state after a chunk, per group: [width of its heads, states].
     left = x * (log[..., -1:] - log).exp()[..., None]
     left = left.view(batch, count, groups, -1, chunk, width).transpose(-1, -2).flatten(3, 4)
     left = (left @ b).view(batch, count, heads, width, states)

@@ -1,16 +1,16 @@
-"""Tensors by name in and out of safetensors files; and a model's state as its pack will hold it."""
+"""Reads and writes safetensors files by tensor name, and gives a model's state as its pack will store it."""
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-#: What config.json says of matrices in 4 bits; tensors tell which they are.
+#: The entry in config.json for matrices in 4 bits; the tensors show which these are.
 FOUR_BIT = {'quant_method': 'compressed-tensors', 'format': 'pack-quantized', 'config_groups': {'group_0': {
     'targets': ['Embedding'],
     'weights': {'num_bits': 4, 'type': 'int', 'symmetric': True, 'strategy': 'group', 'group_size': 32}}}}
 
 
 def write_safetensors(path, tensors):
-    """Writes tensors or arrays by name. They are copied, because the format refuses parts of one fused matrix."""
+    """Writes tensors or arrays by name. They are copied, because the format rejects views of one fused matrix."""
     save_file({name: torch.as_tensor(t).detach().cpu().contiguous().clone() for name, t in tensors.items()}, path,
               {'format': 'pt'})
 
@@ -25,7 +25,7 @@ def read_safetensors(path):
 
 
 def snap(model):
-    """The state with every matrix replaced by its quantised value, so that any packer finds the grid QAT trained for."""
+    """The state with every matrix replaced by its quantised value, so that any packer finds the grid used in QAT."""
     kinds = model.QUANTISERS
     return {name: kinds[last](t) if (last := name.split('.')[-1]) in kinds else t
             for name, t in model.state_dict().items()}

@@ -24,7 +24,7 @@ import { spread } from '../spread.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)
 const flags = new Command('attention')
-  .description("Time of attention beside a layer's, by position.")
+  .description("Attention's share of the time of a layer, by position.")
   .option(
     '--positions <list>',
     'positions before a decode step',
@@ -95,7 +95,10 @@ async function measure(kvCache: KvFormat): Promise<void> {
     for (let row = 0; row < rows; row++) step.addToken(100 + row, row === rows - 1)
     step.finish()
   }
-  /** Ops of the layers one by one, in the step's order, so that caches hold what they hold in a real step. */
+  /**
+   * Times the ops of the layers one by one, in the step's order, so that caches are in the same state as in a
+   * real step.
+   */
   function report(phase: string, position: number, rows: number): void {
     const state = new SequenceState(cache)
     state.reserve(position)

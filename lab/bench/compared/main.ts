@@ -1,5 +1,5 @@
-// npm run bench:compared measures what a page with each library fetches before its model: it unpacks the
-// exact versions from the npm registry, builds a small application with each by Vite, and prints gzipped
+// npm run bench:compared measures what a page with each library downloads before its model: it unpacks the
+// exact versions from the npm registry, builds a small application with each using Vite, and prints gzipped
 // sizes. --docs writes them into docs/compared.md. It needs the network, tar and npm run build before it.
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const COMMAND = 'npm run bench:compared -- --docs'
 
 const { docs } = new Command('bench:compared')
   .description(
-    'What a page with Halfbyte, wllama, transformers.js or web-llm fetches before its model, gzipped.',
+    'What a page with Halfbyte, wllama, transformers.js or web-llm downloads before its model, gzipped.',
   )
   .option('--docs', 'write the table into docs/compared.md')
   .parse()
@@ -45,7 +45,7 @@ async function scriptsOf(peer: Peer, app: string): Promise<Map<string, string | 
   return new Map(files as [string, string | Uint8Array][])
 }
 
-/** Megabytes where a number of kilobytes would be long. */
+/** Megabytes from 1 MB on, otherwise kilobytes. */
 const size = (bytes: number) =>
   bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(2)} MB`
 

@@ -1,4 +1,4 @@
-// The versions of docs/compared.md. Out: a failure where the page names others than the command measures.
+// Tests that docs/compared.md names the versions that the command measures.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { betweenMarkers } from '../perf/docs.ts'

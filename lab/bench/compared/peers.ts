@@ -1,15 +1,15 @@
-// The libraries of docs/compared.md, as an application would use them. Out: what to install and to build.
+// The libraries of docs/compared.md as an application would use them: what to install and to build.
 
-/** One library in one version, with the part of its build that a chat page fetches. */
+/** One library in one version, with the part of its build that a chat page downloads. */
 export interface Peer {
   readonly name: string
   /** Packages of the npm registry with exact versions; none for Halfbyte, which is this tree's own build. */
   readonly packages: readonly string[]
-  /** A module that uses what a chat needs. */
+  /** A module that uses the parts a chat needs. */
   readonly entry: string
-  /** The built scripts that such a page fetches; all of them by default. */
+  /** The built scripts that such a page downloads; all of them by default. */
   readonly scripts?: RegExp
-  /** Modules of WebAssembly by their path below node_modules, each with where it is fetched. */
+  /** WebAssembly modules by their path below node_modules, and where each is downloaded. */
   readonly modules: readonly { readonly path: string; readonly where: string }[]
 }
 
@@ -63,7 +63,7 @@ export const PEERS: readonly Peer[] = [
   },
 ]
 
-/** `@scope/name@1.2.3` in two parts. Throws if it names no exact version. */
+/** Splits `@scope/name@1.2.3` into name and version. Throws if the version is not exact. */
 export function nameAndVersion(spec: string): { name: string; version: string } {
   const [, name, version] = /^(.+)@(\d+\.\d+\.\d+[\w.-]*)$/.exec(spec) ?? []
   if (name === undefined || version === undefined)

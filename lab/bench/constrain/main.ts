@@ -1,4 +1,4 @@
-// npm run bench:constrain prints what a mask costs on a vocabulary of 151,936 tokens, for each kind of
+// npm run bench:constrain prints the time of a mask on a vocabulary of 151,936 tokens, for each kind of
 // constraint.
 
 import { existsSync } from 'node:fs'
@@ -16,14 +16,14 @@ import { joinedVocabulary } from './vocabulary.ts'
 const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'command-r', 'llama-spm']
 
 const options = new Command('bench:constrain')
-  .description('Times token masks on a large vocabulary, in this Node.')
+  .description('Times token masks on a large vocabulary in Node.')
   .option(
     '--tokenizers <folder>',
     'vocabularies of llama.cpp; default: "npm run setup -- llama-vocabularies"',
   )
   .option('--size <n>', 'tokens', Number, 151_936)
   .option('--replies <n>', 'replies per constraint; the first is the warm-up', Number, 20)
-  .option('--tokens <n>', 'most tokens of a reply', Number, 150)
+  .option('--tokens <n>', 'maximum tokens per reply', Number, 150)
   .parse()
   .opts<{ tokenizers?: string; size: number; replies: number; tokens: number }>()
 
@@ -123,8 +123,8 @@ for (const [name, spec] of CONSTRAINTS) {
 console.log(`\nmedian of all later masks: ${at(all.toSorted(byTime), 0.5).toFixed(4)} ms`)
 
 /**
- * The time of each mask of a reply whose tokens are drawn from the masks, now and then a bracket or quote
- * that closes.
+ * The time of each mask of a reply whose tokens are drawn from the masks, with an occasional closing bracket
+ * or quote.
  */
 function reply(constraint: TokenConstraint, chance: Chance): number[] {
   const times: number[] = []

@@ -1,4 +1,4 @@
-// Makes a vocabulary of any size from the tokens of byte-level BPE models in turn.
+// Makes a vocabulary of any size from the tokens of several byte-level BPE models.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -7,8 +7,8 @@ import type { ModelVocabulary } from '../../../src/core/constrain/compile.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 
 /**
- * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges
- * would make. The last id is the end of a text.
+ * The distinct tokens of all files, in order, up to `size`; if there are too few, pairs of them, as merges
+ * would make. The last id is the end-of-text token.
  */
 export async function joinedVocabulary(paths: readonly string[], size: number): Promise<ModelVocabulary> {
   const tokens: Uint8Array[] = []

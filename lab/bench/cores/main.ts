@@ -1,5 +1,5 @@
-// node lab/bench/cores/main.ts measures cores of unequal speeds: how fast each number of threads decodes on
-// them, how fast the measured number does, and how soon it follows a core that becomes slow.
+// node lab/bench/cores/main.ts measures pools on cores of unequal speeds: how fast each number of threads
+// decodes, how fast the automatically chosen number does, and how soon it adapts to a core that becomes slow.
 
 import { openAsBlob } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -23,9 +23,9 @@ const options = new Command('bench:cores')
   .description('Decodes on threads whose cores are unequal, by CPU quotas. Needs root and cgroup version 1.')
   .option('--shape <name>', SHAPES.map(({ name }) => name).join(', '), 'smollm2-135m')
   .option('--speeds <list>', 'speed of each core', numbers, [1, 1, 0.4, 0.4])
-  .option('--scale <share>', 'share of a real core that speed 1 is', Number, 0.4)
+  .option('--scale <share>', 'share of a real core that speed 1 stands for', Number, 0.4)
   .option('--falls <speed>', 'speed of the second core after its fall', Number, 0.15)
-  .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 3)
+  .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 3)
   .option('--seconds <n>', 'decoding before and after the fall', Number, 6)
   .option('--part <name>', 'unequal, falling or both', 'both')
   .parse()
@@ -46,7 +46,7 @@ const { speeds, scale, rounds, seconds, falls } = options
 const cores = speeds.map((speed, index) => simulateCore(index, speed * scale))
 const counts = speeds.map((_, index) => index + 1)
 
-/** The first thread computes in this one, so it is on the first core while it decodes. */
+/** Thread 0 is the calling thread, so that is on the first core while it decodes. */
 async function load(threads: number | 'auto'): Promise<BuiltModel> {
   let started = 0
   const host = {
@@ -70,7 +70,7 @@ function startWorker({ folder }: SimulatedCore): ComputePort {
   }
 }
 
-/** The time of each token, in seconds. `during` is called for each. */
+/** The time of each token, in seconds. `during` is called after each. */
 async function decode(
   built: BuiltModel,
   forSeconds: number,
@@ -104,7 +104,7 @@ interface Run {
   readonly times: readonly number[]
 }
 
-/** Decodes with each number of threads and with the measured one, by turns. */
+/** Decodes with each number of threads and with the automatic one, in turn. */
 async function round(
   forSeconds: number,
   prepare: () => void,
@@ -122,7 +122,7 @@ async function round(
   return runs
 }
 
-/** Tokens per second of every run, and of the measured number against the best fixed one. */
+/** Tokens per second of every run, and of the automatic number relative to the best fixed one. */
 function report(name: string, all: readonly Run[][], from: number, to: number): void {
   console.log(`\n${name}\n\n| threads | tok/s | of the best fixed number |\n|---|--:|--:|`)
   const table = all.map((runs) => runs.map(({ times }) => speedBetween(times, from, to)))
@@ -134,8 +134,8 @@ function report(name: string, all: readonly Run[][], from: number, to: number): 
 }
 
 /**
- * Seconds from the fall until the measured number makes 0.9 of what the best fixed number reaches, over the
- * next second and over all that is left; NaN if it never does.
+ * Seconds from the fall until the automatic number reaches 0.9 of the best fixed number's speed, over the
+ * next second and over the rest of the run; NaN if it never does.
  */
 function adaptedAfter(runs: readonly Run[], fall: number, end: number): number {
   const best = Math.max(...runs.slice(0, -1).map(({ times }) => speedBetween(times, fall + 1, end)))

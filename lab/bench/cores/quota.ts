@@ -1,22 +1,25 @@
-// Makes groups that single threads join to get a share of a core and no more. Needs Linux with version 1 of
+// Creates groups that limit the threads that join them to a share of a core. Needs Linux with version 1 of
 // the cpu cgroup, and root.
 import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const CPU = '/sys/fs/cgroup/cpu'
-/** The kernel's least quota. With the shortest periods a slow core is slow all the time, not now and then. */
+/**
+ * The kernel's minimum quota. With the shortest periods a slow core is slow all the time rather than
+ * intermittently.
+ */
 const MIN_US = 1000
 
 export interface SimulatedCore {
   readonly folder: string
-  /** From now on its threads get `share` of a core, above 0 and at most 1. */
+  /** Limits its threads to `share` of a core from now on; above 0 and at most 1. */
   setShare(share: number): void
-  /** Waits for its threads, which must be ending or have left. */
+  /** Removes the group once its threads, which must be ending, have left. */
   remove(): Promise<void>
 }
 
-/** Throws a sentence where the system has no such groups or the process may not make them. */
+/** Throws if the system has no such groups or the process may not create them. */
 export function simulateCore(index: number, share: number): SimulatedCore {
   const folder = join(CPU, `halfbyte-${process.pid}-${index}`)
   try {
@@ -52,7 +55,7 @@ async function removeGroup(folder: string): Promise<void> {
   throw new Error(`${folder} still has threads; remove it when they have ended`)
 }
 
-/** Moves the calling thread there. */
+/** Moves the calling thread into the group. */
 export function joinCore(folder: string): void {
   writeFileSync(join(folder, 'tasks'), basename(readlinkSync('/proc/thread-self')))
 }

@@ -1,5 +1,5 @@
-// The models of the bench of embeddings: a sentence encoder of MiniLM's shape with random weights, for
-// Halfbyte and for transformers.js, and a tokenizer for both whose words are one token each.
+// The models of the embeddings bench: a sentence encoder of MiniLM's shape with random weights, for Halfbyte
+// and for transformers.js, and a tokenizer for both in which each word is one token.
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bertTokenizer } from '../../../test/conformance/testing/random-bert.ts'
@@ -11,17 +11,17 @@ import { bertBytes, bertConstants, MINILM } from '../graphs/bert.ts'
 
 const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 const SYLLABLES = [...'bdfgklmnprstvz'].flatMap((consonant) => [...'aeiou'].map((vowel) => consonant + vowel))
-/** Words that no other word begins, so each is one token. */
+/** Words of which none is a prefix of another, so each is one token. */
 const WORDS = SYLLABLES.flatMap((first) => SYLLABLES.map((second) => first + second)).slice(
   0,
   MINILM.vocabulary - SPECIAL.length,
 )
 
-/** A text of `tokens` tokens with the two around it; another one for each `index`. */
+/** A text of `tokens` tokens, including the two around it; different for each `index`. */
 export const textOf = (tokens: number, index: number): string =>
   Array.from({ length: tokens - 2 }, (_, at) => WORDS[(index * 97 + at * 37) % WORDS.length]).join(' ')
 
-/** What each name in the graph is in a file of transformers. */
+/** Maps names in the graph to those in a file of transformers. */
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^words\.table$/, 'embeddings.word_embeddings.weight'],
   [/^types\.table$/, 'embeddings.token_type_embeddings.weight'],
@@ -56,8 +56,8 @@ function safetensors(): Uint8Array {
 }
 
 /**
- * Writes a folder that both read. `quantized`: transformers.js's own 8-bit graph of all-MiniLM-L6-v2, whose
- * weights are real.
+ * Writes a folder that both can read. `quantized`: transformers.js's own 8-bit graph of all-MiniLM-L6-v2,
+ * with real weights.
  */
 export function writeModel(folder: string, quantized: string): void {
   const { hidden, layers, heads, intermediate, positions, vocabulary } = MINILM

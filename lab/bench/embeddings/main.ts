@@ -1,4 +1,4 @@
-// npm run bench:embeddings measures sentences a second of Halfbyte and of transformers.js in one page of
+// npm run bench:embeddings measures sentences per second of Halfbyte and of transformers.js in one page of
 // Chromium, as a table and JSON. It needs the network for the exact version of transformers.js, and npm run
 // setup -- minilm before it.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,13 +27,13 @@ const DOCS = path('../../measurements/embeddings.md')
 
 const options = new Command('bench:embeddings')
   .description(
-    'Sentences a second of an encoder of MiniLM\u2019s shape: Halfbyte beside transformers.js, in Chromium.',
+    'Sentences per second of an encoder of MiniLM\u2019s shape: Halfbyte and transformers.js, in Chromium.',
   )
-  .option('--tokens <list>', 'tokens of a sentence', numbers, [16, 64, 256])
-  .option('--batches <list>', 'sentences of a call', numbers, [1, 8, 64])
-  .option('--threads <list>', 'threads of both', numbers, [1, 2])
-  .option('--rounds <n>', 'most rounds of a row, in which all take turns', Number, 5)
-  .option('--seconds <n>', 'seconds after which a row has no further round', Number, 60)
+  .option('--tokens <list>', 'tokens per sentence', numbers, [16, 64, 256])
+  .option('--batches <list>', 'sentences per call', numbers, [1, 8, 64])
+  .option('--threads <list>', 'threads for both', numbers, [1, 2])
+  .option('--rounds <n>', 'maximum rounds per row, with all interleaved', Number, 5)
+  .option('--seconds <n>', 'seconds after which a row starts no further round', Number, 60)
   .option('--json <file>', 'where the figures go', 'build/bench/embeddings.json')
   .option('--docs', 'write the table into lab/measurements/embeddings.md')
   .parse()
@@ -47,13 +47,13 @@ const options = new Command('bench:embeddings')
     docs?: true
   }>()
 
-/** Halfbyte and transformers.js in the precision that comes nearest. */
+/** Halfbyte and transformers.js at the closest precision. */
 const PAIRS: readonly (readonly [Kind, Kind])[] = [
   ['halfbyte f32', 'transformers.js fp32'],
   ['halfbyte w8', 'transformers.js q8'],
 ]
 const KINDS = PAIRS.flat()
-/** Tokens of a sample: calls that have fewer are repeated. */
+/** Minimum tokens of a sample: calls with fewer are repeated. */
 const MIN_TOKENS = 512
 const WARM_CALLS = 12
 
@@ -61,7 +61,7 @@ interface Row {
   readonly threads: number
   readonly tokens: number
   readonly batch: number
-  /** Milliseconds of a call, by round: of the clock, and of the processor. */
+  /** Milliseconds per call, by round: wall-clock and processor time. */
   readonly clock: Readonly<Record<Kind, number[]>>
   readonly processor: Readonly<Record<Kind, number[]>>
 }
@@ -83,7 +83,7 @@ try {
 }
 report(rows)
 
-/** A file named after the package and its version says that it is there. */
+/** A file named after the package and its version marks it as installed. */
 function unpackOnce(spec: string): void {
   mkdirSync(join(WORK, 'modules'), { recursive: true })
   unpack(spec, join(WORK, 'modules'))
@@ -91,7 +91,7 @@ function unpackOnce(spec: string): void {
   writeFileSync(join(WORK, 'modules', spec), '')
 }
 
-/** Serves what lies in the work folder at /work/. */
+/** Serves the work folder at /work/. */
 function serveWork(
   request: Connect.IncomingMessage,
   response: ServerResponse,
@@ -124,7 +124,7 @@ async function measure(browser: Browser, threads: number): Promise<Row[]> {
     }
     const about = await page.evaluate((how) => window.embeddings!.loadAll(how), loading)
     await check(page, about, threads)
-    // The first calls compile functions, and compile them again, faster ones, on other threads.
+    // During the first calls, functions are compiled, and compiled again with optimisation on other threads.
     for (const kind of KINDS) await timeOf(page, kind, [textOf(64, 3)], WARM_CALLS)
     const found: Row[] = []
     for (const tokens of options.tokens)
@@ -136,7 +136,7 @@ async function measure(browser: Browser, threads: number): Promise<Row[]> {
   }
 }
 
-/** Throws where the two would not do the same work. */
+/** Throws if the two would not do the same work. */
 async function check(page: Page, about: Loaded, threads: number): Promise<void> {
   if (about.threads !== threads) throw new Error(`Halfbyte has ${about.threads} threads, not ${threads}`)
   for (const tokens of options.tokens) {
@@ -180,7 +180,7 @@ async function rowOf(page: Page, size: Omit<Row, 'clock' | 'processor'>): Promis
   return row
 }
 
-/** Milliseconds of a call of the clock. */
+/** Wall-clock milliseconds per call. */
 function timeOf(page: Page, kind: Kind, texts: readonly string[], calls: number): Promise<number> {
   return page.evaluate((order) => window.embeddings!.timeOf(...order), [kind, texts, calls] as const)
 }
@@ -191,7 +191,7 @@ async function processorMs(session: CDPSession): Promise<number> {
   return processInfo.reduce((sum, { type, cpuTime }) => sum + (type === 'renderer' ? 1000 * cpuTime : 0), 0)
 }
 
-/** Sentences a second of both, and the median of the rounds' own ratios. */
+/** Sentences per second of both, and the median of the ratios within rounds. */
 function cells({ threads, tokens, batch, clock, processor }: Row): string {
   const times = threads === 1 ? processor : clock
   const rates = PAIRS.flatMap(([ours, theirs]) => {

@@ -1,10 +1,10 @@
-// The page of the bench of embeddings: loads an encoder by Halfbyte and by transformers.js, and times both in
-// turns.
+// The page of the embeddings bench: loads an encoder with Halfbyte and with transformers.js, and times both
+// in turn.
 import { Embedder } from '../../../src/encoders/embedder/embedder.ts'
 
 export type Kind = 'halfbyte f32' | 'halfbyte w8' | 'transformers.js fp32' | 'transformers.js q8'
 
-/** What the page uses of transformers.js. */
+/** The part of transformers.js that the page uses. */
 interface Peer {
   readonly env: {
     allowRemoteModels: boolean
@@ -28,13 +28,13 @@ interface Extractor {
 
 export interface Loading {
   readonly threads: number
-  /** Addresses: of the folder of the model's folder, of transformers.js, and of ONNX Runtime's modules. */
+  /** Addresses of the parent of the model's folder, of transformers.js, and of ONNX Runtime's modules. */
   readonly models: string
   readonly peer: string
   readonly runtime: string
 }
 export interface Loaded {
-  /** Threads that Halfbyte runs on. */
+  /** Number of threads that Halfbyte runs on. */
   readonly threads: number
   readonly build: string
 }
@@ -53,7 +53,7 @@ async function loadAll({ threads, models, peer, runtime }: Loading): Promise<Loa
     countTokens.set(`halfbyte ${weights}`, async (text) => (await embedder.embed([text])).tokens[0] ?? 0)
   }
   const { env, pipeline } = (await import(/* @vite-ignore */ peer)) as Peer
-  // It takes a whole address for that of a remote model.
+  // It interprets an absolute address as a remote model.
   const localModelPath = new URL(models).pathname
   Object.assign(env, { allowRemoteModels: false, allowLocalModels: true, localModelPath })
   Object.assign(env.backends.onnx.wasm, { numThreads: threads, wasmPaths: runtime })
@@ -83,7 +83,7 @@ async function differenceOf(one: Kind, other: Kind, texts: readonly string[]): P
   return a.reduce((most, value, at) => Math.max(most, Math.abs(value - b[at]!)), 0)
 }
 
-/** Milliseconds of a call, of the clock, where it is made `calls` times. */
+/** Wall-clock milliseconds per call, averaged over `calls` calls. */
 async function timeOf(kind: Kind, texts: readonly string[], calls: number): Promise<number> {
   const start = performance.now()
   for (let call = 0; call < calls; call++) await embed.get(kind)!(texts)

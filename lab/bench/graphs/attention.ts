@@ -1,9 +1,8 @@
-// Attention that is not causal: as the graph compiler makes it (two products and a softmax), beside the
+// Compares non-causal attention as compiled by the graph compiler (two products and a softmax) with the
 // engine's attention kernel, which keeps keys and values in blocks.
 //
 //   node lab/bench/graphs/attention.ts [--rounds 9]     after npm run build:wasm
-//
-// Both compute the same heads from q, k and v in rows of tokens. Times are of one thread's processor.
+// Both compute the same heads from q, k and v in rows of tokens. Times are processor times of one thread.
 import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -23,7 +22,7 @@ const SHAPES = [
 const TOKENS = [64, 197, 256] as const
 /** Every position of the step. */
 const ALL = 2 ** 32 - 1
-/** Runs that are timed as one. */
+/** Runs that are timed together. */
 const RUNS = 40
 
 const command = new Command('attention')

@@ -1,5 +1,5 @@
 // Writes sentence encoders of BERT's form with random weights, as torch exports them: primitive operators,
-// shapes that are computed, attention between transpositions, GELU with Erf.
+// computed shapes, attention between transpositions, GELU with Erf.
 import {
   modelBytes,
   type WrittenAttribute,
@@ -17,7 +17,7 @@ interface BertShape {
   readonly positions: number
 }
 
-/** The shape of all-MiniLM-L6-v2; the vocabulary is shorter, which no time depends on. */
+/** The shape of all-MiniLM-L6-v2; the vocabulary is smaller, which does not affect any time. */
 export const MINILM: BertShape = {
   layers: 6,
   hidden: 384,

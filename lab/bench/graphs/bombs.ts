@@ -1,9 +1,8 @@
-// Graphs that ask for much, each in its own process. In: those of src/network/compile/testing/bombs.ts.
-// Out: a table of what comes of each, with the processor's time and the memory that it took.
+// Runs very expensive graphs, each in its own process. In: those of src/network/compile/testing/bombs.ts.
+// Out: a table of the outcomes, with processor time and memory.
 //
 //   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]
-//
-// A process that takes more than so many seconds of the processor is ended (Linux only).
+// A process that takes more processor time than this is terminated (Linux only).
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
@@ -38,7 +37,7 @@ const SIZES: readonly (readonly [BombName, number])[] = [
 
 const command = new Command('bombs')
   .argument('[names...]', 'graphs; default: all')
-  .option('--seconds <n>', 'most seconds of the processor for each', whole(1), 60)
+  .option('--seconds <n>', 'maximum processor time of each, in seconds', whole(1), 60)
   .option('--child <n>', 'index of the graph that this process opens', whole(0))
   .parse()
 const values = command.opts<{
@@ -47,7 +46,7 @@ const values = command.opts<{
 }>()
 const positionals = command.args
 
-/** Of the whole process, in MB. */
+/** Memory of the whole process, in MB. */
 const peakMemory = (): number =>
   Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]) / 1024
 

@@ -1,4 +1,4 @@
-// Inputs for any graph: ids, masks and numbers by the names and dtypes of what it takes.
+// Makes inputs for any graph: ids, masks and numbers, by the names and dtypes of its inputs.
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../test/helpers/random.ts'
@@ -20,11 +20,14 @@ export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number):
   const rows = nodes
     .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
     .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
-  // Types of sentences have tables of two rows, and are 0 here.
+  // Token types have tables of two rows, and are 0 here.
   return Math.min(most, ...rows.filter((count) => count > 2))
 }
 
-/** `sizes`: of the open axes. Ids lie below `vocabulary`, masks are 1, types are 0, floats from -1 to 1. */
+/**
+ * `sizes` are those of the open axes. Ids are below `vocabulary`, masks are 1, types are 0, floats are from
+ * -1 to 1.
+ */
 export function drawnInputs(
   inputs: readonly Taken[],
   sizes: readonly number[],

@@ -1,11 +1,10 @@
-// Networks beside onnxruntime-web. In: an encoder of MiniLM's shape with random weights, or the files that
-// are named. Out: a table of times on one thread, and how far the outputs differ.
+// Compares networks with onnxruntime-web. In: an encoder of MiniLM's shape with random weights, or the given
+// files. Out: a table of times on one thread, and how much the outputs differ.
 //
 //   node lab/bench/graphs/main.ts [FILE.onnx ...] [--rounds 9] [--weights auto]
-//
-// Files whose axes are open are texts, run on several batches and lengths; others have one size. Both run the
-// same file in this process, one after the other in each round. Times are of the processor, because machines
-// that measure are seldom idle.
+// Files with open axes are taken as text models and run at several batch sizes and lengths; others have one
+// size. Both engines run the same file in this process, one after the other in each round. Processor times
+// are used, because the machines are seldom idle.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'

@@ -1,5 +1,5 @@
-// What graphs take of the limits of networks. In: a sentence encoder with random weights, and the files that
-// are named. Out: a table of shares of the defaults. Open axes are 1 x 64.
+// Measures what share of the limits of networks graphs use. In: a sentence encoder with random weights, and
+// the given files. Out: a table of shares of the defaults. Open axes are 1 x 64.
 //
 //   node lab/bench/graphs/margins.ts [FILE.onnx ...]
 import { readFile } from 'node:fs/promises'

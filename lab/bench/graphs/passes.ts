@@ -1,10 +1,9 @@
-// What each stage of the graph compiler brings: an encoder compiled with all stages, without each of them,
-// and with none.
+// Measures the gain of each stage of the graph compiler: an encoder compiled with all stages, without each of
+// them, and with none.
 //
-//   node lab/bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
-//
-// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Ids lie within the
-// graph's tables. Default: MiniLM's shape with random weights.
+//   node lab/bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     processor times of one thread
+// Files with open axes are taken as text models, with one text of 64 tokens; others have one size. Ids are
+// within the graph's tables. Default: MiniLM's shape with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
@@ -18,7 +17,7 @@ import { bertBytes, MINILM } from './bert.ts'
 import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
 
 const TOKENS = 64
-/** Ids lie below this also where a table has more rows, or is not a constant. */
+/** Ids stay below this even if a table has more rows, or is not a constant. */
 const MAX_IDS = 20_000
 const command = new Command('passes')
   .argument('[files...]', 'ONNX files; default: an encoder with random weights')
@@ -60,7 +59,7 @@ async function table(name: string, bytes: Uint8Array): Promise<void> {
     for (const { compiled, times } of runs) {
       const start = process.threadCpuUsage().user
       await compiled.run(feeds)
-      // The first run makes the functions.
+      // The first run compiles the functions.
       if (round > 0) times.push((process.threadCpuUsage().user - start) / 1000)
     }
   }

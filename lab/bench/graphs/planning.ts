@@ -1,11 +1,12 @@
-// How long the graph compiler takes before a first run and before a run of another size, stage by stage.
+// Measures how long the graph compiler takes before a first run and before a run of another size, stage by
+// stage.
 //
 //   node lab/bench/graphs/planning.ts [FILE.onnx ...] [--rounds 5] [--layers 24]
 //
 // Default: an encoder of BERT's form with random weights. Each round is its own process, because a page
-// plans a graph once, with code that no engine has optimised yet. It opens the graph and plans 64 tokens, 65
-// and then 66; files whose axes are closed have one size. Times are of the processor, in the median; only
-// WebAssembly.compile, which has its own threads, is timed by the clock.
+// plans a graph once, with code that no engine has optimised yet. It opens the graph and plans 64, 65 and
+// then 66 tokens; files without open axes have one size. Figures are medians of processor time; only
+// WebAssembly.compile, which has its own threads, is timed by the wall clock.
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -50,7 +51,7 @@ else {
   for (const file of positionals.length === 0 ? [undefined] : positionals) rows(file)
 }
 
-/** The rows of a file, from rounds in other processes. */
+/** The rows of a file, from rounds in separate processes. */
 function rows(file: string | undefined): void {
   const command = [
     import.meta.filename,
@@ -120,7 +121,7 @@ async function planned(
   timed(() => growGroups(lowered, true, budget))
   const fuseMs = times.at(-1)!
   const program = timed(() => programOf(lowered, options))
-  // It grows the groups too.
+  // This also grows the groups.
   times[3] = Math.max(0, times[3]! - fuseMs)
   const missing = new Map(
     emitted(program.steps)

@@ -1,9 +1,9 @@
-// Threads of a network. In: an encoder of MiniLM's shape with random weights. Out: a table of times with one
-// and two threads, and their ratio.
+// Measures the threads of a network. In: an encoder of MiniLM's shape with random weights. Out: a table of
+// times with one and two threads, and their ratio.
 //
 //   node lab/bench/graphs/threads.ts [--rounds 9] [--weights f32]
-//
-// The two take turns in each round. Times are of the clock, and the ratio is the median of the rounds' own.
+// The two alternate in each round. Times are wall-clock times, and the ratio is the median of the ratios
+// within rounds.
 import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'

@@ -1,14 +1,13 @@
-// Measures how long it takes to read the largest file of the origin's private file system, without anything
-// else.
+// Measures how long it takes just to read the largest file in the origin private file system.
 
-/** Milliseconds, by way of reading. */
+/** Milliseconds, by method of reading. */
 export interface BareRead {
   readonly bytes: number
-  /** By a sync access handle, 4 MB at a time, into one buffer. */
+  /** With a sync access handle, 4 MB at a time, into one buffer. */
   readonly reusedMs: number
-  /** The same into a WebAssembly memory that nobody has touched yet, as a model's is. */
+  /** The same into untouched WebAssembly memory, like a model's. */
   readonly freshMs: number
-  /** By slices of the File, each an ArrayBuffer of its own. */
+  /** As slices of the File, each a separate ArrayBuffer. */
   readonly slicesMs: number
 }
 

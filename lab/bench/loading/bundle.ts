@@ -1,7 +1,7 @@
 // Bundles the loading bench's page as applications ship it, served at /bundle/index.html.
 //
-// A development server's modules come with their source maps, and every worker holds them: 11 MB that no
-// application has.
+// A development server's modules include source maps, which every worker holds: 11 MB that an application
+// does not have.
 
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -38,7 +38,7 @@ export async function bundlePage(): Promise<void> {
   })
 }
 
-/** Serves it isolated, and leaves every other address to `otherwise`. */
+/** Serves it cross-origin isolated, and passes every other request to `otherwise`. */
 export const serveBundle =
   (otherwise: Connect.NextHandleFunction): Connect.NextHandleFunction =>
   async (request, response, next) => {
@@ -56,7 +56,7 @@ export const serveBundle =
     response.end(body)
   }
 
-/** Serves the named files of a folder at /model/, with versions, and leaves every other address. */
+/** Serves the named files of a folder at /model/, with versions, and passes on every other request. */
 export const serveFiles =
   (
     folder: URL,

@@ -27,11 +27,11 @@ const options = new Command('bench:loading')
   .option('--model <path>', 'a .gguf or .hbm file, or the folder of a model, instead of a random model')
   .option('--gguf', 'the random model as GGUF, repacked while it is loaded; default: as a pack')
   .addOption(new Option('--sources <list...>', 'where to load from').choices(SOURCES).default(SOURCES))
-  .option('--rounds <n>', 'rounds, each with a browser profile of its own', Number, 3)
+  .option('--rounds <n>', 'rounds, each with its own browser profile', Number, 3)
   .option('--threads <n>', 'threads', Number, 2)
   .option(
     '--kept',
-    'also what is held after a first load, once the browser has collected garbage (20 s each)',
+    'also measure the memory held after a first load, once the browser has collected garbage (20 s each)',
   )
   .option('--json <file>', 'where the figures go', 'build/bench/loading.json')
   .parse()
@@ -51,12 +51,12 @@ needs({ chromium: true })
 interface Figures extends Loaded {
   readonly idleBytes: number
   readonly peakBytes: number
-  /** After garbage was collected, with the model loaded. */
+  /** After garbage collection, with the model loaded. */
   readonly keptBytes?: number
 }
 
 interface Round {
-  /** By what is shown in the table. */
+  /** Keyed by the label in the table. */
   readonly loads: Readonly<Record<string, Figures>>
   readonly bare?: BareRead
 }
@@ -86,7 +86,7 @@ async function namesIn(place: URL): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
 }
 
-/** Opens the page in its own browser, and hands it what runs jobs there. */
+/** Opens the page in its own browser, and calls `work` with the process id of that browser. */
 async function inBrowser<T>(profile: string, work: (pid: number) => Promise<T>): Promise<T> {
   exchange.reset()
   const visitor = visit(page, profile)

@@ -1,15 +1,14 @@
 // The loading bench's page: loads a model from an address, from storage or from files as the bench's server
 // says, and measures its first word and how fast storage alone is.
-//
-// It asks the server what to do and reports the result, because DevTools, which usually drive browsers, keep
-// everything that is downloaded.
+// It asks the server what to do and reports the result, because DevTools, which usually drives browsers,
+// keeps everything that is downloaded.
 import { Engine, isHalfbyteError } from '../../../src/index.ts'
 import type { BareRead } from './bare.worker.ts'
 
 export type Job =
   | {
       readonly type: 'load'
-      /** `files`: those that `keep` has brought. */
+      /** `files`: those that `keep` has downloaded. */
       readonly from: 'address' | 'files'
       readonly url: string
       readonly cache: 'opfs' | 'none'
@@ -17,15 +16,15 @@ export type Job =
     }
   /** Resolves after the browser has collected garbage, which may take 20 s. */
   | { readonly type: 'rest' }
-  /** Unloads what `load` has loaded. */
+  /** Unloads the engine that `load` has loaded. */
   | { readonly type: 'unload' }
   | { readonly type: 'keep'; readonly urls: readonly string[] }
   | { readonly type: 'bare' }
 
 export interface Loaded {
-  /** From the call to the engine. */
+  /** From the call until the engine is ready. */
   readonly totalMs: number
-  /** From the first byte of the weights to the last of them in linear memory. */
+  /** From the first byte of the weights until the last is in linear memory. */
   readonly weightsMs: number
   /** From the call to the first word of a reply. */
   readonly firstWordMs: number
@@ -36,7 +35,7 @@ export interface Kept {
 }
 
 export interface Rested {
-  /** Bytes of the page and its workers as the browser counts them. */
+  /** Bytes used by the page and its workers, as counted by the browser. */
   readonly counted: number
 }
 
@@ -48,7 +47,7 @@ const QUESTION = 'What is the capital of France?'
 const keptFolder = async () =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(KEPT, { create: true })
 
-/** Writes files to the disk, from where they are read as those that a user picks. */
+/** Writes files to the disk, from which they are read like files that a user picks. */
 async function keep(urls: readonly string[]): Promise<Kept> {
   const folder = await keptFolder()
   for (const url of urls) {

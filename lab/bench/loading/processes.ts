@@ -1,14 +1,14 @@
-// Tells what the renderers of a Chromium hold in memory, now and at most. Linux alone tells.
+// Reads the current and peak memory of Chromium's renderers. Linux only.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
-/** Bytes of memory, files that are mapped included. */
+/** Bytes of memory, including mapped files. */
 export interface Held {
   readonly now: number
-  /** Since `forgetPeak`. */
+  /** Peak since `forgetPeak`. */
   readonly peak: number
 }
 
-/** Processes of pages below `browser`. */
+/** Renderer processes below `browser`. */
 export async function renderers(browser: number): Promise<number[]> {
   const parents = new Map<number, number>()
   const found: number[] = []
@@ -17,7 +17,7 @@ export async function renderers(browser: number): Promise<number[]> {
     const [stat, command] = await Promise.all(
       ['stat', 'cmdline'].map((name) => readFile(`/proc/${entry}/${name}`, 'utf8').catch(() => '')),
     )
-    // The name in brackets may hold anything.
+    // The name in brackets may contain any characters.
     parents.set(Number(entry), Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
     if (command?.includes('--type=renderer')) found.push(Number(entry))
   }
@@ -26,7 +26,7 @@ export async function renderers(browser: number): Promise<number[]> {
   return found.filter(isBelow)
 }
 
-/** A process that has ended has none: browsers end pages' processes that they kept in reserve. */
+/** Ignores processes that have ended: browsers end the spare renderers that they kept in reserve. */
 export async function forgetPeak(pid: number): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, '5').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error

@@ -12,7 +12,7 @@ import type { Job, Outcome } from './page.ts'
 /** Hands jobs to the page that asks, and outcomes back. */
 export class Exchange {
   #asked = Promise.withResolvers<void>()
-  /** Handles the page that asked last. A reloaded page asks again. */
+  /** Talks to the page that asked last. A reloaded page asks again. */
   #give: (job: Job) => void = () => undefined
   #told = Promise.withResolvers<Outcome>()
 
@@ -54,7 +54,7 @@ interface Visitor {
   close(): Promise<void>
 }
 
-/** A profile lies on the disk: without one, what is stored lies in the browser's memory. */
+/** The profile is on disk: without one, stored data would be in the browser's memory. */
 export const newProfile = (): Promise<string> => mkdtemp(join(tmpdir(), 'halfbyte-loading-'))
 export const removeProfile = (profile: string): Promise<void> =>
   rm(profile, { recursive: true, force: true, maxRetries: 5 })

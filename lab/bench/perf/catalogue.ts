@@ -1,4 +1,4 @@
-// Tells whether the package of an engine's kind is here, where, and which version.
+// Finds the package of an engine: whether it is installed, where, and which version.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -11,8 +11,8 @@ export interface Package {
 }
 
 /**
- * The engine's package; undefined where npm has not installed it, on platforms that it does not support for
- * example.
+ * The engine's package; undefined if npm has not installed it, for example on platforms that it does not
+ * support.
  */
 export async function packageOf({ packageName }: EngineKind): Promise<Package | undefined> {
   if (packageName === undefined) return undefined

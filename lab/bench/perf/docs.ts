@@ -1,4 +1,4 @@
-// Puts Markdown between the two markers of a page of docs/.
+// Replaces the Markdown between two markers of a document.
 
 /** The command that writes the tables of lab/measurements/performance.md. */
 const PERF = 'npm run perf -- --docs'
@@ -8,7 +8,10 @@ const endOf = (command: string) => `<!-- Written by ${command}: end -->`
 export const BEGIN = beginOf(PERF)
 export const END = endOf(PERF)
 
-/** Throws when the page has not exactly one of each, in this order. `command` is what the markers name. */
+/**
+ * Throws unless the page has exactly one of each, in this order. `command` is the command named by the
+ * markers.
+ */
 export function replaceBetweenMarkers(page: string, text: string, command = PERF): string {
   const begin = beginOf(command)
   const end = endOf(command)
@@ -20,7 +23,7 @@ export function replaceBetweenMarkers(page: string, text: string, command = PERF
   return `${before}${begin}\n\n${text}\n\n${end}${after}`
 }
 
-/** What lies between the markers that name `command`. */
+/** The text between the markers that name `command`. */
 export function betweenMarkers(page: string, command = PERF): string | undefined {
   return page.split(beginOf(command))[1]?.split(endOf(command))[0]?.trim()
 }

@@ -1,4 +1,4 @@
-// Engines. Halfbyte and its peers: what each is, what it reads, and how much of the suite it takes part in.
+// Halfbyte and its peers: what each engine is, what it reads, and how much of the suite it takes part in.
 
 import type { GraphForm } from './onnx/write.ts'
 
@@ -29,12 +29,12 @@ export interface EngineKind {
   readonly name: EngineName
   /** Its name in tables. */
   readonly title: string
-  /** In its own page, or in its own process. */
+  /** Whether it runs in its own page or in its own process. */
   readonly place: 'page' | 'process'
-  /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
+  /** Its npm package, as Node resolves it; absent for Halfbyte itself. */
   readonly packageName?: string
   readonly model: 'gguf' | 'gguf-f16' | `onnx-${GraphForm}`
-  /** Its largest share of the suite. */
+  /** The largest part of the suite that it runs. */
   readonly prompts: readonly number[]
   readonly decode: number
   readonly rounds: number
@@ -154,9 +154,9 @@ export const ENGINES: readonly EngineKind[] = [
 ]
 
 export const isHalfbyte = ({ name }: { readonly name: EngineName }): boolean => name.startsWith('halfbyte')
-/** All other engines are compared with this one. */
+/** The engine that all others are compared with. */
 export const OURS: EngineName = 'halfbyte'
-/** Positions that every engine makes room for. */
+/** Positions that every engine allocates. */
 export const CONTEXT = 2304
 
 /** One run: a prompt, then greedy tokens. */
@@ -172,15 +172,15 @@ export interface Run {
 }
 
 /**
- * The second turn of a conversation: what was read before its first token, as the engine says, and how long
- * that took.
+ * The second turn of a conversation: how many tokens were read before its first token, as reported by the
+ * engine, and how long that took.
  */
 export interface Turn {
   readonly readTokens: number
   readonly ms: number
 }
 
-/** What a page is told to load; addresses are absolute. */
+/** What a page should load; addresses are absolute. */
 export interface LoadOrder {
   readonly engine: EngineName
   readonly threads: number
@@ -190,6 +190,6 @@ export interface LoadOrder {
   readonly dataUrls?: readonly string[]
   /** The folder of the engine's package. */
   readonly packageUrl?: string
-  /** Layers, KV heads and head size, for engines whose caller keeps the state. */
+  /** Layers, KV heads and head size, for engines whose caller holds the state. */
   readonly state: { readonly layers: number; readonly kvHeads: number; readonly headDim: number }
 }

@@ -1,4 +1,5 @@
-// npm run perf measures Halfbyte and its peers in turn, as JSON, as tables and, if wanted, in docs/.
+// npm run perf measures Halfbyte and its peers interleaved, as JSON, as tables and optionally in
+// lab/measurements/.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'
@@ -34,7 +35,7 @@ async function measureAll({ shapes, threads, kinds, limits, turn, minutes, resum
   const site = await openSite()
   try {
     const groups = shapes.flatMap((shape) => threads.map((count) => ({ shape, threads: count })))
-    // Time grows with the weights, but small models must not be starved.
+    // Time is shared out by the number of weights, but small models must not be starved.
     const weights = groups.map((group) => Math.sqrt(parametersOf(group.shape) / group.threads))
     for (const [index, group] of groups.entries()) {
       const seconds = shareOf((until - performance.now()) / 1000, weights.slice(index))

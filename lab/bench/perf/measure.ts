@@ -1,4 +1,4 @@
-// Measures rounds of all engines in turn, saved after each.
+// Measures rounds of all engines in turn, and saves the results after each.
 import { modelFile } from '../model-file.ts'
 import { DOTS_OF } from '../roofline/kernels.ts'
 import type { Shape } from '../shapes.ts'
@@ -32,20 +32,21 @@ interface GroupOrder {
   readonly site: Site
   readonly machine: string
   readonly folder: URL
-  /** Keeps what an earlier run has measured. */
+  /** Keeps the results of an earlier run. */
   readonly resume: boolean
   readonly seconds: number
 }
 
 const QUIET_PATIENCE_MS = 3000
 /**
- * What an engine may take to load, and a run beyond many times what is expected, before it counts as hung.
+ * How long an engine may take to load, and a run beyond many times its expected time, before it counts as
+ * hung.
  */
 const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const MIN_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
-/** A second turn: tokens of its message, and a seed that no measured prompt has. */
+/** Of the second turn: tokens of its message, and a seed that no measured prompt has. */
 const MESSAGE = 32
 const TURN_SEED = 800_000
 
@@ -118,7 +119,7 @@ class Group {
   }
 
   /**
-   * Loads every engine that has rounds left, one after the other, and checks that all write the same tokens.
+   * Loads every engine with rounds left, one after the other, and checks that all write the same tokens.
    */
   async startAll(): Promise<void> {
     for (const kind of this.#order.kinds) await this.#start(kind)
@@ -158,12 +159,12 @@ class Group {
       )
     } catch (error) {
       this.#fail(kind.name, error)
-      // It may come yet.
+      // It may still come.
       starting.then((runner) => runner.close()).catch(() => {})
     }
   }
 
-  /** Rounds until all cells are done or the time is. */
+  /** Runs rounds until all cells are done or the time is up. */
   async runAll(): Promise<void> {
     for (let round = 0; ; round++) {
       const fitted = fitRounds(this.#timedCells(), this.#secondsLeft())
@@ -187,7 +188,7 @@ class Group {
     await saveResults(this.#order.folder, this.results)
   }
 
-  /** A second turn of each engine that has not had one, while there is time for what it may read. */
+  /** Runs a second turn of each engine that has not had one, as long as there is time. */
   async runTurns(): Promise<void> {
     const { turn: history = 0, folder } = this.#order
     for (const { kind, runner } of [...this.#players]) {
@@ -223,7 +224,7 @@ class Group {
 
   async #run({ engine, prompt, decode, seconds }: TimedCell, busy: number): Promise<void> {
     const player = this.#players.find(({ kind }) => kind.name === engine)
-    // Its engine failed, or the time ran out under others.
+    // Its engine failed, or others used up the time.
     if (player === undefined || seconds > this.#secondsLeft()) return
     const seed = 100 * prompt + this.#count(engine, prompt)
     try {
@@ -316,7 +317,7 @@ class Group {
     this.#say(`${name}: ${failure}`)
   }
 
-  /** Without it from here on. */
+  /** Continues without this engine. */
   async #drop(name: EngineName, failure?: string): Promise<void> {
     if (failure !== undefined) this.#fail(name, new Error(failure))
     const index = this.#players.findIndex(({ kind }) => kind.name === name)

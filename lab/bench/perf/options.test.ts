@@ -1,4 +1,5 @@
-// Tests that command lines cut the suite as they say, and that every letter of a prompt is a token.
+// Tests that command-line options limit the suite as documented, and that every letter of a prompt is a
+// token.
 import { expect, test } from 'vitest'
 import { ENGINES } from './engines.ts'
 import { readOptions } from './options.ts'

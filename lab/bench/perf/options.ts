@@ -1,4 +1,4 @@
-// Reads from a command line what of the suite to run.
+// Reads from the command line which part of the suite to run.
 import { Command, InvalidArgumentError } from 'commander'
 import { SHAPES, type Shape, TINY } from '../shapes.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
@@ -19,20 +19,20 @@ export interface Options {
   readonly folder: string
 }
 
-/** Throws what Commander throws when `onError` is 'throw'; else the process ends with a message. */
+/** Throws Commander's error if `onError` is 'throw'; otherwise the process exits with a message. */
 export function readOptions(args: readonly string[], onError: 'exit' | 'throw' = 'exit'): Options {
   const command = new Command('perf')
     .description(
       'Measures Halfbyte and other engines in turn, on random models of well-known shapes: prefill, decode, load, memory.',
     )
     .option('--shape <list>', 'models', choices(SHAPES.map(({ name }) => name)))
-    .option('--peer <list>', 'engines beside Halfbyte, or none', choices([...PEERS, 'none']))
+    .option('--peer <list>', 'engines besides Halfbyte, or none', choices([...PEERS, 'none']))
     .option('--threads <list>', 'thread counts', numbers, [1, 2])
     .option('--prompts <list>', 'prompt lengths; default: all of each engine', numbers)
-    .option('--rounds <n>', 'most rounds of each cell', number)
+    .option('--rounds <n>', 'maximum rounds of each cell', number)
     .option('--decode <n>', 'most tokens decoded', number)
     .option('--turn <n>', 'tokens before a second turn, which is then measured once', number)
-    .option('--minutes <n>', 'the whole run ends within; rounds are given up for it', number, 40)
+    .option('--minutes <n>', 'time limit of the whole run; rounds are dropped to meet it', number, 40)
     .option('--resume', 'keep what build/perf/*.json has and measure what is missing')
     .option('--report', 'measure nothing, only write the tables')
     .option(
@@ -58,7 +58,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
   const isAsked = (name: EngineName) => name === OURS || (asked.peer?.includes(name) ?? true)
   const { prompts, rounds, decode, turn, threads, minutes, resume, report, docs, out } = asked
   return {
-    // ONNX models are written only of transformers, so recurrent shapes must be asked for with --peer.
+    // ONNX models are only written for transformers, so recurrent shapes need an explicit --peer.
     shapes: SHAPES.filter(
       (shape) => asked.shape?.includes(shape.name) ?? (shape !== TINY && shape.recurrent === undefined),
     ),

@@ -1,5 +1,5 @@
-// Makes prompts of a length from a seed: letters that are a token each in the benches' vocabulary, or ids
-// from its pieces.
+// Makes prompts of a given length from a seed: letters that are one token each in the benches' vocabulary; or
+// ids from decoded text.
 import { Random } from '../../../test/helpers/random.ts'
 
 /** No `a`: the vocabulary's one merge is of two of them. */
@@ -8,19 +8,19 @@ const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
 const BYTES = 256
 
 /**
- * Different letters for every seed, from the first one on, so that no engine finds the beginning in a cache.
+ * The letters differ for every seed from the first one on, so that no engine finds the beginning in a cache.
  */
 export function promptOf(tokens: number, seed: number): string {
   const random = new Random(seed)
   return Array.from({ length: tokens }, () => LETTERS[random.below(LETTERS.length)]).join('')
 }
 
-/** Bytes come first in the vocabulary, each at its own number. */
+/** Bytes come first in the vocabulary: the id is the byte. */
 export const promptIds = (prompt: string): number[] => Array.from(prompt, (letter) => letter.charCodeAt(0))
 
 /**
- * The ids of decoded text: `<filler_N>` is token 256 + N, a letter is itself. What is neither (half a
- * character) is left out.
+ * The ids of decoded text: `<filler_N>` is token 256 + N, a letter is its byte. Anything else (half a
+ * character) is skipped.
  */
 export function idsOf(text: string): number[] {
   return Array.from(text.matchAll(/<filler_(\d+)>|[\x21-\x7e]/g), ([piece, filler]) =>

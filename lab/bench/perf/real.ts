@@ -1,5 +1,5 @@
-// npm run perf:real measures prefill, decode, load and memory of Halfbyte beside native llama.cpp and wllama
-// on a GGUF model with its own vocabulary, interleaved.
+// npm run perf:real measures prefill, decode, load and memory of Halfbyte, native llama.cpp and wllama,
+// interleaved, on a GGUF model with its own vocabulary.
 import { openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
@@ -19,12 +19,12 @@ import { openSite, type Site } from './host/site.ts'
 
 const NAMES = ['halfbyte', 'llama.cpp', 'wllama-3', 'wllama-2']
 const options = new Command('perf:real')
-  .description('Halfbyte beside llama.cpp and wllama on one real GGUF file.')
+  .description('Compares Halfbyte with llama.cpp and wllama on one real GGUF file.')
   .option('--model <file>', 'a GGUF file, or the name of one from "npm run setup"', 'tinyllama')
   .requiredOption('--text <file>', 'text that prompts are cut from')
   .option('--threads <list>', 'thread counts', '1,2')
   .option('--peer <list>', 'engines', NAMES.join(','))
-  .option('--prompt <n>', 'tokens of a prompt, about', Number, 64)
+  .option('--prompt <n>', 'approximate tokens of a prompt', Number, 64)
   .option('--decode <n>', 'tokens decoded', Number, 32)
   .option('--rounds <n>', 'rounds of every engine', Number, 5)
   .option('--json <file>', 'where the figures go', 'build/perf/real.json')
@@ -57,7 +57,7 @@ interface Player {
   readonly runner: Runner
   readonly prefill: number[]
   readonly decode: number[]
-  /** A peer whose round failed takes part in no later one. */
+  /** A peer whose round failed is left out of later ones. */
   hasFailed: boolean
 }
 
@@ -74,7 +74,7 @@ const site = await openSite()
 try {
   for (const threads of options.threads.split(',').map(Number)) {
     rows.push(...(await measure(threads, site)))
-    // What a long run has found is kept when it is ended.
+    // Saved after each round, so that an interrupted run keeps its results.
     await mkdir(dirname(options.json), { recursive: true })
     await writeFile(
       options.json,
@@ -155,7 +155,7 @@ async function start(kind: EngineKind, threads: number, served: Site): Promise<R
   return runInPage(served.url, { engine: kind.name, threads, state, packageUrl, modelUrl })
 }
 
-/** Another part of the text for every round, so that no engine finds it in a cache. */
+/** A different part of the text for every round, so that no engine finds it in a cache. */
 function promptAt(round: number): { text: string; ids: number[] } {
   const start = 1000 + 500 * round
   // A word takes at least one token.

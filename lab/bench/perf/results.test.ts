@@ -1,4 +1,4 @@
-// Tests that a later run keeps what is still true of earlier ones, and nothing else.
+// Tests that a later run keeps exactly those earlier results that are still valid.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

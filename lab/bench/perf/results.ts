@@ -1,5 +1,4 @@
-// Keeps the measurements of one shape with one number of threads in a file that a later run can continue
-// from.
+// Stores the measurements of one shape and thread count in a file that a later run can continue from.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engines.ts'
 
@@ -22,7 +21,7 @@ export interface TurnSample {
   readonly engine: EngineName
   /** Tokens of the history. */
   readonly history: number
-  /** What the engine read before the turn's first token. */
+  /** Tokens that the engine read before the turn's first token. */
   readonly readTokens: number
   readonly ms: number
 }
@@ -33,7 +32,7 @@ export interface EngineRecord {
   /** Changes with anything that could change its speed. */
   readonly fingerprint: string
   readonly loadMs: readonly number[]
-  /** What its processes hold more after the runs than before the load. */
+  /** Memory gained by its processes from before the load to after the runs. */
   readonly memoryBytes: readonly number[]
   /** First greedy tokens that equal the reference's. */
   readonly agreement?: Agreement | undefined
@@ -66,7 +65,7 @@ export interface GroupResults {
   readonly engines: Readonly<Partial<Record<EngineName, EngineRecord>>>
   readonly samples: readonly Sample[]
   readonly limits: readonly LimitSample[]
-  /** Absent in files of runs without. */
+  /** Absent in files of runs without second turns. */
   readonly turns?: readonly TurnSample[]
 }
 
@@ -81,7 +80,7 @@ export async function loadResults(
   return text === undefined ? undefined : (JSON.parse(text) as GroupResults)
 }
 
-/** Whole or not at all. */
+/** Writes atomically. */
 export async function saveResults(folder: URL, results: GroupResults): Promise<void> {
   await mkdir(folder, { recursive: true })
   const file = fileOf(folder, results.shape, results.threads)
@@ -91,7 +90,7 @@ export async function saveResults(folder: URL, results: GroupResults): Promise<v
 }
 
 /**
- * What an earlier run leaves to this one: nothing on another machine or browser, and no sample of another
+ * The results of an earlier run that are still valid: none on another machine or browser, and none of another
  * version of an engine.
  */
 export function carriedOver(

@@ -1,4 +1,4 @@
-// Tests that rounds are given up in the right order, and no more of them than must be.
+// Tests that rounds are dropped in the right order, and no more than necessary.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ENGINES } from './engines.ts'
@@ -13,7 +13,7 @@ const cell = (engine: TimedCell['engine'], prompt: number, rounds: number, secon
 })
 const roundsOf = (cells: readonly TimedCell[]) => cells.map(({ rounds }) => rounds)
 
-test('what fits is left alone', () => {
+test('nothing is dropped if everything fits', () => {
   const cells = [cell('halfbyte', 64, 5, 1), cell('wllama-3', 64, 3, 5)]
   expect(fitRounds(cells, 20)).toEqual(cells)
 })

@@ -1,4 +1,4 @@
-// Chooses how many rounds of each cell are run in the seconds there are.
+// Chooses how many rounds of each cell to run in the available time.
 import { type EngineKind, type EngineName, OURS } from './engines.ts'
 
 /** One engine with one length of prompt. */
@@ -11,18 +11,18 @@ export interface Cell {
   readonly rounds: number
 }
 export interface TimedCell extends Cell {
-  /** Of one round, as a warm-up run lets expect. */
+  /** Seconds of one round, estimated from a warm-up run. */
   readonly seconds: number
 }
 
-/** What a run limits of an engine's share of the suite. */
+/** A run's limits on an engine's part of the suite. */
 export interface Limits {
   readonly prompts?: readonly number[] | undefined
   readonly rounds?: number | undefined
   readonly decode?: number | undefined
 }
 
-/** The cells of an engine, without those rounds that `done` has already. */
+/** The cells of an engine, without the rounds that `done` already has. */
 export function cellsOf(
   kind: EngineKind,
   limits: Limits,
@@ -38,8 +38,8 @@ export function cellsOf(
 }
 
 /**
- * Fewer rounds, until all fit: the cell that takes the most time gives one up first; where every cell has one
- * round left, the longest is dropped, Halfbyte's only when no other is left.
+ * Drops rounds until all fit: the cell that takes the most time loses one first; once every cell has one
+ * round left, the longest cell is dropped, Halfbyte's only when no other is left.
  */
 export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: number): T[] {
   const rounds = cells.map((cell) => cell.rounds)
@@ -60,13 +60,16 @@ export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: num
   return cells.map((cell, index) => ({ ...cell, rounds: rounds[index] ?? 0 }))
 }
 
-/** Seconds for this group: its share of what is left, by its weight among those to come, its own first. */
+/**
+ * Seconds for this group: its share of the remaining time, by its weight among the remaining groups, of which
+ * it is the first.
+ */
 export function shareOf(secondsLeft: number, weights: readonly number[]): number {
   const sum = weights.reduce((total, weight) => total + weight, 0)
   return sum === 0 ? 0 : (secondsLeft * (weights[0] ?? 0)) / sum
 }
 
-/** The engines in another order each round, so that none always follows the same one. */
+/** The engines in a different order each round, so that none always follows the same one. */
 export function rotated<T>(list: readonly T[], round: number): T[] {
   const start = list.length === 0 ? 0 : round % list.length
   return [...list.slice(start), ...list.slice(0, start)]

@@ -1,4 +1,4 @@
-// Starts an engine with a model of a shape in it, or says why there is none.
+// Starts an engine with a model of a shape, or reports why it cannot.
 import { fileURLToPath } from 'node:url'
 import { halfFile, modelFile } from '../model-file.ts'
 import type { Shape } from '../shapes.ts'
@@ -14,7 +14,7 @@ export interface Identity {
   readonly fingerprint: string
 }
 
-/** Halfbyte's own is the one of the tree; tables name none. */
+/** Halfbyte is built from the working tree, so tables show no version. */
 const OWN_VERSION = ''
 
 /** Undefined when its package is not installed. */
@@ -40,7 +40,7 @@ const formOf = ({ model }: EngineKind): GraphForm | undefined =>
 const ggufOf = ({ model }: EngineKind, shape: Shape): Promise<URL> =>
   model === 'gguf-f16' ? halfFile(shape) : modelFile(shape)
 
-/** Throws what the engine throws. */
+/** Throws the engine's errors. */
 export async function startEngine(
   kind: EngineKind,
   shape: Shape,

@@ -1,4 +1,4 @@
-// Sums samples up: medians with their spread, ratios to Halfbyte, shares of what memory allows.
+// Summarises samples: medians with their spread, ratios to Halfbyte, shares of what memory bandwidth allows.
 import { type Spread, spread } from '../spread.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
 import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'
@@ -31,17 +31,17 @@ export interface Row {
   readonly decoded: number
   readonly prefill: Spread
   readonly decode: Spread
-  /** Halfbyte's median by this one's. */
+  /** Halfbyte's median divided by this one's. */
   readonly prefillRatio?: number | undefined
   readonly decodeRatio?: number | undefined
   /**
    * For Halfbyte: bytes that a decode step must read, the rate that one read stream allows, and the share of
-   * it reached.
+   * it that was reached.
    */
   readonly stepBytes?: number | undefined
   readonly allowed?: number | undefined
   readonly share?: number | undefined
-  /** Largest share of the machine that something used just before a round. */
+  /** Largest share of the machine that was in use just before a round. */
   readonly busy: number
 }
 export interface EngineSummary {

@@ -1,4 +1,5 @@
-// Writes a summary as Markdown: what was measured, beside the peers and beside what memory allows.
+// Writes a summary as Markdown: the measurements, compared with the peers and with what memory bandwidth
+// allows.
 
 import { parametersOf, SHAPES } from '../shapes.ts'
 import type { Spread } from '../spread.ts'
@@ -34,7 +35,7 @@ function shapeSection(name: string, groups: readonly GroupSummary[]): string {
     .join('\n\n')
 }
 
-/** One line per engine, threads and prompt; engines stand together. */
+/** One line per engine, threads and prompt, grouped by engine. */
 function speeds(groups: readonly GroupSummary[]): string {
   const lines = groups.flatMap((group) => group.rows.map((row) => ({ group, row })))
   const order = [...lines].sort(
@@ -56,7 +57,7 @@ function speeds(groups: readonly GroupSummary[]): string {
   )
 }
 
-/** Halfbyte's decoding beside the rate at which one stream can read what a step must read. */
+/** Halfbyte's decoding compared with the rate at which one stream can read the bytes of a step. */
 function bandwidth(groups: readonly GroupSummary[]): string {
   const lines = groups.flatMap((group) =>
     group.rows
@@ -76,7 +77,7 @@ function bandwidth(groups: readonly GroupSummary[]): string {
   return table(heads, lines, -1)
 }
 
-/** Second turns: what each engine reads of a conversation that it has read before. */
+/** Second turns: how much each engine reads of a conversation that it has read before. */
 function turns(groups: readonly GroupSummary[]): string {
   const lines = groups.flatMap((group) =>
     (group.turns ?? []).map(({ engine, history, readTokens, ms }) => {
@@ -105,7 +106,7 @@ function engines(groups: readonly GroupSummary[]): string {
   return table(['threads', 'engine', 'load s', 'memory MB', 'same tokens'], lines, 1)
 }
 
-/** What is missing, and what disturbed. */
+/** Notes on missing engines and disturbed rounds. */
 function notes(groups: readonly GroupSummary[]): string {
   const missing = groups.flatMap((group) =>
     group.engines
@@ -129,7 +130,7 @@ function notes(groups: readonly GroupSummary[]): string {
 
 const DISTURBED = 0.15
 
-/** Columns from `leftColumn` on... only that one is text, the others are numbers. */
+/** Only the column `leftColumn` is text, the others are numbers. */
 function table(heads: readonly string[], lines: readonly (readonly string[])[], leftColumn: number): string {
   const rule = heads.map((_, column) => (column === leftColumn ? '---' : '--:'))
   return [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')

@@ -1,4 +1,4 @@
-// Warms an engine up: its first greedy tokens after some prompts, and about how fast it is.
+// Warms up an engine: its first greedy tokens after some prompts, and roughly how fast it is.
 import type { EngineName, Run } from './engines.ts'
 import { promptOf } from './prompts.ts'
 import type { Agreement } from './results.ts'
@@ -17,7 +17,7 @@ export interface WarmUp {
   readonly decodeRate: number
 }
 
-/** Not counted: lets code compile and memory be touched, and shows what the engine writes. */
+/** Not measured: compiles code, touches memory, and shows what the engine writes. */
 export async function warmUp(run: (prompt: string, decode: number) => Promise<Run>): Promise<WarmUp> {
   const runs: Run[] = []
   for (let index = 0; index < PROMPTS; index++) {
@@ -48,8 +48,8 @@ export async function warmUp(run: (prompt: string, decode: number) => Promise<Ru
 }
 
 /**
- * Weights are random and the vocabulary has thousands of tokens: engines that compute something else agree on
- * none.
+ * Weights are random and the vocabulary has thousands of tokens, so engines that compute something else agree
+ * on no token.
  */
 export function agreementOf(
   tokens: readonly number[],
@@ -64,7 +64,6 @@ export function agreementOf(
 }
 
 /**
- * Half of them: roundings may turn the order of two tokens, the more so with int8 activations for whole
- * tensors.
+ * Half of them must agree: rounding may swap two tokens, especially with int8 activations scaled per tensor.
  */
 export const agrees = ({ same, of }: Agreement): boolean => same * 2 >= of

@@ -19,9 +19,9 @@ const options = new Command('bench:pools')
   .option('--shape <name>', `their shape: ${SHAPES.map(({ name }) => name).join(', ')}`, QWEN_05B.name)
   .option('--pages <list>', 'plain, isolated', (text) => text.split(','), ['plain', 'isolated'])
   .option('--threads <n>', 'workers', Number, 2)
-  .option('--loads', 'loads alone, with what was measured before and without')
-  .option('--slow', 'also with one of the workers three times slower')
-  .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 5)
+  .option('--loads', 'only loads, with stored measurements and without')
+  .option('--slow', 'also with one worker three times slower')
+  .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 5)
   .option('--prompt <n>', 'tokens of the prompt', Number, 240)
   .option('--tokens <n>', 'tokens decoded', Number, 40)
   .option('--json <file>', 'where the figures go', 'build/bench/pools.json')
@@ -106,13 +106,13 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
     ]
     if (options.slow) {
       cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
-      // Shares are measured only if no number of workers was given.
+      // Workers' shares are measured only if no number of workers was given.
       const some = isolated ? threads : 'auto'
       cases.push({ name: `${pool}, one of them slow`, pool, threads: some, slow: true })
     }
     const job: Job = { modelUrl, cases, rounds, prompt, tokens }
     const results = await page.evaluate((how) => window.runPools(how), job)
-    // Measured before each page, because the load of the machine may change within a minute.
+    // Measured before each page, because the machine's load may change within a minute.
     const ratios = await page.evaluate((url) => window.runBound(url, 256 * 2 ** 20, 15), limitsModule(page))
     const bound = spreadText(spread(ratios), 2)
     console.log(
@@ -150,7 +150,8 @@ function table(page: string, results: readonly Result[]): string {
 }
 
 /**
- * Of a pool with a slow worker: how much longer it takes than two cores that share the work by their speeds.
+ * For a pool with a slow worker: how much longer it takes than two cores that share the work in proportion to
+ * their speeds.
  */
 function slowLines(results: readonly Result[]): string[] {
   const [fast, , slow, mixed] = results

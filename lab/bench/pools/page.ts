@@ -1,4 +1,4 @@
-// The pools bench's page: takes the cases of its driver in turns and measures tokens per second of each.
+// The pools bench's page: runs its driver's cases in turn and measures tokens per second of each.
 import { Engine } from '../../../src/index.ts'
 import type { StreamRequest } from './stream.worker.ts'
 
@@ -6,7 +6,7 @@ export interface Case {
   readonly name: string
   readonly pool: 'single' | 'shared' | 'shards'
   readonly threads: number | 'auto'
-  /** Computes every tile three times: the second worker, or the one of `single`. */
+  /** Makes one worker compute every tile three times: the second one, or the only one of `single`. */
   readonly slow?: boolean
 }
 export interface Job {
@@ -31,18 +31,18 @@ export interface Result {
 const SLOW_COMPUTE = new URL('./slow-compute.worker.ts', import.meta.url)
 const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
 
-/** Forgets what was measured. */
+/** Deletes stored measurements. */
 async function forget(): Promise<void> {
   const root = await navigator.storage.getDirectory()
   await root.getDirectoryHandle('halfbyte-notes', { create: true })
-  // A note may just now be written.
+  // A note may be being written right now.
   await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
 }
 
 async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promise<Result[]> {
   const engines: { engine: Engine; result: Result }[] = []
   for (const { name, pool, threads, slow } of cases) {
-    // Of workers of other speeds.
+    // The notes are from workers of other speeds.
     await forget()
     const start = performance.now()
     const slowed =
@@ -62,7 +62,7 @@ async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promi
   }
   for (let round = 0; round <= rounds; round++) {
     for (const { engine, result } of engines) {
-      // Another first letter each time: nothing of the prompt is in the state cache.
+      // The first letter differs each time, so no part of the prompt is in the state cache.
       const text = `${String.fromCharCode(98 + round)}${'hello world '.repeat(Math.ceil(prompt / 12))}`.slice(
         0,
         prompt,
@@ -82,8 +82,7 @@ async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promi
 }
 
 /**
- * Milliseconds of loads that measure, and of loads that use a note, in turns. The model comes from the
- * device.
+ * Milliseconds of loads that measure and of loads that use a note, alternating. The model comes from storage.
  */
 async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measured' | 'known', number[]>> {
   const load = async (): Promise<number> => {
@@ -104,8 +103,8 @@ async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measu
 }
 
 /**
- * How much sooner two workers have read their halves of `bytes` than one has read all of them, each from
- * memory of its own.
+ * How many times as fast two workers read their halves of `bytes` as one reads all of them, each from its own
+ * memory.
  */
 async function runBound(module: string, bytes: number, rounds: number): Promise<number[]> {
   const workers = [0, 1].map(

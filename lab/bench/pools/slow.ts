@@ -1,4 +1,4 @@
-// Makes a worker's core slow: every tile that the worker computes is computed three times.
+// Simulates a slow core: every tile of the worker is computed three times.
 
 /**
  * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0)
@@ -56,7 +56,7 @@ function repeater(times: number): WebAssembly.Module {
   )
 }
 
-/** Kernels are called through the table; only tiles return nothing for three parameters. */
+/** Kernels are called through the table; only tiles have three parameters and no result. */
 function slowDown(times: number): void {
   const { Instance } = WebAssembly
   const module = repeater(times)

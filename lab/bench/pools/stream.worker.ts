@@ -1,4 +1,4 @@
-// Measures in how many milliseconds a worker reads bytes from memory of its own.
+// Measures how many milliseconds a worker takes to read bytes from its own memory.
 import { SYNC_WORDS } from '../../../src/core/abi/constants.ts'
 import { LIMIT, LIMIT_CODE, LIMIT_WORDS } from '../roofline/kernels.ts'
 

@@ -1,5 +1,5 @@
-// npm run bench:real compares a GGUF model's tokens, greedy choices and perplexity with native llama.cpp's on
-// the same ids, as tables and JSON.
+// npm run bench:real compares a GGUF model's tokenization, greedy choices and perplexity with native
+// llama.cpp's on the same ids, as tables and JSON.
 import { existsSync, openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
@@ -23,20 +23,20 @@ import { greedyTable, type Place, perplexityTable, type Side } from './tables.ts
 
 const options = new Command('bench:real')
   .description(
-    'A GGUF model beside native llama.cpp: ids of the text, greedy tokens of 20 chats and 10 texts, perplexity.',
+    'Compares a GGUF model with native llama.cpp: ids of the text, greedy tokens of 20 chats and 10 texts, perplexity.',
   )
   .option('--model <name or file>', 'a name of "npm run setup", or a GGUF file', 'smollm2')
   .requiredOption('--text <file>', 'UTF-8 text for the perplexity')
   .option('--windows <n>', 'windows of the text', Number, 20)
   .option('--window <n>', 'tokens of a window; the second half is scored', Number, 256)
-  .option('--tokens <n>', 'greedy tokens of each prompt', Number, 64)
-  .option('--prompts <n>', 'only the first of the prompts', Number, CHATS.length + TEXTS.length)
+  .option('--tokens <n>', 'greedy tokens per prompt', Number, 64)
+  .option('--prompts <n>', 'number of prompts to use', Number, CHATS.length + TEXTS.length)
   .option(
     '--sides <list>',
     'weights, then + and the formats of keys and values, then @ and threads, with s for shards: w8+int8/fp8@2s',
     'auto,f32,w8,w4,auto+int8/int8,auto+int8/fp8,auto@2,auto@2s',
   )
-  .option('--f16', 'lets llama.cpp read the weights as F16, so that it rounds no activations to 8 bits')
+  .option('--f16', 'have llama.cpp read the weights as F16, so that it does not round activations to 8 bits')
   .option('--python <program>', 'a Python with llama-cpp-python; default: the addon of node-llama-cpp')
   .option('--json <file>', 'where the figures go', 'build/bench/real.json')
   .parse()
@@ -89,7 +89,7 @@ for (const name of options.sides.split(',')) {
       perplexity: perplexityOf(losses),
       reference: perplexityOf(asked.losses),
     })
-    // What a long run has found is kept when it is ended.
+    // Saved after each side, so that an interrupted run keeps its results.
     await mkdir(dirname(options.json), { recursive: true })
     await writeFile(
       options.json,
@@ -114,7 +114,7 @@ function buildOptions(side: string): BuildOptions {
   }
 }
 
-/** The copy of an earlier run is used again. */
+/** Reuses the copy of an earlier run. */
 async function f16Copy(path: string): Promise<string> {
   const copy = join('build/bench', `${basename(path, '.gguf')}.F16.gguf`)
   if (!existsSync(copy)) {
@@ -153,7 +153,7 @@ async function askReference(built: BuiltModel, reference: Reference): Promise<As
   return { prompts, windows, choices, losses }
 }
 
-/** Says where the ids of the text and the chats differ from llama.cpp's. */
+/** Reports where the ids of the text and the chats differ from llama.cpp's. */
 async function compareIds(
   built: BuiltModel,
   reference: Reference,
@@ -198,7 +198,7 @@ async function placesOf(
       prompt,
       token,
       isSame: ours === best!.id,
-      // By how much the reference prefers its choice to the second, or to the one made here.
+      // How much the reference prefers its choice to its second one, or to Halfbyte's choice.
       margin:
         best!.logProbability - (other === undefined || ours === best!.id ? second! : other).logProbability,
       shift: logits[best!.id]! - logits[second!.id]! - (best!.logProbability - second!.logProbability),

@@ -1,4 +1,4 @@
-// node lab/bench/real/drafts.ts: how much sooner replies of real models are complete with drafts than
+// node lab/bench/real/drafts.ts measures how many times as fast replies of real models are with drafts as
 // without, for JSON by a schema, edits of code, summaries and free text. Greedy; the text must be the same.
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -65,7 +65,7 @@ async function measure(engine: Engine, { label, question, options }: Case): Prom
     if (plain.text !== drafted.text) throw new Error(`${label}: the text differs with drafts`)
     return { ratio: plain.timings.decodeMs / drafted.timings.decodeMs, usage: drafted.usage }
   }
-  // The first round reads the prompt and learns the times of steps.
+  // The first round reads the prompt and learns how long steps take.
   const { usage } = await roundOf()
   const ratios: number[] = []
   for (let round = 0; round < rounds; round++) ratios.push((await roundOf()).ratio)
@@ -74,12 +74,12 @@ async function measure(engine: Engine, { label, question, options }: Case): Prom
 }
 
 const options = new Command('bench:drafts')
-  .description('Times replies of a real model with drafts and without, by turns.')
-  .requiredOption('--model <name>', 'a model that npm run setup has fetched, or a file')
+  .description('Times replies of a real model with drafts and without, alternating.')
+  .requiredOption('--model <name>', 'a model downloaded by npm run setup, or a file')
   .requiredOption('--text <file>', 'a text to summarise; its first 6,000 characters are read')
   .option('--threads <n>', 'threads', Number, 2)
-  .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 5)
-  .option('--tokens <n>', 'most tokens of a reply', Number, 200)
+  .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 5)
+  .option('--tokens <n>', 'maximum tokens per reply', Number, 200)
   .parse()
   .opts<{ model: string; text: string; threads: number; rounds: number; tokens: number }>()
 const { threads, rounds, tokens: most } = options

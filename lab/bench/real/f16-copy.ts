@@ -1,7 +1,6 @@
 // Writes a GGUF file of one part with its quantised weights as F16.
-//
-// llama.cpp rounds activations to 8 bits beside quantised weights, under one scale for 256 of them, and to
-// F16 beside F16. So its results on the copy show what both engines' rounding does.
+// With quantised weights, llama.cpp rounds activations to 8 bits, with one scale per 256 of them; with F16
+// weights, to F16. Its results on the copy therefore show the effect of both engines' rounding.
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -19,9 +18,9 @@ import {
   writeGguf,
 } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 
-/** Numbers that are floats even where their value is whole. */
+/** Keys whose numbers are floats even if their value is whole. */
 const FLOATS = /epsilon|freq_base|scale|scores/
-/** Elements that are converted at once. */
+/** Elements converted at a time. */
 const SLAB = 1 << 20
 
 export async function writeF16Copy(from: string, to: string): Promise<void> {
@@ -30,7 +29,7 @@ export async function writeF16Copy(from: string, to: string): Promise<void> {
     metadata: Object.fromEntries([...metadata].map(([key, value]) => [key, typed(key, value)])),
     tensors: [...tensors.values()].map(copied),
   }
-  // A copy that was cut off must not be taken for a whole one.
+  // A partial copy must not be mistaken for a complete one.
   await pipeline(Readable.from(writeGguf(contents)), createWriteStream(`${to}.draft`))
   await rename(`${to}.draft`, to)
 }
@@ -59,7 +58,7 @@ function copied(tensor: TensorInfo): GgufTensor {
   return { name, dtype: 'F16', shape, data }
 }
 
-/** With the types that llama.cpp asks for. */
+/** Values with the types that llama.cpp requires. */
 function typed(key: string, value: MetaValue): GgufValue {
   const isFloat = FLOATS.test(key)
   if (typeof value === 'string') return ['string', value]
@@ -68,5 +67,5 @@ function typed(key: string, value: MetaValue): GgufValue {
   const list: readonly MetaValue[] = Array.isArray(value) ? value : []
   if (list.every((each) => typeof each === 'string')) return ['string[]', list]
   if (list.every((each) => typeof each === 'number')) return [isFloat ? 'f32[]' : 'i32[]', list]
-  throw new Error(`${key} is a list of other things than texts or numbers`)
+  throw new Error(`${key} is a list of something other than strings or numbers`)
 }

@@ -1,4 +1,4 @@
-// `npm run bench:harness`: scores of lm-evaluation-harness, which asks `halfbyte serve`, beside those of
+// `npm run bench:harness` compares scores of lm-evaluation-harness, through `halfbyte serve`, with those of
 // `halfbyte eval`. The tasks are the harness's own, on the same items.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,13 +23,15 @@ interface Options {
 }
 
 const command = new Command('bench:harness')
-  .description('Scores of lm-evaluation-harness through halfbyte serve, and of halfbyte eval.')
+  .description(
+    'Compares scores of lm-evaluation-harness, through halfbyte serve, with those of halfbyte eval.',
+  )
   .argument('<task=file...>', 'arc_easy, arc_challenge, piqa or lambada, as for halfbyte eval', taskSpec)
   .option('--model <name or file>', 'a name of "npm run setup", or a GGUF file', 'smollm2')
   .option('--tokenizer <file>', "the model's tokenizer.json; default: SmolLM2's")
   .requiredOption('--python <program>', 'a Python with lm_eval[api] and transformers')
   .option('--limit <n>', 'items of each task', Number, 100)
-  .option('--concurrent <n>', 'requests of the harness at a time', Number, 4)
+  .option('--concurrent <n>', 'concurrent requests of the harness', Number, 4)
   .parse()
 const options = command.opts<Options>()
 const [specs] = command.processedArgs as [readonly TaskSpec[]]
@@ -59,7 +61,7 @@ function arcRow(line: Row): Row {
   return { question: nested.stem, choices: { text: column('text'), label: column('label') }, answerKey }
 }
 
-/** Ends the process with a sentence if Python lacks a module. Returns the harness's folder. */
+/** Returns the harness's folder. Exits with a message if Python lacks a module. */
 function harnessFolder(): string {
   const find =
     'import importlib.util as u; import transformers, aiohttp; print(u.find_spec("lm_eval").origin)'
@@ -78,7 +80,7 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Runs a program to its end; its messages go to stderr. */
+/** Runs a program to completion; its messages go to stderr. */
 async function run(program: string, args: readonly string[]): Promise<void> {
   const child = spawn(program, args, {
     stdio: ['ignore', process.stderr, process.stderr],

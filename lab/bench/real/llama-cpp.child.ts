@@ -1,5 +1,5 @@
-// Runs llama.cpp in its own process: greedy ids with the most likely ones beside them, and log-probabilities
-// of given tokens.
+// Runs llama.cpp in its own process: greedy ids, each with the most likely alternatives, and
+// log-probabilities of given tokens.
 //
 // The addon exposes probabilities of all tokens, not logits: their logarithms differ by one constant per row.
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../../test/conformance/testing/llama-cpp-addon.ts'
 import type { Answer, Candidate, Order } from './reference.ts'
 
-/** Most likely tokens that are reported. */
+/** How many of the most likely tokens are reported. */
 const KEPT = 16
 let context: Context
 let sampler: Sampler
@@ -83,7 +83,7 @@ async function answer(order: Order): Promise<Answer> {
   if (order.type === 'load') return load(order)
   if (order.type === 'greedy') return greedy(order.prompt, order.count)
   if (order.type === 'tokenize' || order.type === 'chat' || order.type === 'rows')
-    throw new Error(`the addon is not asked for ${order.type}; use --python`)
+    throw new Error(`the addon cannot answer ${order.type}; use --python`)
   return window(order.tokens, order.targets, order.from)
 }
 

@@ -1,6 +1,6 @@
 """llama.cpp by the Python package llama-cpp-python, for bench:real --python.
 
-In: orders as lines of JSON, those of reference.ts. Out: one answer a line.
+In: the requests of reference.ts as lines of JSON. Out: one answer per line.
 """
 import ctypes
 import json
@@ -21,7 +21,7 @@ def load(order):
     llama.llama_log_set(state["log"], ctypes.c_void_p(0))
     llama.llama_backend_init()
     options = llama.llama_model_default_params()
-    # Repacked weights take kernels for matrix units, which crash on some virtual machines.
+    # Repacked weights use kernels for matrix units, which crash on some virtual machines.
     options.use_extra_bufts = False
     model = llama.llama_model_load_from_file(order["modelPath"].encode(), options)
     if not model:
@@ -111,9 +111,9 @@ def piece(token, special):
 
 
 def chat(order):
-    """The likeliest reply to messages, with the two likeliest tokens at each place.
+    """The greedy reply to messages, with the two most likely tokens at each position.
 
-    A template that has nothing to say about tools gets the messages under "told".
+    A template without tool support gets the messages under "told".
     """
     tools = order.get("tools")
     prompt = render(order["messages"], tools)

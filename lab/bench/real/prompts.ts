@@ -1,4 +1,4 @@
-// What both engines are asked: twenty conversations and ten texts to continue.
+// The prompts for both engines: twenty conversations and ten texts to continue.
 import type { ChatMessage } from '../../../src/core/text/chat/chat-template.ts'
 
 const asked = (content: string): readonly ChatMessage[] => [{ role: 'user', content }]

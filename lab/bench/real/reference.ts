@@ -1,5 +1,5 @@
-// Asks llama.cpp, as the reference of real models, in its own process: the addon of node-llama-cpp, or
-// the Python package llama-cpp-python.
+// Runs llama.cpp, the reference for real models, in its own process: the addon of node-llama-cpp, or the
+// Python package llama-cpp-python.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export type Order =
       readonly context: number
     }
   | { readonly type: 'greedy'; readonly prompt: readonly number[]; readonly count: number }
-  /** Scores the tokens after `from`; `targets` are those that the window's positions are compared with. */
+  /** Scores the tokens after `from`; `targets` are the expected tokens at the window's positions. */
   | {
       readonly type: 'window'
       readonly tokens: readonly number[]
@@ -31,7 +31,7 @@ export type Order =
       readonly type: 'chat'
       readonly messages: readonly object[]
       readonly tools?: readonly object[] | undefined
-      /** The messages for a template that has nothing to say about tools. */
+      /** The messages for a template without tool support. */
       readonly told?: readonly object[] | undefined
       readonly stop?: readonly string[] | undefined
       readonly count: number
@@ -50,13 +50,13 @@ export type Order =
   | { readonly type: 'tokenize'; readonly text: string; readonly bos: boolean; readonly special: boolean }
 export interface Answer {
   readonly failure?: string
-  /** The most likely tokens at each greedy one. */
+  /** The most likely tokens at each greedy token's position. */
   readonly greedy?: readonly (readonly Candidate[])[]
   readonly logProbabilities?: readonly number[]
   readonly ids?: readonly number[]
   readonly text?: string
   readonly finishReason?: string
-  /** Without the end of the turn. */
+  /** Without the end-of-turn token. */
   readonly tokens?: readonly number[]
 }
 
@@ -70,7 +70,7 @@ const failed = (answer: Answer): Answer => {
   return answer
 }
 
-/** `python`: a Python that has llama-cpp-python. Without one the addon answers. */
+/** `python`: a Python with llama-cpp-python. Without it, the addon is used. */
 export async function openReference(
   python: string | undefined,
   load: Omit<Extract<Order, { type: 'load' }>, 'type' | 'addonPath'>,

@@ -1,4 +1,4 @@
-// `npm run bench:replies`: asks llama.cpp the items of reply tasks, marks its replies like those that
+// `npm run bench:replies` runs the items of reply tasks in llama.cpp, scores its replies like those that
 // `halfbyte eval --samples` wrote, and shows where they diverge.
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
@@ -42,13 +42,13 @@ interface ReferenceReply extends Reply {
 const CONTEXT = 4096
 
 const command = new Command('bench:replies')
-  .description('Replies of llama.cpp, marked as those of halfbyte eval: the same items, its own template.')
+  .description('Replies of llama.cpp, scored like those of halfbyte eval: the same items, its own template.')
   .argument('<task=file...>', 'as for halfbyte eval', taskSpec)
   .option('--model <name or file>', 'a name of "npm run setup", or a GGUF file', 'smollm2')
   .requiredOption('--python <program>', 'a Python with llama-cpp-python')
-  .requiredOption('--output <file>', 'replies as JSON lines; those that are there are not asked again')
-  .option('--samples <file>', 'what halfbyte eval --samples wrote, to be compared')
-  .option('--limit <n>', 'most items of each task', Number, 100)
+  .requiredOption('--output <file>', 'replies as JSON lines; existing ones are not repeated')
+  .option('--samples <file>', 'output of halfbyte eval --samples to compare with')
+  .option('--limit <n>', 'maximum items per task', Number, 100)
   .option('--seed <n>', 'as for halfbyte eval', Number)
   .option('--max-tokens <n>', 'as for halfbyte eval', Number)
   .option('--shots <n>', 'as for halfbyte eval', Number)
@@ -118,9 +118,9 @@ async function askReference(llama: Reference, { question }: ReplyItem): Promise<
 
 interface Parting {
   readonly id: string
-  /** Place of the first token that differs. */
+  /** Index of the first token that differs. */
   readonly at: number
-  /** How much likelier llama.cpp found its own token than the second. */
+  /** How much more likely llama.cpp considered its own token than the second. */
   readonly margin: number
   /** Whether Halfbyte's token is llama.cpp's second. */
   readonly isSecond: boolean
@@ -130,7 +130,7 @@ function partingOf(own: MarkedReply, other: ReferenceReply): Parting | undefined
   const length = Math.max(own.tokens.length, other.tokens.length)
   for (let at = 0; at < length; at++) {
     if (own.tokens[at] === other.tokens[at]) continue
-    // The end of a turn is a choice too, but is not among the tokens.
+    // Ending the turn is a choice too, but is not among the tokens.
     const isSecond = own.tokens[at] === undefined || own.tokens[at] === other.seconds[at]
     return { id: own.id, at, margin: other.margins[at] ?? 0, isSecond }
   }

@@ -1,13 +1,16 @@
-// Writes what each side of bench:real found as Markdown.
+// Writes the results of each side of bench:real as Markdown.
 
-/** One greedy token: the reference's choice, and whether Halfbyte makes it after the same history. */
+/**
+ * One greedy token: the reference's choice, and whether Halfbyte makes the same choice after the same
+ * history.
+ */
 export interface Place {
   readonly prompt: number
   readonly token: number
   readonly isSame: boolean
   /** How much more the reference prefers its choice to the other candidate, as a logarithm. */
   readonly margin: number
-  /** By how much Halfbyte's margin between the reference's first two differs. */
+  /** How much Halfbyte's margin between the reference's first two tokens differs. */
   readonly shift: number
   /** The reference's choice, and Halfbyte's. */
   readonly pieces: readonly string[]

@@ -1,5 +1,5 @@
-// `npm run bench:tasks`: what llama.cpp scores on data sets, by the items, ids and rules of `halfbyte eval`.
-// Its JSON goes to `halfbyte eval --beside`, which pairs the items.
+// `npm run bench:tasks` scores datasets in llama.cpp, with the items, ids and rules of `halfbyte eval`. Its
+// JSON is for `halfbyte eval --beside`, which pairs the items.
 import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -33,16 +33,16 @@ const command = new Command('bench:tasks')
   .option('--model <name or file>', 'a name of "npm run setup", or a GGUF file', 'smollm2')
   .requiredOption('--python <program>', 'a Python with llama-cpp-python')
   .requiredOption('--output <file>', 'JSON for halfbyte eval --beside')
-  .option('--limit <n>', 'most items of each task', Number)
+  .option('--limit <n>', 'maximum items per task', Number)
   .option('--seed <n>', 'as for halfbyte eval', Number)
-  .option('--context <tokens>', 'tokens read at once', Number, 2048)
+  .option('--context <tokens>', 'maximum tokens of an input', Number, 2048)
   .option('--threads <n>', 'threads', Number, 1)
   .parse()
 const options = command.opts<Options>()
 const [specs] = command.processedArgs as [readonly TaskSpec[]]
 const { signal } = new AbortController()
 
-/** Tokens to run. llama.cpp reads all of them again; those before `#from` are not scored. */
+/** Tokens to run. llama.cpp reads all of them each time; those before `#from` are not scored. */
 class LlamaSequence {
   #tokens: readonly number[] = []
   readonly #from: number

@@ -1,4 +1,4 @@
-// Tests that limits, shares, sums and tables are what they should be for made-up limits and times.
+// Tests limits, shares, sums and tables with made-up limits and times.
 import { expect, test } from 'vitest'
 import type { OpCost } from '../../../src/core/graph/plan/cost.ts'
 import { analyse, analyseStep, limitMs, readBandwidth } from './analyse.ts'

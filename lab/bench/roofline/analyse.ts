@@ -1,5 +1,5 @@
-// Compares a timed step with a machine's limits: each op's limit, the share of it that was reached, totals by
-// kind.
+// Compares a timed step with a machine's limits: each op's limit, the share of it that was reached, and
+// totals by kind.
 import type { OpCost } from '../../../src/core/graph/plan/cost.ts'
 import { type Spread, spread } from '../spread.ts'
 import { DOTS_OF, type Peak } from './kernels.ts'
@@ -18,14 +18,14 @@ export interface Line {
   readonly label: string
   readonly name: string
   readonly kind: OpCost['kind'] | 'step'
-  /** Ops that the line sums up. */
+  /** Number of ops in the line. */
   readonly count: number
   readonly bytes: number
   readonly ops: number
   readonly ms: Spread
   /** Time at the machine's limit. */
   readonly limitMs: number
-  /** limitMs by the median time; above 1 where caches or several streams beat one stream. */
+  /** limitMs divided by the median time; above 1 if caches or several streams beat one stream. */
   readonly share: number
 }
 export interface StepAnalysis {
@@ -51,7 +51,7 @@ export const KIND_NAMES = { linear: 'Linear', attention: 'Attention', other: 'Ot
 const opBytes = ({ weightBytes, stateBytes, activationBytes }: OpCost): number =>
   weightBytes + stateBytes + activationBytes
 
-/** GB/s of one stream over the smallest measured working set that holds `bytes`, or the largest there is. */
+/** GB/s of one stream over the smallest measured working set of at least `bytes`, or over the largest one. */
 export function readBandwidth({ reads }: Limits, threads: number, bytes: number): number {
   const fitting = reads
     .filter((read) => read.streams === 1 && read.threads === threads)
@@ -72,9 +72,9 @@ export const dotPeak = (limits: Limits, threads: number): number =>
   Math.max(...DOTS_OF[limits.build].map((peak) => peakOf(limits, threads, peak)))
 
 /**
- * Least milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state
- * come from wherever `coldBytes`, all that the step cycles through, fit; activations from where the op's own
- * fit.
+ * Minimum milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state
+ * come from the cache level or memory that `coldBytes`, everything the step cycles through, fit into;
+ * activations from where the op's own fit.
  */
 export function limitMs(cost: OpCost, limits: Limits, threads: number, coldBytes: number): number {
   const cold = (cost.weightBytes + cost.stateBytes) / readBandwidth(limits, threads, coldBytes)
@@ -132,7 +132,7 @@ export function analyseStep(step: TimedStep, limits: Limits): StepAnalysis {
   }
 }
 
-/** Every step whose build has limits, in the order measured. */
+/** Every step whose build has limits, in the order of measurement. */
 export function analyse({ limits, models }: Measured): StepAnalysis[] {
   return models.flatMap(({ steps }) =>
     steps.flatMap((step) => {

@@ -1,4 +1,4 @@
-// A browser's or Node's host whose modules are those of wasm/limits instead of the engine's.
+// A browser or Node host with the modules of wasm/limits instead of the engine's.
 import type { Build, MemoryKind } from '../../../src/core/runtime/features.ts'
 import type { Host } from '../../../src/core/runtime/host.ts'
 
@@ -10,7 +10,7 @@ const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'simd128-plain': () => new URL('../../../build/limits/halfbyte-simd128-plain.wasm', import.meta.url),
 }
 
-/** `host` with other modules; `read` gets one's bytes, and fetches them unless it is given. */
+/** `host` with other modules; `read` gets a module's bytes, by default with fetch. */
 export function limitsHost(host: Host, read: (url: URL) => Promise<BufferSource> = fetchBytes): Host {
   return {
     ...host,

@@ -1,4 +1,4 @@
-// Jobs. What crosses between a roofline page and its worker, as types, and how much to measure.
+// Types of the messages between a roofline page and its worker, and how much to measure.
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import type { Build } from '../../../src/core/runtime/features.ts'
 import type { WeightPolicy } from '../../../src/core/weights/policy.ts'
@@ -9,8 +9,8 @@ import type { StepOptions, TimedModel } from './steps.ts'
 export type ModelPlace = string | readonly File[]
 
 /**
- * To the worker, once. It is ended after its answer, so that each job starts with the memory that the last
- * one had.
+ * To the worker, once. It is terminated after its answer, so that each job can reuse the memory of the
+ * previous one.
  */
 export type Job =
   | { readonly type: 'limits'; readonly options: LimitOptions }
@@ -27,9 +27,9 @@ export type Report =
 /** How much to measure. */
 export interface Effort {
   readonly builds: readonly Build[]
-  /** How the model's weights are held; default `auto`. */
+  /** Weight policy; default `auto`. */
   readonly weights?: WeightPolicy
-  /** How the state is held; default f32. */
+  /** Format of keys and values; default f32. */
   readonly kvCache?: KvFormat
   /** Whether the cost of waiting is measured too; default true. */
   readonly waits?: boolean
@@ -37,7 +37,7 @@ export interface Effort {
   /** Working sets in bytes, ascending. */
   readonly sets: readonly number[]
   readonly samples: number
-  /** Least length of a sample of a limit, and of a step. */
+  /** Minimum length of a sample of a limit, and of a step. */
   readonly limitMs: number
   readonly stepMs: number
   /** Positions before the decode step. */
@@ -49,7 +49,7 @@ export interface Effort {
 const MEGABYTE = 2 ** 20
 const megabytes = (...sizes: number[]) => sizes.map((size) => size * MEGABYTE)
 
-/** The whole image, below 90 s for a model of 0.5 B weights on two quiet cores. */
+/** Measures everything, in less than 90 s for a model of 0.5 B weights on two quiet cores. */
 export const FULL: Effort = {
   builds: ['relaxed', 'simd128'],
   threads: [1, 2],
@@ -62,5 +62,5 @@ export const FULL: Effort = {
 }
 /** Less memory, for visitors' devices. */
 export const PAGE: Effort = { ...FULL, sets: megabytes(1, 4, 16, 64, 256), position: 128, chunk: 64 }
-/** Enough to see that everything works. */
+/** Just enough to check that everything works. */
 export const QUICK: Effort = { ...PAGE, sets: megabytes(1, 4), limitMs: 1, stepMs: 2, chunk: 16 }

@@ -37,8 +37,8 @@ export const PEAKS: Readonly<Record<Build, readonly Peak[]>> = {
 }
 
 /**
- * The integer dots that each build's kernels are made of: the fastest counts, for the relaxed build takes
- * that one.
+ * The integer dots that each build's kernels use. The fastest counts, because the relaxed build chooses that
+ * one.
  */
 export const DOTS_OF: Readonly<Record<Build, readonly Peak[]>> = {
   relaxed: ['dot_i8', 'dot_i8_pairs'],
@@ -48,7 +48,7 @@ export const DOTS_OF: Readonly<Record<Build, readonly Peak[]>> = {
 /** A thread's share of a working set is cut down to a multiple of this. */
 export const SLICE_BYTES = 4096
 
-/** What a read of `bytes` (u32 words of 1) adds up to after `rounds` passes. */
+/** The sum of a read of `bytes` (u32 words of 1) after `rounds` passes. */
 export const expectedSum = (bytes: number, rounds: number): number => ((bytes / 4) * rounds) % 2 ** 32
 
 /** What a peak kernel returns after `rounds`: the same arithmetic, one lane of it, in JavaScript. */
@@ -78,7 +78,7 @@ const integer =
   (terms: number): Step =>
   (acc, x, w) =>
     (acc + terms * x * w) | 0
-/** Rounded once or twice, it is the same for the small whole numbers of a test. */
+/** Rounding once or twice makes no difference for the small whole numbers of a test. */
 const float: Step = (acc, x, w) => Math.fround(acc + Math.fround(x * w))
 const STEP: Readonly<Record<Peak, Step>> = {
   dot_i8: integer(4),

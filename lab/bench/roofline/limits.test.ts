@@ -1,4 +1,4 @@
-// Tests that the limit modules do the work that is counted, and that what is measured is possible.
+// Tests that the limit modules do the work that is counted, and that the figures are plausible.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// Measures bandwidths, peaks and the cost of waiting, with spread.
+// Measures bandwidths, compute peaks and the cost of waiting, with their spread.
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import type { Build } from '../../../src/core/runtime/features.ts'
 import type { Host } from '../../../src/core/runtime/host.ts'
@@ -44,13 +44,13 @@ interface PeakLimit {
 /** Waiting, for two threads and more. */
 interface WaitLimit {
   readonly threads: number
-  /** An op without work: the claim of a tile and the barrier. Microseconds. */
+  /** An op without work: claiming a tile, and the barrier. Microseconds. */
   readonly barrierUs: Spread
-  /** A run of one such op while the workers spin, call from JavaScript included. */
+  /** A run of one such op while the workers spin, including the call from JavaScript. */
   readonly runUs: Spread
   /** The same when they have gone to sleep. */
   readonly wakeUs: Spread
-  /** Workers from nothing to ready. */
+  /** Time to start the workers. */
   readonly startMs: Spread
 }
 export interface Limits {
@@ -61,7 +61,7 @@ export interface Limits {
   readonly waits: readonly WaitLimit[]
 }
 
-/** Records of the sync bench: so many barriers in one run. */
+/** Records of the sync bench: the number of barriers in one run. */
 const BARRIERS = 1000
 const PEAK_ROUNDS = 50_000
 /** Longer than any worker spins. */
@@ -69,9 +69,9 @@ const ASLEEP_MS = 10
 const OVERHEAD_BYTES = 8 << 20
 
 /**
- * Measures everything in turn, round by round, so that a disturbance hits one sample of many figures and not
- * all of one.
- * `onProgress` gets the share done, 0 to 1. Throws what opening a runtime throws, and when a result is wrong.
+ * Measures everything in turn, round by round, so that a disturbance affects one sample of many figures
+ * rather than all samples of one. `onProgress` gets the share done, 0 to 1. Throws what opening a runtime
+ * throws, and when a result is wrong.
  */
 export async function measureLimits(
   host: Host,
@@ -93,10 +93,10 @@ export async function measureLimits(
   }
 }
 
-/** One figure in the making. */
+/** One figure being measured. */
 interface Measurement {
   readonly threads: number
-  /** Once before each sample. */
+  /** Called once before each sample. */
   readonly warm?: () => void
   readonly work: () => void
   calls: number
@@ -251,8 +251,8 @@ class LimitBench {
   }
 
   /**
-   * Allocates the largest working set that memory grants and sets every word to 1, because unwritten pages
-   * may all be one page.
+   * Allocates the largest possible working set and sets every word to 1, because unwritten pages may all map
+   * to one page.
    */
   #fill(): { address: Ptr; bytes: number } {
     for (const bytes of this.#options.sets.toSorted((a, b) => b - a)) {

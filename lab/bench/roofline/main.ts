@@ -33,9 +33,7 @@ const options = new Command('roofline')
   .option('--position <n>', 'positions before the decode step', Number, FULL.position)
   .option('--chunk <n>', 'rows of the prefill chunk', Number, FULL.chunk)
   .addOption(
-    new Option('--weights <policy>', 'how weights are held')
-      .choices(['auto', 'f32', 'w8', 'w4'])
-      .default('auto'),
+    new Option('--weights <policy>', 'weight policy').choices(['auto', 'f32', 'w8', 'w4']).default('auto'),
   )
   .option('--json <file>', 'where the samples go', 'build/bench/roofline.json')
   .addOption(

@@ -1,4 +1,4 @@
-// The roofline's page: measures everything when the bench's driver calls; progress goes to the console.
+// The roofline's page: measures everything when the driver calls, and logs progress to the console.
 import { runRoofline } from './run.ts'
 
 declare global {

@@ -1,5 +1,5 @@
-// The roofline's worker: does one job and tells its progress and result. This thread is thread 0 of what is
-// measured.
+// The roofline's worker: does one job and reports its progress and result. This thread is thread 0 in the
+// measurements.
 import { type ByteSource, blobSource } from '../../../src/core/base/bytes.ts'
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
 import { openAddress } from '../../../src/core/store/open-address.ts'
@@ -13,7 +13,7 @@ import { measureSteps } from './steps.ts'
 const post = (report: Report) => self.postMessage(report)
 const onProgress = (done: number) => post({ type: 'progress', done })
 
-/** A model that is stored is read from there; measuring stores none. */
+/** A stored model is read from storage; measuring does not store any. */
 async function open(model: ModelPlace): Promise<ByteSource[]> {
   if (typeof model !== 'string') return model.map((file) => blobSource(file.name, file))
   const isStored = (await storedBytes(model)) > 0

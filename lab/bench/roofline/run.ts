@@ -1,4 +1,4 @@
-// Measures everything of a model, one job after the other.
+// Runs all measurements of a model, one job after the other.
 import { detectFeatures } from '../../../src/core/runtime/features.ts'
 import { attendComputeWorkers } from '../../../src/engine/wire/compute-workers.ts'
 import type { Measured } from './analyse.ts'
@@ -9,14 +9,14 @@ import type { TimedModel } from './steps.ts'
 export interface RunHooks {
   /** Ends everything at once; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** What is being measured, and the share of all that is done. */
+  /** Called with what is being measured, and the share that is done. */
   readonly onProgress?: ((what: string, done: number) => void) | undefined
 }
 
 /** Shares of the time that the two kinds of job take, roughly. */
 const WEIGHT = { limits: 1, steps: 2 } as const
 
-/** For a page. Builds and threads that it cannot have are left out. Throws what a job's failure says. */
+/** For a page. Skips builds and thread counts that it cannot have. Throws the error of a failed job. */
 export async function runRoofline(
   model: ModelPlace,
   effort: Effort,

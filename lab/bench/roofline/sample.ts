@@ -1,13 +1,15 @@
-// Measures how long one call of some work takes, as samples that are each long enough for the clock.
+// Measures how long one call takes, in samples that are each long enough for the clock's resolution.
 
 export interface Sampling {
   /** Samples of each measurement. */
   readonly samples: number
-  /** Least length of a sample. Browsers round their clocks to 5 us in isolated pages and 100 us in others. */
+  /**
+   * Minimum length of a sample. Browsers round their clocks to 5 us in isolated pages and 100 us in others.
+   */
   readonly leastMs: number
 }
 
-/** Calls that make a sample of `leastMs`; `work` runs a few times and is then warm. */
+/** Number of calls for a sample of `leastMs`; also warms up `work`. */
 export function callsFor(work: () => void, { leastMs }: Sampling, now: () => number): number {
   for (let calls = 1; ; ) {
     const ms = timeOf(work, calls, now) * calls

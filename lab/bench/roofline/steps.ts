@@ -1,4 +1,4 @@
-// Tells the cost of each op of a decode step and of a prefill chunk, and its time.
+// Measures each op of a decode step and of a prefill chunk: its cost and its time.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { ByteSource } from '../../../src/core/base/bytes.ts'

@@ -1,4 +1,4 @@
-// Makes the tables of the roofline as cells, and as Markdown or aligned text.
+// Makes the roofline's tables, as cells and as Markdown or aligned text.
 import { type Spread, spreadText } from '../spread.ts'
 import { KIND_NAMES, type Line, type StepAnalysis } from './analyse.ts'
 import type { Peak } from './kernels.ts'
@@ -96,7 +96,7 @@ export function kindTable(step: StepAnalysis): Table {
 }
 
 /**
- * The ops with the most time above their limits; ops of the same name and shape in all layers are one line.
+ * The ops with the most time above their limits; ops with the same name and shape in all layers share a line.
  */
 export function worstTable(step: StepAnalysis, count = WORST): Table {
   return {
@@ -137,7 +137,7 @@ export function peakTable(steps: readonly StepAnalysis[]): Table {
   }
 }
 
-/** All of them, the summary first. */
+/** All tables, the summary first. */
 export function allTables(limits: readonly Limits[], steps: readonly StepAnalysis[]): Table[] {
   return [
     peakTable(steps),

@@ -1,5 +1,5 @@
-// npm run bench:sampler. What sampling one token of a large vocabulary costs in Node and in Chromium, as a
-// table.
+// npm run bench:sampler prints the time to sample one token of a large vocabulary in Node and in Chromium, as
+// a table.
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { chromium } from '@playwright/test'

@@ -9,14 +9,14 @@ import { selectTop } from './typed-array.ts'
 
 export interface Figure {
   readonly name: string
-  /** Microseconds of one call: the median and the least of all samples. */
+  /** Microseconds per call: the median and the minimum of all samples. */
   readonly median: number
   readonly least: number
 }
 
 /** Qwen2.5's. */
 export const VOCAB = 151_936
-/** Rows that are sampled in turn, so that they do not come from the innermost caches. */
+/** Number of rows sampled in turn, so that they are not read from the innermost caches. */
 const ROWS = 8
 const SAMPLES = 31
 const HISTORY = 4096
@@ -101,7 +101,7 @@ export function measureSampler(module: WebAssembly.Module): Figure[] {
   ]
 }
 
-/** The worst that a selection by thresholds can meet. */
+/** The worst case for selection by thresholds. */
 function rising(
   time: (name: string, call: (row: Float32Array) => unknown) => Figure,
   kernels: KernelRows,
@@ -114,7 +114,7 @@ function rising(
   ]
 }
 
-/** A bell of unlikely ids, a few likely ones above it. */
+/** A bell curve of unlikely ids, with a few likely ones above it. */
 function logits(seed: number): Float32Array {
   const random = new Random(seed)
   const normal = () => Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())
@@ -123,7 +123,7 @@ function logits(seed: number): Float32Array {
   return row
 }
 
-/** Text with repetitions, as DRY looks for them. */
+/** Text with the repetitions that DRY looks for. */
 function tokens(): number[] {
   const random = new Random(9)
   return Array.from({ length: HISTORY }, () => Math.floor(random.next() ** 3 * 2000))

@@ -1,4 +1,4 @@
-// Finds the best ids of a row of logits by a heap in JavaScript, to compare the kernel with.
+// Finds the best ids of a row of logits with a heap in JavaScript, for comparison with the kernel.
 
 const MAX_VOCAB = 2 ** 21
 const float = new Float32Array(1)

@@ -1,5 +1,5 @@
-// npm run bench:batches measures how many tokens a second several replies get at once, beside one reply and
-// beside native llama.cpp, by turns. Both run in Node, on the same file.
+// npm run bench:batches measures tokens per second of several concurrent replies, compared with one reply and
+// with native llama.cpp, interleaved. Both run in Node, on the same file.
 import { openAsBlob } from 'node:fs'
 import { cpus } from 'node:os'
 import { basename } from 'node:path'
@@ -18,16 +18,16 @@ import { Bench, PROMPT } from './measure.ts'
 const numbers = (text: string) => text.split(',').map(Number)
 
 const options = new Command('bench:batches')
-  .description('Times several replies at once, beside one reply and beside native llama.cpp.')
+  .description('Times several concurrent replies, compared with one reply and with native llama.cpp.')
   .option('--model <file>', "a GGUF file, or a name; default: random weights of SmolLM2-135M's shape in Q4_0")
   .option('--threads <list>', 'thread counts', numbers, [1, 2])
-  .option('--sequences <list>', 'replies at once', numbers, [1, 4, 16, 64])
+  .option('--sequences <list>', 'concurrent replies', numbers, [1, 4, 16, 64])
   .option('--tokens <n>', 'tokens of each reply', Number, 32)
-  .option('--rounds <n>', 'rounds by turns', Number, 5)
+  .option('--rounds <n>', 'rounds, interleaved', Number, 5)
   .parse()
   .opts<{ model?: string; threads: number[]; sequences: number[]; tokens: number; rounds: number }>()
 
-/** Tokens a second in all, by number of replies and engine; a figure for each round. */
+/** Total tokens per second, by number of replies and engine; one figure per round. */
 type Rates = Map<number, { readonly halfbyte: number[]; readonly native: number[] }>
 
 const path = options.model ? modelPathOf(options.model) : fileURLToPath(await modelFile(SMOLLM2_135M))
@@ -57,7 +57,7 @@ async function measure(threads: number): Promise<Rates> {
     sequences: most,
     contextSize: most * Math.max(256, PROMPT + options.tokens),
   })
-  // Shared memory is asked for two full contexts at most, so one of these has room for all replies.
+  // Shared memory is sized for at most two full contexts, so one of these must have room for all replies.
   const contextLength = Math.max(1024, most * (PROMPT + options.tokens))
   try {
     await native.pause()

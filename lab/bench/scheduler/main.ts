@@ -1,5 +1,5 @@
-// node lab/bench/scheduler/main.ts measures sequences together, drafts and background work in Chromium, as a
-// table and JSON.
+// node lab/bench/scheduler/main.ts measures concurrent sequences, drafts and background work in Chromium, as
+// a table and JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'
@@ -20,7 +20,7 @@ const options = new Command('bench:scheduler')
   .option('--model <file>', "a .gguf or .hbm file; default: random weights of Qwen2.5-0.5B's shape")
   .option('--parts <list>', PARTS.join(', '), (text) => text.split(',') as Part[], [...PARTS])
   .option('--threads <list>', 'thread counts', numbers, [2])
-  .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 3)
+  .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 3)
   .option('--tokens <n>', 'tokens of a text; three or four times as many with drafts', Number, 32)
   .option('--sequences <list>', 'sequences at once', numbers, [1, 2, 4, 8, 16])
   .option('--rates <list>', 'how often a draft is right', numbers, [0, 0.5, 0.8])

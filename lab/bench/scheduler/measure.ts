@@ -1,4 +1,4 @@
-// Measures times of sequences together and one by one, of drafts, and of background work.
+// Times sequences together and one by one, drafts, and background work.
 import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
 import type { SequenceRequest } from '../../../src/core/generate/schedule/generate-work.ts'
 import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
@@ -14,7 +14,7 @@ export interface Job {
   readonly threads: number
   readonly parts: readonly Part[]
   readonly rounds: number
-  /** Tokens of each text; three times as many with drafts, four times of a model's own. */
+  /** Tokens of each text; three times as many with drafts, four times as many for a model's own texts. */
   readonly tokens: number
   readonly sequences: readonly number[]
   /** Probability that a draft after correct ones is correct. */
@@ -27,7 +27,7 @@ export type Report =
   | { readonly type: 'done'; readonly measured: Measured }
   | { readonly type: 'failed'; readonly message: string }
 
-/** Milliseconds, and how many times as fast as `base`, taken in the same round. */
+/** Milliseconds, and the speed relative to `base` in the same round. */
 export interface Figure {
   readonly name: string
   readonly ms: Spread
@@ -46,7 +46,7 @@ export const PROMPT = 64
 export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
   const bench = new Bench(model)
   const figures: Figure[] = []
-  // Warm up code and page faults first.
+  // First warm up the code and the memory pages.
   await bench.run([bench.sequence(0)], 8)
   if (job.parts.includes('sequences')) figures.push(...(await measureSequences(bench, job)))
   if (job.parts.includes('drafts')) figures.push(...(await measureDrafts(bench, job)))
@@ -62,7 +62,7 @@ export class Bench {
     this.#model = model
   }
 
-  /** A prompt of random tokens; texts of different salts have nothing in common. */
+  /** A prompt of random tokens; texts with different salts have nothing in common. */
   sequence(salt: number, length = PROMPT): Sequence {
     const sequence = this.#model.newSequence()
     const { vocabSize } = this.#model.tokenizer
@@ -114,7 +114,7 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   const times = new Map<number, number[]>()
   const bases: number[] = []
   for (let round = 0; round < rounds; round++) {
-    // One after another; more than a few would only repeat it.
+    // One after another; more than a few would add nothing.
     const one: number[] = []
     for (const sequence of all.slice(0, 3)) {
       back()
@@ -136,7 +136,10 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   }))
 }
 
-/** Knows the text. Each of its drafts is correct with the same probability, independent of the others. */
+/**
+ * A drafter that knows the text. Each of its drafts is correct with the same probability, independently of
+ * the others.
+ */
 function prophet(text: readonly number[], rate: number, seed: number): Drafter {
   let length = 0
   return {
@@ -224,7 +227,7 @@ async function measureBackground(bench: Bench, { rounds, tokens }: Job): Promise
       abort.abort()
       await beside
       title.release()
-      const name = priority === undefined ? 'a chat alone' : `beside 400 + 30 tokens, ${priority}`
+      const name = priority === undefined ? 'a chat alone' : `alongside 400 + 30 tokens, ${priority}`
       times.set(name, [...(times.get(name) ?? []), ms])
     }
   }

@@ -1,4 +1,4 @@
-// The scheduler bench's page: passes on what its worker measured.
+// The scheduler bench's page: forwards the results of its worker.
 import { attendComputeWorkers } from '../../../src/engine/wire/compute-workers.ts'
 import type { Job, Measured, Report } from './measure.ts'
 

@@ -1,4 +1,4 @@
-// The scheduler bench's worker: does one job. This thread is thread 0 of what is measured.
+// The scheduler bench's worker: does one job. This thread is thread 0 in the measurements.
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
 import { browserHost } from '../../../src/engine/browser-host.ts'
 import { loadModel } from '../../../src/engine/load/build-model.ts'
@@ -25,7 +25,7 @@ async function run(job: Job): Promise<Report> {
 
 const post = (report: Report) => self.postMessage(report)
 self.addEventListener('message', ({ data }: MessageEvent<Job>) => {
-  // Comlink's messages and those of the compute workers pass here too.
+  // Comlink's messages and those of the compute workers arrive here too.
   if (data.type !== 'measure') return
   run(data).then(post, (error) => post({ type: 'failed', message: String(error) }))
 })

@@ -1,5 +1,4 @@
-// Measures how much sooner texts are complete when drafts are looked up, for texts that repeat themselves and
-// for others.
+// Measures the speedup from lookup drafts, for texts that repeat themselves and for others.
 import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
 import { LookupDrafter } from '../../../src/core/generate/speculate/draft-lookup.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
@@ -38,7 +37,7 @@ export async function measureTexts(
       }
       await run(0, true)
       for (let round = 0; round < rounds; round++) {
-        // The slower and the faster half of a round may fall on either.
+        // Alternates which of the two runs first, because the halves of a round may differ in speed.
         const isFirst = round % 2 === 0
         const one = await run(round, isFirst)
         const other = await run(round, !isFirst)

@@ -1,11 +1,10 @@
-// Compares ways to choose sparsities at equal predicted speed: perplexity of each way, as JSON, one line for
+// Compares ways to choose sparsities at equal predicted speed: the perplexity of each, as JSON, one line
 // each.
 //
 //   npx node lab/bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
 // [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares] [--seeds 1]
-//
-// uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. Seed s
-// calibrates on every third line of the text from line s on.
+// uniform: one sparsity. squares: least squares of lost shares, like `halfbyte prune --speed`. Seed s
+// calibrates on every third line of the text, starting with line s.
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -36,10 +35,10 @@ const command = new Command('allocation')
   .argument('<calibration>', 'lines of JSON with texts')
   .argument('<held>', 'UTF-8 text to score')
   .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
-  .option('--chunks <n>', 'most windows that are scored', whole(1), 24)
+  .option('--chunks <n>', 'maximum number of windows to score', whole(1), 24)
   .option('--pattern <value>', 'pattern of the weights that are dropped', 'sb84')
   .option('--uniform <value>', 'sparsities, with commas', '0.3,0.4,0.5,0.6')
-  .option('--ways <value>', 'ways to choose sparsities, with commas', 'uniform,squares')
+  .option('--ways <value>', 'ways to choose sparsities, separated by commas', 'uniform,squares')
   .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
   .parse()
 const values = command.opts<{
@@ -106,7 +105,8 @@ for (let seed = 0; seed < values.seeds; seed++) {
     for (const way of values.ways.split(',')) {
       let sparsities: ReadonlyMap<string, number> = new Map()
       if (way !== 'uniform') {
-        // Times are compared after rounding up: a thousandth lets one sparsity itself be chosen.
+        // Times are compared after rounding up; a margin of a thousandth lets the uniform sparsity itself be
+        // chosen.
         const budget = { kind: 'speed', times: times * 0.999 } as const
         const own = { ...shared, work, costs, budget }
         sparsities = (await allocateSparsity(prepared, own)).sparsities

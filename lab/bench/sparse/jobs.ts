@@ -1,16 +1,16 @@
-// Jobs. What crosses between the page of sparse packs and its worker, as types.
+// Types of the messages between the sparse packs' page and its worker.
 import type { CostTable } from '../../../src/core/weights/sparse/cost-table.ts'
 import type { MeasureOptions } from '../../../src/tools/shrink/costs/measure-costs.ts'
 
 type CostsAsked = Pick<MeasureOptions, 'format' | 'build' | 'threads' | 'position' | 'samples' | 'machine'>
 
-/** A pack that is loaded, by its index. */
+/** The index of a loaded pack. */
 interface Scored {
   readonly memoryBytes: number
   readonly perplexity: { readonly value: number; readonly error: number | undefined }
 }
 
-/** To the worker; each is answered with the result of the same type. */
+/** To the worker; each is answered with a result of the same type. */
 export type Job =
   | { readonly type: 'costs'; readonly url: string; readonly asked: CostsAsked }
   | {
@@ -20,15 +20,15 @@ export type Job =
       readonly text: string
       readonly chunks: number
     }
-  /** Reads the text of the pack that was loaded as number `pack`, and keeps its state. */
+  /** Reads the text of pack `pack`, and keeps its state. */
   | { readonly type: 'read'; readonly pack: number; readonly context: number; readonly tokens: number }
-  /** Runs the next tokens one by one. */
+  /** Runs the next tokens one at a time. */
   | { readonly type: 'decode'; readonly pack: number }
 
 export interface Results {
   costs: CostTable
   load: Scored
-  /** Tokens a second. */
+  /** Tokens per second. */
   read: number
   decode: number
 }

@@ -1,5 +1,5 @@
-// node lab/bench/sparse/memory.ts DENSE SPARSE... measures for each pack, in a Chromium of its own, the most
-// memory that the page's process held and the linear memory, beside the first.
+// node lab/bench/sparse/memory.ts DENSE SPARSE... measures for each pack, in its own Chromium, the peak
+// memory of the page's process and the linear memory, relative to the first pack.
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
@@ -8,13 +8,13 @@ import { held, renderers } from '../loading/processes.ts'
 import { openPage } from './open-page.ts'
 
 const command = new Command('memory')
-  .description('Loads each pack in a fresh browser, reads a prompt, decodes, and shows the peak of memory.')
+  .description('Loads each pack in a fresh browser, reads a prompt, decodes, and shows peak memory.')
   .argument('<packs...>', 'files; the first is what the others are compared with')
   .requiredOption('--text <file>', 'UTF-8 text to run')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--rounds <n>', 'rounds; medians are shown', Number, 3)
-  .option('--context <n>', 'tokens that are run', Number, 256)
-  .option('--tokens <n>', 'of these, tokens that are decoded one by one', Number, 64)
+  .option('--context <n>', 'tokens to run', Number, 256)
+  .option('--tokens <n>', 'of these, tokens to decode one by one', Number, 64)
   .parse()
 const options = command.opts<{
   text: string
@@ -25,7 +25,7 @@ const options = command.opts<{
 }>()
 const text = await readFile(options.text, 'utf8')
 
-/** Of a page that runs this pack, or of one that is only opened. */
+/** Peak of a page that runs this pack, or of a page without a model. */
 async function once(pack: string | undefined): Promise<{ peak: number; linear: number }> {
   const { page, urls, close } = await openPage(pack === undefined ? [] : [pathToFileURL(pack)])
   try {
@@ -38,7 +38,7 @@ async function once(pack: string | undefined): Promise<{ peak: number; linear: n
       await page.evaluate((asked) => window.runSparse(asked), read)
       await page.evaluate(() => window.runSparse({ type: 'decode', pack: 0 }))
     }
-    // Of all processes of pages, the one that computes is the largest.
+    // The renderer process that computes is the largest.
     const pages = await Promise.all((await renderers(process.pid)).map(held))
     return { peak: Math.max(...pages.map(({ peak }) => peak)), linear }
   } finally {

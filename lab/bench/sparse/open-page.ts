@@ -1,4 +1,4 @@
-// Opens the page of sparse packs in Chromium, with the files' addresses and the processor time of its
+// Opens the sparse packs' page in Chromium; provides the files' addresses and the processor time of its
 // process.
 
 import { readdir, readFile } from 'node:fs/promises'
@@ -48,7 +48,7 @@ export async function openPage(models: readonly URL[]): Promise<OpenPage> {
   }
 }
 
-/** Milliseconds of processor time of a process, all threads that still run. Linux alone tells. */
+/** Processor time of a process in milliseconds, over all threads that are still running. Linux only. */
 export async function processorMs(pid: number): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`)
   const spent = await Promise.all(

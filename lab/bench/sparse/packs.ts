@@ -1,4 +1,4 @@
-// node lab/bench/sparse/packs.ts DENSE SPARSE... compares packs of one model in Chromium with the first:
+// node lab/bench/sparse/packs.ts DENSE SPARSE... compares packs of one model with the first in Chromium:
 // size, memory, perplexity, speed and processor time, as a table and JSON.
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
@@ -10,14 +10,14 @@ import { BENCH_FOLDER } from '../model-file.ts'
 import { openPage, processorMs } from './open-page.ts'
 
 const command = new Command('packs')
-  .description('Compares packs of one model in Chromium. All are loaded at once and timed by turns.')
+  .description('Compares packs of one model in Chromium. All are loaded together and timed in turn.')
   .argument('<packs...>', 'files; the first is what the others are compared with')
-  .requiredOption('--text <file>', 'UTF-8 text to score, and to run while time is taken')
+  .requiredOption('--text <file>', 'UTF-8 text to score and to time')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--rounds <n>', 'rounds; medians are shown', Number, 5)
-  .option('--context <n>', 'tokens that are run', Number, 256)
-  .option('--tokens <n>', 'of these, tokens that are decoded one by one', Number, 64)
-  .option('--chunks <n>', 'windows of 256 tokens that are scored', Number, 24)
+  .option('--context <n>', 'tokens to run', Number, 256)
+  .option('--tokens <n>', 'of these, tokens to decode one by one', Number, 64)
+  .option('--chunks <n>', 'windows of 256 tokens to score', Number, 24)
   .option('--json <file>', 'where the figures go', 'build/bench/packs.json')
   .parse()
 const options = command.opts<{
@@ -42,7 +42,7 @@ try {
     const { size: fileBytes } = await stat(command.args[index] ?? '')
     rows.push({ name, fileBytes, ...scored, prefill: [], decode: [], cpu: [] })
   }
-  // Of all processes of pages, the one that computes is the busiest.
+  // The renderer process that computes is the busiest.
   const pids = await renderers(process.pid)
   for (let round = 0; round < options.rounds; round++) {
     for (const [pack, row] of rows.entries()) {

@@ -1,4 +1,4 @@
-// The page of sparse packs: passes its driver's calls on to its worker.
+// The sparse packs' page: forwards its driver's calls to its worker.
 import { attendComputeWorkers } from '../../../src/engine/wire/compute-workers.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 

@@ -1,6 +1,6 @@
-// node lab/bench/sparse/predicted.ts DENSE PRUNED... compares the tokens per second that costs taken in this
-// run predict of packs with those of their own steps. The packs are of one model with matrices in sb84, sv32
-// or dense.
+// node lab/bench/sparse/predicted.ts DENSE PRUNED... compares packs' tokens per second, as predicted from
+// costs measured in this run, with those of their actual steps. The packs are of one model with matrices in
+// sb84, sv32 or dense.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { isSparse, sparseParts } from '../../../src/core/abi/encodings.ts'
@@ -19,7 +19,7 @@ const command = new Command('predicted')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--position <n>', 'positions before the token that is timed', Number, 128)
   .option('--samples <n>', 'samples of each pack and variant', Number, 40)
-  .option('--rounds <n>', 'how often all packs are timed by turns', Number, 5)
+  .option('--rounds <n>', 'how often all packs are timed in turn', Number, 5)
   .parse()
 const options = command.opts<{
   weights: 'w4' | 'w8'
@@ -36,7 +36,7 @@ const UNITS = { sb84: [8, 4], sv32: [32, 1] } as const
 const low = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 10)]!
 
-/** The share of units with a weight. */
+/** The share of units with a nonzero weight. */
 function keptShare(
   values: Float32Array,
   n: number,

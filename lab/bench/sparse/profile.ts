@@ -1,5 +1,5 @@
-// node lab/bench/sparse/profile.ts DENSE SPARSE... tells where a token's time goes: milliseconds of each kind
-// of op in a decoded token, by turns, and of the whole step.
+// node lab/bench/sparse/profile.ts DENSE SPARSE... shows where a token's time goes: milliseconds of each kind
+// of op in a decoded token and of the whole step, with the packs in turn.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { slotsOf } from '../../../src/core/graph/plan/cost.ts'
@@ -38,7 +38,7 @@ interface Profiled {
   readonly name: string
   readonly step: RepeatedStep
   readonly kinds: readonly string[]
-  /** Milliseconds by kind, each of one sample. */
+  /** Milliseconds by kind, one value per sample. */
   readonly times: Map<string, number[]>
   readonly whole: number[]
 }

@@ -1,5 +1,4 @@
-// A run of a pruning bench, as its options name it: a sparsity (`0.5`), a pattern (`2:4`), or both
-// (`sb84@0.5`).
+// Parses the name of a pruning run: a sparsity (`0.5`), a pattern (`2:4`), or both (`sb84@0.5`).
 import { type Pattern, parsePattern, sparsityOf } from '../../../src/tools/shrink/prune/mask.ts'
 
 export interface PruningRun {
@@ -9,7 +8,7 @@ export interface PruningRun {
   readonly sparsity: number
 }
 
-/** Throws `unsupported` for an unknown pattern, and where nothing says how many weights to drop. */
+/** Throws `unsupported` for an unknown pattern, or if the name does not say how many weights to drop. */
 export function pruningRun(name: string): PruningRun {
   const [first = '', share] = name.split('@')
   const isShare = Number.isFinite(Number(first))

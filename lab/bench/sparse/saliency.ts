@@ -1,5 +1,5 @@
-// Measures which scores choose the better mask: the energy that products lose when the same update, OBS's,
-// follows masks of three kinds. One line of JSON for each matrix and pattern.
+// Measures which scores choose the better mask: the energy that products lose when OBS's update is applied
+// after masks of three kinds. One line of JSON per matrix and pattern.
 //
 //   npx node lab/bench/sparse/saliency.ts MODEL CALIBRATION.jsonl [--windows 24] [--context 256]
 //     [--runs 2:4,0.5,sb84@0.5] [--matrices 42] [--damp 0.01]
@@ -35,7 +35,7 @@ const command = new Command('saliency')
   .argument('<calibration>', 'lines of JSON with texts')
   .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
   .option('--context <n>', 'tokens of a window', whole(2), 256)
-  .option('--runs <value>', 'sparsities or patterns, with commas', '2:4,0.5,sb84@0.5')
+  .option('--runs <value>', 'sparsities or patterns, separated by commas', '2:4,0.5,sb84@0.5')
   .option('--matrices <n>', 'how many matrices', whole(1), 1000)
   .option('--damp <x>', 'dampening', real(0), 0.01)
   .parse()
@@ -48,7 +48,7 @@ const values = command.opts<{
 }>()
 const positionals = command.args
 const [model = '', calibration = ''] = positionals
-/** Ends the walk after the last matrix. */
+/** Thrown to end the walk after the last matrix. */
 const ending = new AbortController()
 const { signal } = new AbortController()
 const host = nodeHost()
@@ -64,7 +64,7 @@ interface Matrix {
   readonly inverse: Float64Array
 }
 
-/** The shares of a product's energy that are lost after OBS's update, by how the mask was chosen. */
+/** The share of a product's energy that is lost after OBS's update, by mask. */
 function lost(
   matrix: Matrix,
   { pattern, sparsity }: PruningRun,

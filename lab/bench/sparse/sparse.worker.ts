@@ -1,5 +1,5 @@
-// The worker of sparse packs: measures costs, scores and tokens a second. This thread is thread 0 of what is
-// measured.
+// The sparse packs' worker: measures costs, scores and tokens per second. This thread is thread 0 in the
+// measurements.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
@@ -11,7 +11,7 @@ import { perplexity } from '../../../src/engine/score/perplexity.ts'
 import { measureCosts, type Paced, pace } from '../../../src/tools/shrink/costs/measure-costs.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 
-/** Tokens of a window that is scored. */
+/** Tokens of a scored window. */
 const WINDOW = 256
 const host = browserHost()
 const { signal } = new AbortController()

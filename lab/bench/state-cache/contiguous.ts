@@ -1,10 +1,10 @@
-// The baseline: a cache that keeps one sequence's state in one region and grows it by copying it.
+// The baseline: a cache that keeps one sequence's state in one region and grows by copying it.
 import { ABI } from '../../../src/core/abi/constants.ts'
 import { type Arena, offset, type Ptr } from '../../../src/core/runtime/memory/arena.ts'
 
 /**
- * What the step buffer asks of a sequence's state; every 64 positions the whole state moves to a larger
- * region.
+ * Implements what the step buffer needs from a sequence's state; every 64 positions the whole state moves to
+ * a larger region.
  */
 export class ContiguousState {
   length = 0

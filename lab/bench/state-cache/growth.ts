@@ -1,4 +1,4 @@
-// Times steps while state grows, in blocks and in one region that is reallocated.
+// Times steps while the state grows, in blocks and in one reallocated region.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { ropeTables } from '../../../src/core/arch/rope.ts'
@@ -20,14 +20,14 @@ import type { Options } from './main.ts'
 
 type State = SequenceState | ContiguousState
 
-/** Milliseconds; of a layer, the mean of all. What making room takes counts as attention's. */
+/** Milliseconds; for a layer, the mean of all. Time to make room counts as attention's. */
 interface Sample {
   readonly step: number
   readonly layer: number
   readonly attention: number
 }
 
-/** Rows of the prompts that the source's tables have. */
+/** Prompt lengths in the paper's tables. */
 const PREFILL = [9, 18]
 const KINDS = ['blocks', 'reallocation'] as const
 
@@ -68,7 +68,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
     }
     const states = KINDS.map((kind) => begin(make[kind](), repeat < 0 ? 0 : from))
     for (let index = 0; index < (repeat < 0 ? 70 : grow); index++) {
-      // In turns, so that other work on the machine affects both.
+      // Interleaved, so that other work on the machine affects both.
       for (const [kind, state] of states.entries()) {
         const sample = run(state, 1)
         if (repeat >= 0) decode[kind]?.[index]?.push(sample)
@@ -79,8 +79,8 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
   print()
 
   /**
-   * Positions that are there; numbers near 0.01, since memory that was never written is one page of zeros to
-   * the machine.
+   * Fills existing positions with numbers near 0.01, because memory that was never written maps to a single
+   * page of zeros.
    */
   function begin(state: State, length: number): State {
     if (length === 0) return state

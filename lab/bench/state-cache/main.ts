@@ -1,5 +1,5 @@
-// npm run bench:state compares a cache of blocks with one that reallocates, and measures what kept state
-// spares of a turn, as tables.
+// npm run bench:state compares a cache of blocks with one that reallocates, and measures how much of a turn
+// cached state saves, as tables.
 import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'

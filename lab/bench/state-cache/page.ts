@@ -1,16 +1,16 @@
-// The reload bench's page: measures the time to the first token of a stored session's next turn, restored and
-// kept.
+// The reload bench's page: measures the time to the first token of a session's next turn, restored from
+// storage and kept in memory.
 
 import { Engine, type LoadOptions, storedSessions } from '../../../src/index.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 export interface Reload {
-  /** Tokens of the conversation, and what its stored file holds. */
+  /** Tokens of the conversation, and the size of its stored file. */
   readonly context: number
   readonly fileBytes: number
-  /** Tokens that each of the turns read again. */
+  /** Tokens that each of the turns read. */
   readonly fresh: number
-  /** From the call that restores to the session, and to the first token of its next turn. */
+  /** From the restoring call to the session, and to the first token of its next turn. */
   readonly restoreMs: number
   readonly restoredMs: number
   /** From `send` to the first token of the same turn when nothing had to be restored. */
@@ -31,7 +31,7 @@ const KEPT_TURNS = 5
 let random = new Random(1)
 let texts = 0
 const letter = (at: number) => String.fromCharCode(98 + (at % 24))
-/** Letters that are a token each in the benches' vocabulary. No text begins as one of the last 23 does. */
+/** Letters that are one token each in the benches' vocabulary. No text begins like any of the last 23. */
 const words = (length: number): string => {
   const text = Array.from({ length: length - 1 }, () => letter(random.below(24)))
   return [letter(texts++), ...text].join('')

@@ -1,4 +1,4 @@
-// Measures the time to the first token of a stored session's next turn after the page was loaded again, in
+// Measures the time to the first token of a stored session's next turn after a reload of the page, in
 // Chromium.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 import type { Reload } from './page.ts'
 
-/** The profile is a folder, as a visitor's is: without one, storage is memory. */
+/** The profile is a folder, like a visitor's: without one, storage is in memory. */
 export async function reload(model: URL, kvCache: KvFormat, options: Options): Promise<void> {
   const { threads, repeats, context, fresh } = options
   const load = { threads, kvCache, contextLength: 2 * context }

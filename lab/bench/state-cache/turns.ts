@@ -1,5 +1,5 @@
-// Measures the time to the first token of a turn whose past is kept, beside that of reading its new tokens
-// alone.
+// Measures the time to the first token of a turn whose past is cached, compared with just reading its new
+// tokens.
 
 import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
@@ -15,7 +15,7 @@ import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 
 const PLAIN = { temperature: 0, speculation: 'off' } as const
-/** Only replies whose text encodes to the generated ids are used; with random weights not all do. */
+/** Restricts replies to texts that encode to the generated ids; with random weights not all do. */
 const LETTERS = { pattern: '[b-y]{8,}' } as const
 const first = { ...PLAIN, maxTokens: 1 } as const
 
@@ -49,7 +49,7 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
   const past = [...session.messages]
   const file = await session.save()
   const base = built!.newSequence()
-  // A little more than the conversation, whose every beginning it stands for.
+  // Slightly longer than the conversation, because it stands in for all of its prefixes.
   const beginning = Array.from({ length: session.contextUsed + 100 }, (_, at) => idOf(at))
   base.setTokens(beginning)
   await firstToken(base)

@@ -1,4 +1,4 @@
-// Times what hostile and large images cost, each in its own process.
+// Measures the cost of hostile and large images, each in its own process.
 //
 //   node lab/bench/vision/bombs.ts     processor time in ms and the memory added to the process in MB
 import { spawnSync } from 'node:child_process'
@@ -20,7 +20,7 @@ const RULES: Omit<CutRules, 'cut'> = {
   ...{ mean: [0.5, 0.5, 0.5], longestEdge: 1344, shortestEdge: 336 },
 }
 
-/** Bytes without a pattern, which no filter makes small. */
+/** Bytes without a pattern, which do not compress with any filter. */
 const noise = (count: number) => {
   const words = new Uint32Array(Math.ceil(count / 4))
   let state = 1
@@ -62,7 +62,7 @@ if (given === undefined)
   for (const [title, input] of CASES) console.log(`${title}: ${measured(await input())}`)
 else measure(JSON.parse(readFileSync(join(given, 'input.json'), 'utf8')), join(given, 'bytes'))
 
-/** The process that measures gets a file, so that the making of it is not counted. */
+/** The measuring process gets a file, so that creating it is not counted. */
 function measured({ bytes, ...input }: Input): string {
   const folder = mkdtempSync(join(tmpdir(), 'halfbyte-bombs-'))
   try {

@@ -1,6 +1,6 @@
-// Times a vision tower of SmolVLM's shape with random weights, as a whole and op by op.
+// Times a vision tower of SmolVLM's shape with random weights, in total and op by op.
 //
-//   node lab/bench/vision/main.ts [threads]     processor time in ms, the least of five runs
+//   node lab/bench/vision/main.ts [threads]     processor time in ms, the minimum of five runs
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { openFiles } from '../../../src/core/formats/open-files.ts'
 import type { ModelFile } from '../../../src/core/formats/readers.ts'
@@ -16,7 +16,7 @@ import { Vision } from '../../../src/engine/load/vision/vision.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { randomTower, type TowerShape, towerFile } from '../../../test/conformance/vision/random-tower.ts'
 
-/** SmolVLM-256M: SigLIP base, squares of 512 pixels, 16 rows of the tower for one of the model. */
+/** SmolVLM-256M: SigLIP base, tiles of 512 pixels, 16 rows of the tower per row of the model. */
 const SHAPE: TowerShape = {
   projector: 'idefics3',
   grid: 32,
@@ -76,12 +76,12 @@ async function timeTower(file: ModelFile, weights: 'w8' | 'f32'): Promise<void> 
     kinds.set(kind, (kinds.get(kind) ?? 0) + least[op]!)
   }
   const total = least.reduce((sum, ms) => sum + ms, 0)
-  console.log(`${weights}, ${threads} threads, ${runtime.build}: ${total.toFixed(0)} ms for a square`)
+  console.log(`${weights}, ${threads} threads, ${runtime.build}: ${total.toFixed(0)} ms per tile`)
   for (const [kind, ms] of [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 8))
     console.log(`  ${kind.padEnd(36)} ${ms.toFixed(0).padStart(6)} ms  ${((100 * ms) / total).toFixed(0)} %`)
 }
 
-/** A photograph of 12 megapixels, cut into squares. */
+/** Crops a photograph of 12 megapixels into tiles. */
 function timeCutting(file: ModelFile): void {
   const width = 4000
   const height = 3000
@@ -95,7 +95,7 @@ function timeCutting(file: ModelFile): void {
         tiles = cutPicture(ggufTower(file), { width, height, data }).tiles.length
       }),
     )
-  console.log(`cutting ${width} x ${height} pixels into ${tiles} squares: ${ms.toFixed(0)} ms`)
+  console.log(`cropping ${width} x ${height} pixels into ${tiles} tiles: ${ms.toFixed(0)} ms`)
 }
 
 function processorTime(work: () => void): number {

@@ -1,5 +1,5 @@
-// Answers to train on. In: the real script on small data sets. Out: lines that end with the right choice, and
-// errors that name the item.
+// Tests the script that makes answers to train on, with small datasets: lines end with the right choice, and
+// errors name the item.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,14 +68,14 @@ test('each line is a question with its right choice', () => {
   ])
 })
 
-test('labels lie beside, and the first items are left out', () => {
+test('labels come from a separate file, and the first items are left out', () => {
   const set = `piqa=${file('p.jsonl', PIQA)},${file('l.lst', ['1', '0'])}@1`
   expect(run(set)).toEqual([{ text: 'Question: Dry a cup\nAnswer: Fill it', answer: ' Fill it' }])
 })
 
 test.each([
-  ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 names/],
-  ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 names/],
+  ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 gives the right one/],
+  ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 gives the right one/],
   ['an item of another form', () => `arc=${file('f.jsonl', PIQA)}`, /line 1 has no question with choices/],
   ['labels of another file', () => `piqa=${file('c.jsonl', PIQA)},${file('c.lst', ['0'])}`, /has 1 labels, and .* 2 items/],
   ['too large a number', () => `piqa=${file('d.jsonl', PIQA)}@2`, /has 2 items, so none is left after 2/],

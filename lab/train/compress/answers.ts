@@ -1,11 +1,10 @@
-// Answers to train on. In: data sets of multiple choice, as `halfbyte eval` reads them. Out: a line of JSON
-// for each item: its question with the right choice as the answer, in the form that `halfbyte eval` scores.
+// Makes answers to train on. In: multiple-choice datasets, as `halfbyte eval` reads them. Out: a line of JSON
+// per item: its question with the right choice as the answer, in the form that `halfbyte eval` scores.
 //
 //   npx node lab/train/compress/answers.ts arc=ARC-Easy-Dev.jsonl piqa=valid.jsonl,labels.lst@919 --to
 //     TEXT.jsonl
-//
-// @919 leaves out the first 919 items, so that a model may be scored on them. --seed shuffles the lines.
-// Train only on what no score is taken of.
+// @919 leaves out the first 919 items, so that a model can be scored on them. --seed shuffles the lines.
+// Never train on items that are used for scoring.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
@@ -35,7 +34,7 @@ const FORMS: ReadonlyMap<string, (file: DataFile, labels?: DataFile) => ChoiceTa
 interface DataSet {
   readonly form: string
   readonly paths: readonly string[]
-  /** Items that are left out, from the beginning. */
+  /** Number of items to leave out at the beginning. */
   readonly first: number
 }
 

@@ -1,5 +1,5 @@
-// Codes of a pack. In: a .hbm pack with w4 matrices. Out: its codes and scales as safetensors; or the pack
-// with the codes, scales and norms of such a file in place of its own.
+// Reads and writes the codes of a pack. In: a .hbm pack with w4 matrices. Out: its codes and scales as
+// safetensors; or the pack with its codes, scales and norms replaced by those of such a file.
 //
 // npx node lab/train/compress/codes.mjs read PACK CODES.safetensors
 // npx node lab/train/compress/codes.mjs write PACK CODES.safetensors OUTPUT.hbm

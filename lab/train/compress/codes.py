@@ -1,14 +1,14 @@
-"""Codes that GPTQ chose in, codes that were trained from there out: self-distillation on the very grid of a pack.
+"""Trains the codes that GPTQ chose further: self-distillation on a pack's own grid.
 
     halfbyte quantize out/float gptq.hbm --calibration TEXT.jsonl
     npx node lab/train/compress/codes.mjs read gptq.hbm codes.safetensors
     python3 -m compress.codes --model out/float/model.pt --codes codes.safetensors --text TEXT.jsonl --to trained.safetensors
     npx node lab/train/compress/codes.mjs write gptq.hbm trained.safetensors trained.hbm
 
-A weight is scale * code. What is trained is the code before it is rounded, the logarithm of the scale's size, and the gains
-of norms; a rate is in steps of the grid, or a share of a scale's size. Training begins at the float weight, moved to where it
-rounds to GPTQ's code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020,
-arXiv 1902.08153). Embedding and vectors stay as they are in the pack.
+A weight is scale * code. Trained are the code before rounding, the logarithm of the scale's size, and the gains of norms; a
+rate is in steps of the grid, or a share of a scale's size. Training starts at the float weight, moved to where it rounds to
+GPTQ's code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020, arXiv
+1902.08153). Embedding and vectors stay as they are in the pack.
 """
 import argparse
 import time
@@ -28,14 +28,14 @@ from compress.text import batch_of
 from model import quantise8
 from weights import read_safetensors, write_safetensors
 
-#: How far from the value of its code a weight may begin, in steps: a weight at the border, 0.5, would leave at once.
+#: How far from the value of its code a weight may start, in steps: a weight at the border, 0.5, would flip at once.
 EDGE = 0.3
-#: Most error of a matrix's stored values, as a share of the squares of its weights. 4 bits leave about 0.01.
+#: Maximum error of a matrix's stored values, relative to the squares of its weights. 4 bits leave about 0.01.
 STRANGE = 0.5
 
 
 def rounded(value, low, high):
-    """The nearest whole number in a range; the gradient is that of the value, and zero outside."""
+    """The nearest whole number in a range; the gradient passes through inside the range, and is zero outside."""
     inside = value.clamp(low, high)
     return inside + (inside.round() - inside).detach()
 
@@ -66,7 +66,7 @@ class CodedMatrix(nn.Module):
         return scales.repeat_interleave(GROUP, 1)[:, :self.width]
 
     def codes(self):
-        """What is stored."""
+        """The stored values."""
         return self.code.detach().round().clamp(-8, 7)
 
     def scales(self):
@@ -89,13 +89,14 @@ def on_codes(layout, stored):
 
 
 class Coded(nn.Module):
-    """A model whose matrices are codes; everything else is the float model's, as are matrices that the pack has in 8 bits."""
+    """A model whose matrices are codes; everything else is the float model's, including matrices that the pack has in 8
+    bits."""
 
     def __init__(self, layout, teacher, stored):
         super().__init__()
         self.layout = on_codes(layout, stored)
         self.matrices, self.gains = nn.ModuleDict(), nn.ParameterDict()
-        #: The float model is no part of what is trained.
+        #: The float model is not trained.
         self.teacher = [teacher]
         state = teacher.state_dict()
         for name, parts in self.layout.matrices.items():
@@ -116,7 +117,7 @@ class Coded(nn.Module):
         return functional_call(self.teacher[0], named, (ids,))
 
     def groups(self, code_rate, scale_rate):
-        """What an optimizer trains. Gains stand for whole columns, so they move by a third of what scales move by."""
+        """The optimizer's parameter groups. Gains affect whole columns, so their rate is a third of the scales'."""
         matrices = self.matrices.values()
         for each in matrices:
             each.code.requires_grad_(code_rate > 0)
@@ -140,13 +141,13 @@ class Coded(nn.Module):
 
 
 def key_of(name):
-    """A parameter's name as torch takes it for a key."""
+    """A parameter's name as a valid key in torch."""
     return name.replace('.', ' ')
 
 
 def train(student, windows, steps, batch, rates, gamma, seed=1):
-    """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Without gamma the loss is the
-    next token's. Yields each step's loss."""
+    """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Without gamma the loss is the next
+    token's. Yields the loss of each step."""
     optimizer = torch.optim.Adam(student.groups(*rates), betas=(0.9, 0.98))
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -160,7 +161,7 @@ def train(student, windows, steps, batch, rates, gamma, seed=1):
 
 
 def divergence(student, windows):
-    """KL(teacher || student) in nats per token: what quantising changed, with less noise than a loss has."""
+    """KL(teacher || student) in nats per token: the effect of quantisation, with less noise than a loss."""
     def of(ids):
         ours, theirs = (counted(each(given(ids)), ids)[0] for each in (student, student.teacher[0]))
         return cakld(ours, theirs, 0.0)
@@ -181,7 +182,7 @@ def open_float(args):
 
 
 def main():
-    """Trains and says what was gained on held-out windows."""
+    """Trains and prints the gain on held-out windows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='the float model that the pack was made of: a folder of transformers, or a checkpoint')
     parser.add_argument('--tokenizer', type=Path, help="the folder with a checkpoint's tokenizer.json")

@@ -1,5 +1,5 @@
-// Codes of a pack. In: the real script on a tiny pack. Out: its codes, and the same pack when they are put
-// back.
+// Tests the script for a pack's codes on a tiny pack: it reads the codes, and writing them back gives the
+// same pack.
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

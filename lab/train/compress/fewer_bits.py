@@ -1,4 +1,4 @@
-"""A model of transformers and two texts in; what GPTQ with 4, 3 and 2 bits leaves of it, beside the bytes that it takes, out.
+"""Measures how much of a transformers model GPTQ with 4, 3 and 2 bits preserves, and how many bytes that takes.
 
     python3 -m compress.fewer_bits --model MODEL.gguf --calibration TEXT.jsonl --text TEXT.raw --work out/fewer \
         --formats w4_g32,w3_g32,w2m_g64,w4_g32_drop30 --drop-layers 14,17
@@ -6,13 +6,12 @@
     python3 -m compress.fewer_bits --table out/fewer/runs.jsonl --beside w3_g32
 
 A format is w2, w3 or w4, then m (a minimum beside the scale) or n (the levels of a normal distribution), then the group, or
-_row (one scale per output). _drop30 keeps 70 % of the weights and one bit per weight that says which. --drop-layers leaves
-these layers out first; the runs are then named after them. Nothing is packed: matrices get the values of their codes.
+_row (one scale per output). _drop30 keeps 70 % of the weights and one bit per weight that says which. --drop-layers first
+removes these layers; the runs are then named after them. Nothing is packed: matrices get the values of their codes.
 
-The Hessians are those of the float model for every format, so that a run takes one solution and one reading of the text. With
---survey, a format is only solved in the layers named, with the Hessians of an earlier run, and its loss is printed: a minute in
-place of ten.
-Matrices alone are coded; tables and norms stay as they are.
+The Hessians are those of the float model for every format, so a run takes one solution and one pass over the text. With
+--survey, a format is only solved in the named layers, with the Hessians of an earlier run, and its loss is printed: this takes
+a minute instead of ten. Only matrices are coded; tables and norms are unchanged.
 """
 import argparse
 import json
@@ -28,12 +27,12 @@ from compress.grids import stored
 
 #: Levels of 4 and 8 codes with the least squared error for a normal distribution (Max 1960, table I).
 NORMAL = {2: (-1.510, -0.4528, 0.4528, 1.510), 3: (-2.152, -1.344, -0.7560, -0.2451, 0.2451, 0.7560, 1.344, 2.152)}
-#: Shares of the peak that the outermost code may stand for, by bits; the last are those of a whole row.
+#: Shares of the peak that the outermost code may represent, by bits; the last are those for a whole row.
 CLIPS = {4: (1.0, 0.94, 0.88, 0.82, 0.76), 3: (1.0, 0.92, 0.84, 0.76, 0.68, 0.6), 2: (1.0, 0.88, 0.76, 0.64, 0.52, 0.42, 0.34)}
 ROW_CLIPS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.28)
 #: Shares of the range by which its two ends move inwards.
 CUTS = ((0, 0), (0.05, 0.05), (0.1, 0.1), (0.15, 0.15), (0.1, 0), (0, 0.1))
-#: Columns whose weights to drop are chosen together, and those solved together where a scale is a whole row's.
+#: Columns whose dropped weights are chosen together, and those solved together if there is one scale per row.
 MASK_COLUMNS = 128
 ROW_BLOCK = 64
 #: Share of the mean of H's diagonal that is added to it, as `halfbyte quantize` does.
@@ -42,7 +41,7 @@ DAMP = 0.01
 
 @dataclass(frozen=True)
 class Format:
-    """What a weight is stored in. group: 0 for a whole row. kind: '', 'm' or 'n'."""
+    """A storage format of weights. group: 0 for a whole row. kind: '', 'm' or 'n'."""
 
     bits: int
     kind: str
@@ -64,10 +63,10 @@ class Format:
 
 
 def format_of(name):
-    """The format of a name. Raises ValueError for a name that is none."""
+    """Parses the name of a format. Raises ValueError for any other name."""
     found = re.fullmatch(r'w([234])([mn]?)_(?:g(\d+)|row)(?:_drop(\d+))?', name)
     if found is None or (found[2] == 'n' and found[1] == '4'):
-        raise ValueError(f'{name} is no format; take one like w3_g32, w2m_g64, w3n_g32, w4_row or w4_g32_drop30')
+        raise ValueError(f'{name} is not a format; use one like w3_g32, w2m_g64, w3n_g32, w4_row or w4_g32_drop30')
     return Format(int(found[1]), found[2], int(found[3] or 0), int(found[4] or 0) / 100)
 
 
@@ -84,7 +83,7 @@ def inverse(scale):
 
 
 def starts_of(group, kept, form):
-    """The bases and scales [rows, 1] to begin with, one pair for each clip."""
+    """The initial bases and scales [rows, 1], one pair per clip."""
     levels = form.levels
     if form.kind == 'm':
         low, high = group.amin(1, keepdim=True), group.amax(1, keepdim=True)
@@ -130,7 +129,7 @@ def solve_group(group, kept, corner, grid, form):
 
 
 def kept_of(weights, factor, dropped):
-    """1 for the weights that stay: those whose removal costs most after the others have made up for it (SparseGPT)."""
+    """1 for kept weights: those whose removal costs most after the others have compensated for it (SparseGPT)."""
     if dropped == 0:
         return torch.ones_like(weights)
     cost = weights.square() / factor.diagonal().square()
@@ -172,7 +171,7 @@ def factor_of(hessian):
 
 @torch.no_grad()
 def factors_of(model, windows):
-    """The factor of the inputs of every matrix, by name. Matrices that read the same inputs have one between them."""
+    """The factor of the inputs of every matrix, by name. Matrices that read the same inputs share one."""
     sums, shared, last = {}, {}, (None, None)
 
     def watch(name):
@@ -232,7 +231,7 @@ def calibration_of(path, tokenizer, count, length):
 
 
 def drop_layers(model, dropped):
-    """Leaves layers out. Raises ValueError for one that the model lacks."""
+    """Removes layers. Raises ValueError for one that the model lacks."""
     layers = model.model.layers
     wrong = [at for at in dropped if not 0 <= at < len(layers)]
     if wrong:
@@ -242,7 +241,7 @@ def drop_layers(model, dropped):
 
 
 class Runs:
-    """The lines of a file, one for each format; formats that it has are not run again."""
+    """The lines of a file, one per format; formats in the file are not run again."""
 
     def __init__(self, path):
         self.path = path
@@ -266,7 +265,7 @@ def difference(losses, others, tokens):
 
 
 def table(lines, beside=None):
-    """Rows by bits, as Markdown: losses beside the original, and beside a format if there is one."""
+    """Rows by bits, as Markdown: losses relative to the original, and to a format if one is given."""
     by_name = {line['name']: line for line in lines}
     original = by_name['original']
     rows = []

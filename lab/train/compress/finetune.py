@@ -1,8 +1,9 @@
-"""A model that was trained to its grid in, one that has left it out: fine-tuned in float on a text, as a checkpoint and a folder.
+"""Fine-tunes a model that was trained on its grid, in float on a text, until it has left the grid; writes a checkpoint and a
+folder.
 
     python3 -m compress.finetune --model models/halfbyte-stories --text TEXT.jsonl --to out/float
 
-A model trained with QAT loses nothing when it is rounded, so it cannot show what a method recovers. Some hundred steps of
+A model trained with QAT loses nothing when it is rounded, so it cannot show what a method recovers. A few hundred steps of
 AdamW in float move every weight by more than a step of its grid.
 """
 import argparse
@@ -34,7 +35,7 @@ def finetune(model, windows, steps, batch, rate):
 
 
 def main():
-    """Trains, and writes `model.pt` beside the folder's files."""
+    """Trains, and writes `model.pt` next to the folder's files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='a folder of stories/export.py, a GGUF file or a checkpoint')
     parser.add_argument('--tokenizer', type=Path, help="the folder with a checkpoint's tokenizer.json")

@@ -1,13 +1,13 @@
-"""Any causal language model in Hugging Face's form in, trained on its 4-bit grid or with an adapter out.
+"""Trains any causal language model in Hugging Face's format, on its 4-bit grid or with an adapter.
 
     python3 -m compress.folder --model FOLDER --text TEXT.jsonl --format w4 --steps 200 --to out/qat
     halfbyte quantize out/qat model.hbm --method rtn --weights w4
     python3 -m compress.folder --model FOLDER --text CHATS.jsonl --lora 16 --steps 200 --to out/adapter
     halfbyte quantize FOLDER model.hbm --lora out/adapter --calibration CHATS.jsonl
 
-FOLDER has config.json, safetensors and a tokenizer; a GGUF file that transformers reads will do as well. A line of the text
-has a `text`, or `messages`, which the tokenizer's own template writes, or a `text` and the `answer` at its end, of which
-only the answer is learned. --resume goes on after the last checkpoint.
+FOLDER has config.json, safetensors and a tokenizer; a GGUF file that transformers can read works too. A line of the text has a
+`text`, or `messages`, which the tokenizer's own template renders, or a `text` and the `answer` at its end, of which only the
+answer is learned. --resume continues from the last checkpoint.
 """
 import argparse
 import copy
@@ -61,7 +61,7 @@ def open_folder(path):
     folder = path.parent if place else path
     tokenizer = AutoTokenizer.from_pretrained(folder, **place)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **place)
-    # The weights are floats from here on. transformers writes no model that it takes for a quantised one.
+    # The weights are floats from here on. transformers does not save a model that it considers quantised.
     if place:
         model.hf_quantizer = None
         model.config.__dict__.pop('quantization_config', None)
@@ -86,13 +86,13 @@ def put_on_grid(model, kind, squares=None):
 
 
 def leave_grid(model):
-    """The matrices have the values of their codes from now on."""
+    """Replaces the matrices by the values of their codes."""
     for layer in matrices_of(model).values():
         parametrize.remove_parametrizations(layer, 'weight', leave_parametrized=True)
 
 
 class Run:
-    """The steps of a training, of which each depends on its number and the state alone, so that it can go on after a stop."""
+    """The steps of a training run. Each depends only on its number and the state, so that the run can be resumed."""
 
     def __init__(self, args, student, teacher, windows, gamma):
         self.args, self.student, self.teacher = args, student, teacher
@@ -106,7 +106,7 @@ class Run:
         self.key = json.dumps({**given, 'model': str(given['model']), 'text': str(given['text']), 'own': own.hexdigest()})
 
     def load(self, path):
-        """Goes on after a checkpoint. Raises ValueError for one of another model, text or options."""
+        """Continues from a checkpoint. Raises ValueError for one of another model, text or options."""
         state = torch.load(path)
         if state['key'] != self.key:
             raise ValueError(f'{path} is of another model, text or options; leave out --resume, or give another --to')
@@ -135,7 +135,7 @@ class Run:
 
 
 def student_of(args, model, windows):
-    """What learns, what it learns from (nothing for an adapter and for --loss ce), and gamma."""
+    """The student, its teacher (none for an adapter and for --loss ce), and gamma."""
     if args.lora:
         config = LoraConfig(r=args.lora, lora_alpha=2 * args.lora, target_modules=list(matrices_of(model)), task_type='CAUSAL_LM')
         return Logits(get_peft_model(model, config)), None, None
@@ -176,7 +176,7 @@ def arguments(given=None):
     parser.add_argument('--windows', type=int, default=2000)
     parser.add_argument('--rate', type=float, help='default: 1e-3 for an adapter, else 2e-5')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints, which say the held-out loss')
+    parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints, at which the held-out loss is printed')
     parser.add_argument('--resume', action='store_true')
     parser.add_argument('--finish', action='store_true', help='with --resume: write what the last checkpoint has learned, without more steps')
     parser.add_argument('--to', type=Path, default=Path('out/folder'))
@@ -190,7 +190,7 @@ def arguments(given=None):
 
 
 def main(given=None):
-    """Trains and says what was gained on held-out windows."""
+    """Trains and prints the gain on held-out windows."""
     args = arguments(given)
     torch.manual_seed(args.seed)
     tokenizer, model = open_folder(args.model)
@@ -206,7 +206,7 @@ def main(given=None):
     run = Run(args, student, teacher, windows, gamma)
     if args.resume and checkpoint.exists():
         run.load(checkpoint)
-        print(f'going on after step {run.step}', flush=True)
+        print(f'continuing after step {run.step}', flush=True)
     for step, loss in () if args.finish else run.steps(checkpoint):
         if step % args.save_every == 0:
             print(f'step {step} of {args.steps}: loss {loss:.4f}, held out {held_loss(student, held):.4f}', flush=True)

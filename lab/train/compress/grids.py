@@ -1,4 +1,4 @@
-"""Matrices in, the values that a pack would hold out: groups of 32 inputs, 4 bits, with and without a minimum."""
+"""Computes the values that a pack would hold for a matrix: groups of 32 inputs, 4 bits, with and without a minimum."""
 import torch
 
 GROUP = 32
@@ -9,7 +9,7 @@ CUTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 def stored(value):
-    """The nearest scale or minimum that a pack has."""
+    """The nearest scale or minimum that a pack can store."""
     return (value * FACTOR).half().float() / FACTOR
 
 
@@ -61,7 +61,7 @@ QUANTISERS = {'w4': quantise_w4, 'w4m': quantise_w4m}
 
 
 def clipped(matrix, squares):
-    """The matrix with both ends of each group moved inwards, each by its own share, for the least error of the products.
+    """The matrix with both ends of each group moved inwards, each by its own share, to minimise the error of the products.
 
     squares: the mean square of each input. BitDistiller, 3.1 (asymmetric clipping), with a diagonal in place of the inputs.
     """

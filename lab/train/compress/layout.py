@@ -1,19 +1,19 @@
-"""A model in, which of its parameters are which tensors of its pack out."""
+"""Maps a model's parameters to the tensors of its pack."""
 import re
 from typing import NamedTuple
 
 
 class Layout(NamedTuple):
     """The names of a pack by the name of a parameter."""
-    #: A matrix, and the tensors that are its rows, one after another.
+    #: A matrix, and the tensors that its rows consist of, in order.
     matrices: dict
     #: A norm's gain, and its tensor.
     gains: dict
-    #: Tables of the vocabulary, which a pack has in 8 bits.
+    #: Tables of the vocabulary, which a pack stores in 8 bits.
     tables: list
 
     def prefixed(self, beginning):
-        """The layout of a module that has the model inside, with the beginning of its parameters' names."""
+        """The layout of a module that contains the model, with the prefix of its parameters' names."""
         return Layout({beginning + name: parts for name, parts in self.matrices.items()},
                       {beginning + name: part for name, part in self.gains.items()}, [beginning + name for name in self.tables])
 
@@ -29,7 +29,7 @@ GAINS = {'llama': {'norm1': 'attn_norm', 'norm2': 'mlp_norm'},
 MODULES = {'self_attn.q_proj': 'attn_q', 'self_attn.k_proj': 'attn_k', 'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output',
            'mlp.gate_proj': 'mlp_gate', 'mlp.up_proj': 'mlp_up', 'mlp.down_proj': 'mlp_down'}
 NORMS = {'input_layernorm': 'attn_norm', 'post_attention_layernorm': 'mlp_norm'}
-#: Model types that have these two norms in a layer, with gains as a pack holds them. The gains of others rest.
+#: Model types that have these two norms in a layer, with gains as a pack holds them. The gains of others are frozen.
 PLAIN_NORMS = ('llama', 'mistral', 'qwen2', 'qwen3', 'smollm3')
 
 

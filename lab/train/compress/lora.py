@@ -1,4 +1,4 @@
-"""A float Llama and a text in, a LoRA adapter in PEFT's form out, which `halfbyte --lora` and `quantize --lora` take.
+"""Trains a LoRA adapter of a float Llama on a text, in PEFT's format, for `halfbyte --lora` and `quantize --lora`.
 
     python3 -m compress.lora --model MODEL.gguf --text TEXT.jsonl --steps 100 --to out/adapter
     halfbyte quantize MODEL out.hbm --lora out/adapter --calibration TEXT.jsonl
@@ -15,7 +15,7 @@ from weights import write_safetensors
 
 
 class Lora:
-    """Adds (alpha / rank) B A to every matrix of a model's layers; the model's own parameters rest."""
+    """Adds (alpha / rank) B A to every matrix of a model's layers; the model's own parameters are frozen."""
 
     def __init__(self, model, rank, alpha):
         self.model, self.rank, self.alpha = model, rank, alpha
@@ -36,7 +36,7 @@ class Lora:
         model.weight = weight
 
     def parameters(self):
-        """What is trained."""
+        """The trained parameters."""
         return [each for pair in self.pairs.values() for each in pair]
 
     def tensors(self):
@@ -66,7 +66,7 @@ class Lora:
 
 
 def main():
-    """Trains and says what was gained on held-out windows."""
+    """Trains and prints the gain on held-out windows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='a Llama as GGUF, or a checkpoint of one')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text, or ids as .pt')

@@ -1,13 +1,13 @@
-"""Logits of a teacher and a student in, what training lowers out.
+"""The losses of training, from the logits of a teacher and a student.
 
-Ids that a loss reads may hold a token as its complement, ~id: the model reads this token, and no loss counts it.
+Ids may contain a token as its complement, ~id: the model reads this token, but no loss counts it.
 """
 import torch
 import torch.nn.functional as F
 
 
 def given(ids):
-    """What the model reads of ids [batch, time + 1]: all but the last, whether a loss counts them or not."""
+    """The tokens that the model reads of ids [batch, time + 1]: all but the last, whether a loss counts them or not."""
     return torch.where(ids < 0, ~ids, ids)[:, :-1]
 
 
@@ -18,7 +18,7 @@ def counted(logits, ids):
 
 
 def confidence(teacher, batches):
-    """gamma: the mean probability that the teacher gives the tokens that come. BitDistiller, 3.2."""
+    """gamma: the mean probability that the teacher gives the actual next tokens. BitDistiller, 3.2."""
     def of(ids):
         logits, following = counted(teacher(given(ids)), ids)
         return F.softmax(logits, -1).gather(-1, following[:, None]).mean()
@@ -41,7 +41,7 @@ def next_token(logits, ids):
 
 
 def training_loss(student, teacher, ids, gamma):
-    """What a step lowers, of ids [batch, time + 1]: the distance from the teacher; without gamma, the next token's loss."""
+    """The loss of a step, for ids [batch, time + 1]: the distance from the teacher; without gamma, the next token's loss."""
     logits = student(given(ids))
     if gamma is None:
         return next_token(logits, ids)

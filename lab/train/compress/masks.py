@@ -1,14 +1,14 @@
-"""The tensors of a folder that `halfbyte prune --as safetensors` wrote in; a model with its weights, whose zeros stay, out."""
+"""Loads the weights of a folder written by `halfbyte prune --as safetensors` into a model, and keeps their zeros."""
 import torch
 
 from names import NAMES
 
-#: [outputs, inputs] that are dropped as one.
+#: [outputs, inputs] of a unit that is dropped as a whole.
 UNITS = {'sv32': (32, 1), 'sb84': (8, 4)}
 
 
 def load_named(model, family, tensors):
-    """Gives the model the values of Hugging Face's tensors, whichever of its parameters they are parts of."""
+    """Copies the values of Hugging Face's tensors into the parameters of the model that they are parts of."""
     tensors_of, _ = NAMES[family]
     state, places, total = model.state_dict(), {}, 0
     for name, t in state.items():
@@ -25,7 +25,7 @@ def load_named(model, family, tensors):
 
 
 def kept_of(matrix, pattern):
-    """1 where a weight may change. Zeros that only happen to be zero in a unit that is kept may.
+    """1 where a weight may change, including incidental zeros in a kept unit.
 
     pattern: `sv32`, `sb84`, or N:M. Raises ValueError for a matrix without the pattern's zeros.
     """
@@ -33,7 +33,7 @@ def kept_of(matrix, pattern):
     if pattern in UNITS:
         height, width = UNITS[pattern]
         if rows % height or columns % width:
-            raise ValueError(f'{rows} x {columns} is no multiple of {height} x {width}, the unit of {pattern}')
+            raise ValueError(f'{rows} x {columns} is not a multiple of {height} x {width}, the unit of {pattern}')
         units = matrix.reshape(rows // height, height, columns // width, width).ne(0).any(3, keepdim=True).any(1, keepdim=True)
         return units.expand(-1, height, -1, width).reshape(rows, columns).to(matrix.dtype)
     keep, of = (int(part) for part in pattern.split(':'))
@@ -45,7 +45,7 @@ def kept_of(matrix, pattern):
 
 @torch.no_grad()
 def keep_zeros(model, pattern):
-    """Zeros of the matrices of all layers stay zero in training: their gradients are. Returns the masks by name.
+    """Keeps zeros in the matrices of all layers zero during training, by zeroing their gradients. Returns the masks by name.
 
     The optimiser must not move a weight whose gradient is zero: AdamW without decay does not.
     """

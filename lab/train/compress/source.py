@@ -1,4 +1,5 @@
-"""A model to compress in: a Llama as GGUF or folder, or a checkpoint of any family here; windows of ids of a text out."""
+"""Opens a model to compress (a Llama as GGUF or folder, or a checkpoint of any family here), and makes windows of ids from a
+text."""
 import json
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def open_model(path, context=512, tokenizer=None):
     """The vocabulary, the family's name and the model.
 
     path: a Llama as .gguf, a folder of stories/export.py, or a checkpoint. tokenizer: the folder with a
-    checkpoint's tokenizer.json; without one its vocabulary is None, and its text comes as ids.
+    checkpoint's tokenizer.json; without one its vocabulary is None, and the text must be ids.
     """
     path = Path(path)
     if path.suffix == '.gguf':
@@ -56,7 +57,7 @@ def windows_of(path, vocabulary, length, most):
 
 @torch.no_grad()
 def sampled(model, count, length, generator):
-    """Windows that the model writes itself, at temperature 1 after BOS."""
+    """Windows that the model itself generates, at temperature 1 after BOS."""
     ids = torch.full((count, 1), BOS)
     for _ in range(length):
         odds = torch.softmax(model(ids)[:, -1], -1)

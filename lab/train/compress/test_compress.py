@@ -174,7 +174,7 @@ class MaskTest(unittest.TestCase):
             keep_zeros(small_llama(), '2:4')
         with self.assertRaisesRegex(ValueError, 'no matrix has zeros of sv32'):
             keep_zeros(small_llama(), 'sv32')
-        with self.assertRaisesRegex(ValueError, '20 x 8 is no multiple of 32 x 1'):
+        with self.assertRaisesRegex(ValueError, '20 x 8 is not a multiple of 32 x 1'):
             kept_of(torch.ones(20, 8), 'sv32')
         other = Llama(LlamaConfig(**{**SMALL, 'intermediate': 64}))
         with tempfile.TemporaryDirectory() as folder:

@@ -81,7 +81,7 @@ class FewerBitsTest(unittest.TestCase):
         for name, bits in (('w4_g32', 4.5), ('w3m_g32', 4), ('w2_g64', 2.25), ('w4_g32_drop30', 4.3), ('w4_row', 4.0625)):
             self.assertAlmostEqual(format_of(name).bits_of(256), bits, msg=name)
         for name in ('w5_g32', 'w4n_g32', 'w4', 'w3_g32_drop'):
-            with self.assertRaisesRegex(ValueError, f'{name} is no format'):
+            with self.assertRaisesRegex(ValueError, f'{name} is not a format'):
                 format_of(name)
 
     def test_table(self):

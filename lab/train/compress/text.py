@@ -1,16 +1,16 @@
-"""JSON lines and a tokenizer of transformers in, windows of ids out, in the order in which training draws them.
+"""Turns JSON lines into windows of ids with a tokenizer of transformers, in the order in which training draws them.
 
-A line has a `text`, `messages`, which the tokenizer's own template writes, or a `text` with the `answer` at its end. Texts
-and messages follow each other and are cut into windows. An answer has a window of its own, where no loss counts what comes
-before it (see compress.losses).
+A line has a `text`, `messages`, which the tokenizer's own template renders, or a `text` with the `answer` at its end. Texts and
+messages are concatenated and cut into windows. An answer has its own window, in which no loss counts what comes before it (see
+compress.losses).
 """
 import json
 
 import torch
 
-#: Windows that are not trained on, and answers.
+#: Held-out windows, and held-out answers.
 HELD, HELD_ANSWERS = 16, 64
-#: A place after the end of an answer: a token that does not count, as those before the answer.
+#: Padding after the end of an answer: a token that does not count, like those before the answer.
 NOTHING = ~0
 
 
@@ -23,7 +23,7 @@ def ids_of(value, tokenizer):
 
 
 def answer_of(value, tokenizer):
-    """The ids of a text with an answer, of which what comes before the answer does not count."""
+    """The ids of a text with an answer; those before the answer do not count."""
     asked = value['text'][:-len(value['answer'])]
     before = len(tokenizer(asked)['input_ids'])
     ids = ids_of(value, tokenizer)
@@ -39,7 +39,7 @@ def require_answer(path, number, value):
 
 
 def read_answers(path, lines, tokenizer, length, most):
-    """Ids [count, length + 1] of an answer each. One that is longer loses its beginning."""
+    """Ids [count, length + 1], one answer each. A longer one loses its beginning."""
     rows = []
     for number, line in enumerate(lines, 1):
         value = json.loads(line)
@@ -72,13 +72,13 @@ def windows_of(path, tokenizer, length, most):
 
 
 def lengths_of(windows):
-    """How many places each window has up to the last token that counts."""
+    """The length of each window up to the last token that counts."""
     return ((windows >= 0) * torch.arange(1, windows.shape[1] + 1)).amax(1)
 
 
 def split(windows, seed):
-    """What is trained on, and what is held out: the last windows. Windows of answers are sorted by length, so that those
-    of a step have few places to fill; others are shuffled."""
+    """The training windows, and the held-out ones (the last). Windows of answers are sorted by length, so that a step needs
+    little padding; others are shuffled."""
     held = HELD if (windows >= 0).all() else HELD_ANSWERS
     own, rest = windows[:-held], windows[-held:]
     if held == HELD:

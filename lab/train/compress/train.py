@@ -1,9 +1,9 @@
-"""A float model in, one that was trained on its 4-bit grid out, as a Hugging Face folder that packs to the very codes.
+"""Trains a float model on its 4-bit grid; writes a Hugging Face folder that packs to exactly the same codes.
 
     python3 -m compress.train --model MODEL.gguf --text TEXT.jsonl --format w4m --steps 100 --to out/qat
     halfbyte quantize out/qat model.hbm --method rtn --weights w4m
 
---loss cakld is BitDistiller: both ends of each group are clipped first, then the model learns from its float self
+--loss cakld is BitDistiller: both ends of each group are clipped first, then the model learns from its float version
 by confidence-aware KL. --loss ce is plain QAT: straight-through gradients of the next token's cross-entropy.
 """
 import argparse
@@ -23,7 +23,8 @@ from weights import read_safetensors
 
 
 def prepare_student(teacher, kind, squares=None):
-    """A copy that trains on the grid; with squares its matrices are clipped first. Raises ValueError without 4-bit matrices."""
+    """A copy that is trained on the grid; with squares its matrices are clipped first. Raises ValueError without 4-bit
+    matrices."""
     student = copy.deepcopy(teacher)
     student.QUANTISERS = {name: QUANTISERS[kind] if quantise is quantise4 else quantise
                           for name, quantise in teacher.QUANTISERS.items()}
@@ -43,7 +44,7 @@ def optimizer_of(parameters, rate):
 
 
 def descend(optimizer, rate, loss):
-    """One step against the gradients of a loss, at this rate. The loss as a number."""
+    """One step of gradient descent at this rate. Returns the loss as a number."""
     learning = []
     for group in optimizer.param_groups:
         group['lr'] = rate
@@ -69,7 +70,7 @@ def train(student, teacher, windows, steps, batch, rate, gamma):
 
 
 def main():
-    """Trains and says what was gained on held-out windows."""
+    """Trains and prints the gain on held-out windows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='a Llama as GGUF, or a checkpoint of a family here')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text, or ids as .pt')
@@ -78,7 +79,7 @@ def main():
     parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld')
     parser.add_argument('--pruned', type=Path, help='a folder of halfbyte prune --as safetensors: where the weights begin')
     parser.add_argument('--pattern', help='with --pruned: sv32, sb84 or N:M, as it was pruned; these zeros stay')
-    parser.add_argument('--generated', type=int, default=0, help='windows that the teacher writes, in place of the text')
+    parser.add_argument('--generated', type=int, default=0, help='windows that the teacher generates instead of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--length', type=int, default=256)

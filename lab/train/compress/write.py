@@ -1,4 +1,4 @@
-"""A trained student in; a Hugging Face folder whose matrices are the values of their codes out."""
+"""Writes a trained student as a Hugging Face folder whose matrices have the values of their codes."""
 import json
 
 from names import NAMES

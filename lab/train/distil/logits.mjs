@@ -1,5 +1,5 @@
-// Logits as the engine computes them. In: a model and a file with a JSON list of token ids. Out: one JSON
-// line, a list of logits per position.
+// Computes logits with the engine. In: a model and a file with a JSON list of token ids. Out: one JSON line,
+// a list of logits per position.
 //
 // npx node lab/train/distil/logits.mjs --model FOLDER --ids ids.json [--weights f32]
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-"""A teacher, a student and token rows in, the losses of the two stages out (Bick et al. 2024, arXiv 2408.10189)."""
+"""The losses of the two stages of distillation (Bick et al. 2024, arXiv 2408.10189)."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,8 @@ def ids_of(rows):
 
 
 def align_loss(teacher, student, rows):
-    """Squared error of each mixer against the attention it replaces, on the teacher's inputs, over its variance: the mean."""
+    """Mean over mixers of the squared error relative to the attention each replaces, on the teacher's inputs, divided by its
+    variance."""
     ids, _ = ids_of(rows)
     total, x = 0, teacher.embed[ids].detach()
     for ours, theirs in zip(student.layers, teacher.layers):

@@ -1,18 +1,18 @@
-"""A trained Llama in, the Mamba-2 that begins from it out: queries, keys and values become C, B and x."""
+"""Initialises a Mamba-2 from a trained Llama: queries, keys and values become C, B and x."""
 import torch
 
 from mamba2 import Mamba2, Mamba2Config
 
-#: What the Llama's layer and the Mamba's have in common.
+#: Parameters that the Llama's and the Mamba's layers have in common.
 SHARED = ['norm1', 'norm2', 'gate_up', 'down']
 #: Root mean squares of x, and of B and C, before SiLU, which is nearly linear for small values.
 VALUE, KEY = 0.5, 1.0
-#: Positions after which what a head keeps has faded to 1/e, from the first head of a group to its last.
+#: Positions after which a head's state has decayed to 1/e, from the first head of a group to its last.
 SHORTEST, LONGEST = 8, 256
 
 
 def gate_of(inputs, target=1.0, damp=1e-3):
-    """The vector nearest to giving one number for all inputs [count, hidden]: projections have no bias."""
+    """The vector whose product is closest to a constant for all inputs [count, hidden], as projections have no bias."""
     square = inputs.T @ inputs / len(inputs)
     square.diagonal().add_(damp * square.diagonal().mean())
     return torch.linalg.solve(square, inputs.mean(0) * target)
@@ -40,7 +40,7 @@ def start_layer(layer, attention, inputs, config):
     noise = torch.randn(c.inner, c.hidden) * 0.1 * inputs.square().mean().rsqrt() * c.hidden ** -0.5
     steps = torch.randn(c.heads, c.hidden) * 0.01
     layer.in_proj.data.copy_(torch.cat([gate + noise, scaled(v, VALUE), scaled(k, KEY), scaled(q, KEY), steps]))
-    # The convolution begins as the current position.
+    # The convolution starts as the identity: only the current position counts.
     layer.conv.data.zero_()[:, -1] = 1
     layer.dt_bias.data.fill_(torch.tensor(1.0).expm1().log())
     layer.a_log.data.copy_(fades_of(c).log())

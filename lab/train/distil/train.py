@@ -1,4 +1,4 @@
-"""out/start.pt (the teacher) and token files in; out/mamba.pt and a log out: mixers aligned, then the whole distilled."""
+"""Distils out/start.pt (the teacher) with token files into out/mamba.pt: aligns the mixers, then distils the whole model."""
 import argparse
 import json
 import math
@@ -21,7 +21,8 @@ def is_own(name):
 
 
 def optimizer_of(model):
-    """A new one for each stage, whose gradients differ in size: the mixers' matrices, and their vectors at twice the rate."""
+    """A new optimizer for each stage, because gradients differ in size: the mixers' matrices, and their vectors at twice the
+    rate."""
     own = [p for name, p in model.named_parameters() if is_own(name)]
     groups = [{'params': [p for p in own if (p.ndim == 2) == wide], 'rate': rate} for wide, rate in ((True, 1), (False, 2))]
     return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-8, weight_decay=0)
@@ -37,7 +38,7 @@ def begin(teacher, ids, mixers):
 
 
 def only_mixers(model):
-    """Freezes what comes from the teacher, which is rounded already: QAT rounds the mixers alone."""
+    """Freezes the teacher's parameters, which are rounded already: QAT rounds only the mixers."""
     model.QUANTISERS = {name: model.QUANTISERS[name] for name in ('in_proj', 'out')}
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_own(name))
@@ -61,15 +62,15 @@ def main():
     """Trains; progress is the larger of the shares of tokens and of time to --deadline."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
-    parser.add_argument('--teacher', type=Path, help='other than out/start.pt; may change when a run goes on')
-    parser.add_argument('--mixers', type=Path, help='a checkpoint whose mixers to begin with')
+    parser.add_argument('--teacher', type=Path, help='other than out/start.pt; may change when a run is resumed')
+    parser.add_argument('--mixers', type=Path, help='a checkpoint whose mixers to start from')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
     parser.add_argument('--batch-tokens', type=int, default=1024)
     parser.add_argument('--align', type=float, default=0.2, help='progress at which distillation begins')
     parser.add_argument('--align-lr', type=float, default=2e-3)
     parser.add_argument('--lr', type=float, default=2e-4, help="of the mixers' matrices while distilling")
     parser.add_argument('--qat-from', type=float, default=0.8, help='progress at which QAT begins')
-    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
+    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--seed', type=int, default=7)
@@ -117,7 +118,7 @@ def main():
             logged, total = (now, seen, step), 0.0
         if time.time() - saved_at > args.save_minutes * 60 or progress >= 1 or step == args.max_steps:
             if not math.isfinite(loss.item()):
-                raise SystemExit(f'the loss is {loss.item()} at step {step}; go on from {path} at a lower --lr')
+                raise SystemExit(f'the loss is {loss.item()} at step {step}; continue from {path} at a lower --lr')
             save(path, model=model.state_dict(), optimizer=optimizer.state_dict(), step=step, seen=seen,
                  progress=progress, stage=stage, stage_start=stage_start, family='granitehybrid',
                  config=vars(model.config), qat=model.qat)

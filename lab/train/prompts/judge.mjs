@@ -1,5 +1,5 @@
-// Held-out questions put to models as the chat page puts them. In: packs, prompts/held.json. Out: a table of
-// what each model gets right, and every answer.
+// Asks models held-out questions as the chat page does. In: packs, prompts/held.json. Out: a table of what
+// each model gets right, and every answer.
 //
 // npx node lab/train/prompts/judge.mjs --model demo/models/halfbyte-stories.hbm --seeds 10 --out
 // answers.jsonl
@@ -26,7 +26,7 @@ const args = new Command('judge')
   .parse()
   .opts()
 
-/** The page's own models take it in every answer. */
+/** The page's own models use it in every answer. */
 const KEEP_WORDS = new URL('../../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
 
 const held = JSON.parse(readFileSync(args.questions ?? new URL('held.json', import.meta.url), 'utf8'))
@@ -52,8 +52,8 @@ async function converse(engine, prompt, seed) {
 }
 
 /**
- * What the model's call for the last turn gives by itself, and what the page makes of it. Earlier turns
- * have their sums.
+ * The result of the model's own call for the last turn, and what the page makes of it. Earlier turns already
+ * have their calls.
  */
 async function workOut(engine, sum, seed) {
   const session = engine.createSession()
@@ -74,7 +74,7 @@ function valueOf(expression) {
   }
 }
 
-/** A conversation in which the first sum was called for and answered. */
+/** A conversation in which the first sum was already called and answered. */
 function solved({ turns, first }) {
   if (turns.length < 2) return []
   const call = { id: 'call1', name: 'calculate', arguments: { expression: first.expression } }
@@ -89,7 +89,7 @@ function solved({ turns, first }) {
 const near = (one, other) => Math.abs(one - other) < 1e-6 * Math.max(1, Math.abs(other))
 const has = (text, word) => new RegExp(`\\b${word}`, 'i').test(text)
 const isStory = (text) => text.length > 250 && !/^I (?:cannot|am sorry|only)/.test(text)
-/** What a fitting answer to a special prompt is. */
+/** Whether an answer to a special prompt is appropriate, by kind. */
 const FITS = {
   story: isStory,
   scary: (text) => isStory(text) && /scar|afraid|monster|ghost|dark|spooky|fright/i.test(text),
@@ -99,7 +99,7 @@ const FITS = {
   refusal: (text) => text.length < 250 && /cannot|can't|not good|too hard|small model|only know/i.test(text),
 }
 
-/** The share of three-word runs that two stories have in common, over all pairs. */
+/** The share of three-word sequences that two stories have in common, over all pairs. */
 function likeness(stories) {
   const runs = stories.map((text) => {
     const words = text.toLowerCase().match(/[a-z']+/g) ?? []

@@ -1,4 +1,4 @@
-"""The vocabulary of Halfbyte Stories in; its embedding as its pack holds it, or a part of it and a small Llama, out."""
+"""The vocabulary of Halfbyte Stories with its embedding as packed, or a part of it with a small Llama."""
 import json
 from itertools import product
 
@@ -11,12 +11,12 @@ from stories.cut_vocabulary import choose, cut
 from stories.from_folder import vocabulary_of
 from weights import read_safetensors
 
-#: More pieces than the texts have.
+#: More than the number of pieces in the texts.
 MOST_PIECES = 4096
 
 
 def load_embedding(folder):
-    """The rows of tokens [vocabulary, hidden], which do not learn."""
+    """The embeddings of tokens [vocabulary, hidden], which are frozen."""
     return quantise8(read_safetensors(folder / 'model.safetensors')['model.embed_tokens.weight'])
 
 

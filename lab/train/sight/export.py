@@ -1,4 +1,4 @@
-"""out/sight.pt in; the small Llama's folder, the mmproj file, and held-out questions as JSON lines, out."""
+"""Exports out/sight.pt as the small Llama's folder, the mmproj file, and held-out questions as JSON lines."""
 import argparse
 import base64
 import json
@@ -14,15 +14,15 @@ from sight.scenes import draw, png, scene
 from sight.tower import Tower
 from stories.export import write_folder
 
-#: The seed of the held-out pictures, which no training has.
+#: The seed of the held-out images, never used in training.
 HELD_SEED = 2034
 
 
 def held_lines(count):
-    """JSON lines of a PNG in base64, a question of the next kind about a thing where none was in training, and its answer.
+    """JSON lines with a PNG in base64, a question of the next kind about a thing in a held-out place, and its answer.
 
-    Every second round of kinds has pictures three times as large as the tower reads them. None has noise, so that the
-    files stay small.
+    Every second round of kinds has images three times as large as the tower reads. None has noise, so that the files stay
+    small.
     """
     rng = np.random.default_rng(HELD_SEED)
     lines = []

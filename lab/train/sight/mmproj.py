@@ -1,4 +1,4 @@
-"""A tower in, the bytes of its mmproj file out: GGUF as llama.cpp names it, matrices in 8 bits."""
+"""Writes a tower as an mmproj file: GGUF with llama.cpp's names, matrices in 8 bits."""
 import struct
 
 import numpy as np
@@ -39,7 +39,7 @@ def text(value):
 
 
 def written(kind, value):
-    """A value of metadata with its type; a list is one of floats."""
+    """A metadata value with its type; lists contain floats."""
     if kind == TEXT:
         return struct.pack('<I', kind) + text(value)
     if kind == LIST:

@@ -1,4 +1,4 @@
-"""What stands in each cell in, questions with their answers out."""
+"""Makes questions with answers from the contents of the cells."""
 import numpy as np
 
 from sight.scenes import COLOURS, EMPTY, SHAPES, SIDE, is_held, name_of
@@ -16,7 +16,7 @@ def beside(cells, cell, direction):
 
 
 def held_cells(cells):
-    """The cells whose thing stands where none was in training."""
+    """The cells whose thing is in a held-out place."""
     return [c for c, thing in enumerate(cells) if thing != EMPTY and is_held(thing, c)]
 
 
@@ -29,7 +29,7 @@ def alone(cells, part):
 def ask(rng, cells, kind, among=None):
     """A question of a kind, its answer and the cells to look at, or None if the picture has no such question.
 
-    among: the cells that it may be about, by default all that have a thing.
+    among: the cells that the question may be about, by default all with a thing.
     """
     full = [c for c, thing in enumerate(cells) if thing != EMPTY]
     about = full if among is None else among
@@ -58,7 +58,7 @@ def ask(rng, cells, kind, among=None):
 
 
 def asked(rng, cells, count):
-    """Questions about a picture, half of them about what is beside a thing."""
+    """Questions about an image, half of them about what is next to a thing."""
     out = []
     while len(out) < count:
         one = ask(rng, cells, rng.choice(KINDS))

@@ -1,4 +1,4 @@
-"""A seed in, pictures of coloured shapes on a grid of three by three out, with what stands in each cell."""
+"""Draws images of coloured shapes on a grid of three by three from a seed, with the contents of each cell."""
 import struct
 import zlib
 
@@ -15,7 +15,7 @@ EMPTY = -1
 
 
 def is_held(thing, cell):
-    """Whether no training picture has this thing in this cell: two of the nine cells are held out for each."""
+    """Whether no training image has this thing in this cell: two of the nine cells are held out for each."""
     return (7 * thing + 5 * cell) % CELLS < 2
 
 
@@ -27,7 +27,7 @@ def name_of(thing):
 def scene(rng, held=False):
     """The thing of each cell, or EMPTY: two to seven different things.
 
-    With held, at least one thing stands where none was in training; otherwise none does.
+    With held, at least one thing is in a held-out place; otherwise none is.
     """
     while True:
         cells = np.full(CELLS, EMPTY)
@@ -49,7 +49,7 @@ def distance(shape, x, y):
     if shape == 'triangle':
         y = y - 0.15
         return np.maximum(y - 0.5, np.abs(x) * 0.866 - y * 0.5 - 0.5)
-    # Of a tenth of the star: the side from a tip to the next inner corner.
+    # For a tenth of the star: the edge from a tip to the next inner corner.
     angle = np.abs((np.arctan2(x, -y) + np.pi / 5) % (2 * np.pi / 5) - np.pi / 5)
     radius = np.hypot(x, y)
     inner = 0.45 * np.array([np.sin(np.pi / 5), np.cos(np.pi / 5)])

@@ -1,4 +1,4 @@
-"""A language model's embedding in, out/tower.pt out: the tower learns to see what is in each cell and beside it."""
+"""Trains the tower to see what is in each cell and next to it, with a language model's embedding; writes out/tower.pt."""
 import argparse
 import math
 import time
@@ -18,7 +18,7 @@ from sight.tower import Tower
 DIRECTIONS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 #: Pictures that are used again; each step replaces some of them.
 POOL = 4096
-#: How long a row is about, where a word's embedding is 0.4 long.
+#: Approximate length of a row; a word's embedding has length 0.4.
 LENGTH = 1.0
 
 
@@ -39,7 +39,7 @@ def labels(things):
 
 
 class Reader(nn.Module):
-    """What training asks of rows: their own thing by the words for it, their neighbours by a matrix."""
+    """The training targets of rows: their own thing by the words for it, their neighbours by a matrix."""
 
     def __init__(self, vocabulary, embed):
         super().__init__()
@@ -62,7 +62,7 @@ class Reader(nn.Module):
 
 
 class Pool:
-    """Pictures with what is in them, drawn as they are needed and used about POOL / fresh times."""
+    """Images with their contents, drawn as needed and used about POOL / fresh times."""
 
     def __init__(self, seed, fresh):
         self.rng, self.fresh, self.pictures, self.cells = np.random.default_rng(seed), fresh, [], []
@@ -83,7 +83,7 @@ class Pool:
 
 
 def held_out(count, seed=1):
-    """Pictures with things in held-out places, to measure on; those of the engine's test have another seed."""
+    """Images with things in held-out places, for evaluation; those of the engine's test have a different seed."""
     rng = np.random.default_rng(seed)
     cells = [scene(rng, held=True) for _ in range(count)]
     return torch.from_numpy(np.stack([draw(rng, c) for c in cells])), np.stack(cells)
@@ -98,7 +98,7 @@ def main():
     parser.add_argument('--batch', type=int, default=64)
     parser.add_argument('--fresh', type=int, default=12, help='new pictures in each step')
     parser.add_argument('--lr', type=float, default=2e-3)
-    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
+    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--seed', type=int, default=34)
     parser.add_argument('--resume', action='store_true')
     args = parser.parse_args()

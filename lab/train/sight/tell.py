@@ -1,4 +1,4 @@
-"""out/tower.pt in, out/sight.pt out: the second stage, in which a small Llama learns to tell what the tower sees."""
+"""The second stage: trains a small Llama to tell what the tower sees. Reads out/tower.pt, writes out/sight.pt."""
 import argparse
 import time
 from pathlib import Path
@@ -15,13 +15,13 @@ from sight.scenes import CELLS, COLOURS, SHAPES, draw, name_of, scene
 from sight.tower import Tower
 from stories.spm import BOS, END, MARK
 
-#: Pictures that are used again and again, of which only the tower's states are kept.
+#: Images that are reused, of which only the tower's states are kept.
 PICTURES = 6000
-#: What stands between a picture and its question: nothing in a list of parts, a line break where the picture has no place.
+#: The text between an image and its question: nothing in a list of parts, a line break if the image has no position.
 BETWEEN, SHARES = ('', '\n', ' '), (0.5, 0.4, 0.1)
-#: How much of a first row is what stands beside its cell, and how much an empty cell is the word "Nothing".
+#: The weight of neighbouring cells in a first row, and the weight of the word "Nothing" for an empty cell.
 BESIDE, NOTHING = 0.7, 1.4
-#: Layers and the heads in each that learn from where the asked-for thing is; how much that counts in the loss.
+#: Layers, and the heads in each, that are trained to attend to the thing in question; the weight of that in the loss.
 GUIDED, GUIDED_HEADS, GUIDE_WEIGHT = (1, 2), 2, 0.5
 
 
@@ -33,7 +33,7 @@ class Prompts:
         self.head = [BOS, vocabulary.specials['<|user|>']]
 
     def ids(self, question, answer, between):
-        """Ids after the picture, and how many of the last are the model's own."""
+        """Ids after the image, and how many of the last are the model's own."""
         key = question, answer, between
         if key not in self.known:
             text = (between + question).replace(' ', MARK)
@@ -44,7 +44,8 @@ class Prompts:
 
 
 class Watched(Llama):
-    """A Llama of several questions in a row, each at the places after the picture, that keeps its guided heads' scores."""
+    """A Llama that reads several questions in a row, each at the positions after the image, and keeps its guided heads'
+    scores."""
 
     #: Places of tokens [batch, time], what each sees [batch, 1, time, time], and scores [batch, heads, time, time].
     places, seen, scores = None, None, ()
@@ -68,7 +69,7 @@ class Watched(Llama):
 def batch_of(prompts, rng, questions):
     """Ids [batch, time], places, what is seen, which are the model's own, and shares [batch, time, CELLS] of where to look.
 
-    Each picture's questions stand one after another, and each sees the picture and itself only.
+    An image's questions follow each other, and each attends only to the image and itself.
     """
     first, batch = len(prompts.head) + CELLS, len(questions)
     rows = [[(*prompts.ids(question, answer, rng.choice(BETWEEN, p=SHARES)), cells) for question, answer, cells in each]
@@ -95,7 +96,7 @@ def batch_of(prompts, rng, questions):
 
 
 def answers(model, tower, prompts, rng, states, questions):
-    """The loss of the answers, that of the guided heads, and whether each answer is right as a whole.
+    """The loss of the answers, that of the guided heads, and whether each whole answer is right.
 
     An answer is right if each of its tokens is the likeliest after those before it, as greedy decoding then finds it.
     """
@@ -119,7 +120,7 @@ def answers(model, tower, prompts, rng, states, questions):
 def first_rows(model, vocabulary, scenes):
     """Rows [scenes, CELLS, hidden] to begin with: the words for a cell's thing, and those for what is beside it, turned.
 
-    A language model soon copies a word that a row points to. Each direction has a turn of its own.
+    A language model quickly learns to copy a word that a row points to. Each direction has its own rotation.
     """
     word = {name: model.embed.detach()[vocabulary.ids[MARK + name]] for name in (*COLOURS, *SHAPES)}
     nothing = model.embed.detach()[vocabulary.tokenizer.model.tokenize(f'{MARK}Nothing')[0].id]
@@ -131,12 +132,12 @@ def first_rows(model, vocabulary, scenes):
 
 
 def projector(tower):
-    """What learns of the tower."""
+    """The trainable parameters of the tower."""
     return [*tower.inner.parameters(), *tower.project.parameters()]
 
 
 def fit(tower, states, rows, steps=3000, lr=3e-3):
-    """Brings the projector to make these rows of the states."""
+    """Trains the projector to produce these rows from the states."""
     optimizer = torch.optim.Adam(projector(tower), lr=lr)
     states, rows = states.flatten(0, 1), rows.flatten(0, 1)
     for step in range(steps):
@@ -184,7 +185,7 @@ def start_of(state, width):
 
 
 def main():
-    """Trains the projector and the small Llama until --steps or --deadline; the tower rests."""
+    """Trains the projector and the small Llama until --steps or --deadline; the tower is frozen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--stories', type=Path, default=Path('models/halfbyte-stories'), help='whose vocabulary is cut')
     parser.add_argument('--out', type=Path, default=Path('out'))
@@ -194,7 +195,7 @@ def main():
     parser.add_argument('--lr', type=float, default=1.5e-3)
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
     parser.add_argument('--seed', type=int, default=37)
-    parser.add_argument('--again', type=Path, help='begins with the weights of an earlier sight.pt, at the full rate')
+    parser.add_argument('--again', type=Path, help='start from the weights of an earlier sight.pt, at the full rate')
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)

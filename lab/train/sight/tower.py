@@ -1,4 +1,4 @@
-"""Pictures in, rows of the language model out: a vision tower of SigLIP's form with LLaVA's projector."""
+"""A vision tower of SigLIP's form with LLaVA's projector, from images to rows of the language model."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -20,7 +20,7 @@ class Block(nn.Module):
         self.ffn_up, self.ffn_down = nn.Linear(HIDDEN, INNER), nn.Linear(INNER, HIDDEN)
 
     def forward(self, x):
-        """Rows [batch, rows, HIDDEN] behind the block."""
+        """Rows [batch, rows, HIDDEN] after the block."""
         batch, rows, _ = x.shape
         normed = self.ln1(x)
         q, k, v = (part(normed).view(batch, rows, HEADS, -1).transpose(1, 2)
@@ -42,7 +42,7 @@ class Tower(nn.Module):
         self.inner, self.project = nn.Linear(HIDDEN, width), nn.Linear(width, width)
 
     def states(self, pictures):
-        """What the projector reads of pictures [batch, height, width, 3] in bytes: [batch, CELLS, HIDDEN]."""
+        """The projector's input for images [batch, height, width, 3] in bytes: [batch, CELLS, HIDDEN]."""
         x = self.patch_embd(patches(pictures)) + self.position_embd
         for block in self.blk:
             x = block(x)

@@ -1,5 +1,5 @@
-// Prompts put to models. In: packs and lab/train/prompts/prompts.json. Out: Markdown with every reply, none
-// left out.
+// Asks models the evaluation prompts. In: packs and lab/train/prompts/prompts.json. Out: Markdown with every
+// reply.
 //
 // npx node lab/train/stories/ask.mjs --set twenty --all-tools --model demo/models/halfbyte-stories.hbm
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -19,10 +19,10 @@ const args = new Command('ask')
 
 const { tools, [args.set]: groups } = JSON.parse(readFileSync(args.prompts, 'utf8'))
 const given = tools.map((tool) => tool.function)
-/** What one of the first unit is in the second, for the units of the prompts. */
+/** Conversion factors from the first unit to the second, for the units in the prompts. */
 const FACTORS = { 'miles kilometres': 1.609344, 'pounds kilograms': 0.45359237 }
 
-/** The result of a call, as a page would work it out; undefined if the arguments are wrong. */
+/** The result of a call, as a page would compute it; undefined if the arguments are invalid. */
 function resultOf({ name, arguments: given }) {
   if (name === 'current_date') return { date: 'Sunday, 22 November 2026', time: '21:00' }
   if (name === 'convert_units') {

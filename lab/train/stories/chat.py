@@ -1,4 +1,4 @@
-"""Messages and tools in, the text of a conversation out: the chat template, in Jinja and in Python alike."""
+"""The chat template, in Jinja and in Python: from messages and tools to the text of a conversation."""
 import json
 import re
 
@@ -37,7 +37,7 @@ def described(tool):
 
 
 def turn_texts(messages, tools=()):
-    """Pairs of a role and the text of its turn, the tools' lines in a system turn at the front."""
+    """Pairs of a role and the text of its turn, with the tools' lines in a system turn at the beginning."""
     rest = list(messages)
     first = rest.pop(0)['content'] if rest and rest[0]['role'] == 'system' else ''
     if tools:

@@ -1,4 +1,4 @@
-"""stories15M and the text to train on in; out/start.pt and out/vocabulary.json with a cut vocabulary out."""
+"""Reduces the vocabulary of stories15M to what the training text needs; writes out/start.pt and out/vocabulary.json."""
 import argparse
 import json
 import re
@@ -47,7 +47,7 @@ def choose(teacher, texts, size):
 
 
 def cut(teacher, kept):
-    """The new vocabulary, and for each new id the old ids whose embeddings it begins with."""
+    """The new vocabulary, and for each new id the old ids whose mean embedding it starts from."""
     pieces, scores, sources = list(teacher.pieces[:FIRST_BYTE + 256]), list(teacher.scores[:FIRST_BYTE + 256]), None
     pieces[1:3] = ['<|bos|>', '<|end|>']
     sources = [[i] for i in range(FIRST_BYTE + 256)]
@@ -99,7 +99,7 @@ def teacher_of(path, context=512, theta=10000.0):
 
 
 def main():
-    """Cuts and says what was kept."""
+    """Reduces the vocabulary and prints what was kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model', type=Path, default=Path('inputs/stories15M-f16.gguf'))
     parser.add_argument('--text', type=Path, default=Path('inputs/text'))

@@ -1,4 +1,4 @@
-"""A model and held-out stories in, bits per byte out: of the teacher, or of a checkpoint in float and as packed."""
+"""Computes bits per byte of held-out stories: of the teacher, or of a checkpoint in float and as packed."""
 import argparse
 import json
 import math
@@ -19,7 +19,7 @@ def chosen_stories(texts, vocabularies, longest=255):
 
 
 def bits_per_byte(model, vocabulary, texts):
-    """Cross-entropy of every token of each text behind <s>, in bits, over the texts' UTF-8 bytes."""
+    """Cross-entropy of every token of each text after <s>, in bits, divided by the texts' UTF-8 bytes."""
     nats = size = 0
     with torch.no_grad():
         for text in texts:
@@ -36,7 +36,7 @@ def main():
     parser.add_argument('--from', dest='source', type=Path, help='other than out/checkpoint.pt')
     parser.add_argument('--model', type=Path, default=Path('inputs/stories15M-f16.gguf'))
     parser.add_argument('--held', type=Path, default=Path('inputs/tinystories-held.jsonl'))
-    parser.add_argument('--stories', type=int, help='only the first so many of those that fit')
+    parser.add_argument('--stories', type=int, help='only this many of the stories that fit')
     parser.add_argument('--teacher', action='store_true', help="score the teacher instead of a checkpoint")
     parser.add_argument('--chosen', type=Path, help='write the indices of the stories and score nothing')
     parser.add_argument('--threads', type=int, default=1)

@@ -1,4 +1,4 @@
-"""A checkpoint of the story model in; a Hugging Face folder out: config, tokenizer, chat template, safetensors."""
+"""Exports a checkpoint of the story model as a Hugging Face folder: config, tokenizer, chat template, safetensors."""
 import argparse
 import json
 from pathlib import Path
@@ -18,13 +18,13 @@ SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'r
             'max_new_tokens': 400}
 
 
-#: Positions that the configuration states. A Mamba has none, and no limit of its own.
+#: Positions stated in the configuration. A Mamba has no positions, and no limit of its own.
 POSITIONS = {'llama': LENGTH, 'granitehybrid': 1 << 20}
 
 
 def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
-    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16. Halfbyte packs a table in 8 bits
-    unless the file has 4: a snapped one in 4 is stored as codes."""
+    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16. Halfbyte packs a table in 8 bits unless
+    the file has 4, so a snapped 4-bit table is stored as codes."""
     c, positions = model.config, POSITIONS[family]
     tensors_of, config_of = NAMES[family]
     named = tensors_of(snap(model) if snapped else model.state_dict(), c)
@@ -55,7 +55,7 @@ def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
 
 
 def main():
-    """Writes the folder of a checkpoint, or of the start that the vocabulary was cut for."""
+    """Writes the folder of a checkpoint, or of the model before training (out/start.pt)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--from', dest='source', type=Path, help='other than out/checkpoint.pt')

@@ -1,4 +1,4 @@
-"""out/start.pt, token files and out/mixture.json in; out/checkpoint.pt and a log out: the fine-tuning loop."""
+"""The fine-tuning loop: trains out/start.pt on token files by out/mixture.json; writes out/checkpoint.pt and a log."""
 import argparse
 import json
 import math
@@ -16,12 +16,12 @@ from stories.prepare import ASKED, IDS, OWN
 
 #: Tokens of a training window.
 LENGTH = 512
-#: How much an asked-for word counts in the loss, where another own token counts once.
+#: Weight of a requested word in the loss; the model's other tokens have weight 1.
 ASKED_WEIGHT = 3
 
 
 class Mixture:
-    """Windows of whole documents drawn from sources by their shares of tokens; picks up newer files as they come."""
+    """Windows of whole documents drawn from sources by their shares of tokens; picks up newer files when they appear."""
 
     def __init__(self, out, seed):
         self.out, self.rng, self.seen_at, self.sources = out, np.random.default_rng(seed), None, {}
@@ -66,7 +66,7 @@ class Mixture:
 
 
 def own_loss(model, rows):
-    """Mean cross-entropy in nats over the model's own tokens; what people and tools write is only read."""
+    """Mean cross-entropy in nats over the model's own tokens; users' and tools' text is only read."""
     ids = torch.from_numpy((rows & IDS).astype(np.int64))
     own = torch.from_numpy((rows[:, 1:] & OWN) != 0)
     weights = torch.from_numpy(np.where(rows[:, 1:] & ASKED, np.float32(ASKED_WEIGHT), np.float32(1)))[own]
@@ -77,7 +77,7 @@ def own_loss(model, rows):
 def back(model, rows, pool, threads):
     """Sets the gradients of the mean loss of equal shares of the rows, one for each thread; returns that loss.
 
-    Threads that share one product of matrices wait for the slowest at every product; these wait once a step.
+    Threads that share each matrix product would wait for the slowest at every product; these wait once per step.
     """
     parameters = list(model.parameters())
 
@@ -103,7 +103,7 @@ def main():
     parser.add_argument('--batch-tokens', type=int, default=2048)
     parser.add_argument('--lr', type=float, default=1.2e-4)
     parser.add_argument('--qat-from', type=float, default=0.7, help='progress at which QAT begins')
-    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
+    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
     parser.add_argument('--threads', type=int, default=2)
     parser.add_argument('--seed', type=int, default=7)
@@ -154,7 +154,7 @@ def main():
             logged, total = (now, seen, step), 0.0
         if time.time() - saved_at > args.save_minutes * 60 or progress >= 1:
             if not math.isfinite(loss):
-                raise SystemExit(f'the loss is {loss} at step {step}; go on from {path} at a lower --lr')
+                raise SystemExit(f'the loss is {loss} at step {step}; continue from {path} at a lower --lr')
             save(path, model=model.state_dict(), optimizer=optimizer.state_dict(), step=step, seen=seen,
                  progress=progress, family='llama', config=vars(model.config), qat=model.qat)
             saved_at = time.time()

@@ -1,4 +1,4 @@
-"""A folder that stories/export.py wrote in; out/start.pt and out/vocabulary.json out, so that training can go on from it."""
+"""Turns a folder written by stories/export.py into out/start.pt and out/vocabulary.json, to continue training from it."""
 import argparse
 import json
 from pathlib import Path

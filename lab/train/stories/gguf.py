@@ -1,4 +1,4 @@
-"""A GGUF file in; its metadata and its F16 and F32 tensors out."""
+"""Reads the metadata and the F16 and F32 tensors of a GGUF file."""
 import struct
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A start and a fine-tuned checkpoint in, the point between them out: out/middle.pt to go on from with fresh momenta."""
+"""Interpolates between a start and a fine-tuned checkpoint; writes out/middle.pt, to continue from with fresh momenta."""
 import argparse
 from pathlib import Path
 
@@ -11,7 +11,7 @@ NEW_ROWS = [BOS, END, *range(FIRST_BYTE + 256, FIRST_BYTE + 258 + len(ROLES))]
 
 
 def merged(start, tuned, share):
-    """Weights at a share of the way from start to tuned."""
+    """Weights interpolated from start to tuned."""
     state = {name: value.lerp(tuned[name], share) for name, value in start.items()}
     state['embed'][NEW_ROWS] = tuned['embed'][NEW_ROWS]
     return state

@@ -1,4 +1,4 @@
-"""Words that requests for stories are made of."""
+"""Words used in requests for stories."""
 PLACES = set('''park forest garden house school beach lake river farm zoo castle kitchen mountain hill cave field store
 shop market pond sea ocean village town city woods playground library jungle island desert meadow barn bridge
 backyard yard road attic museum hospital bakery bedroom bathroom pool stream valley'''.split())

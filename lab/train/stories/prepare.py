@@ -1,4 +1,4 @@
-"""Source texts and generated documents in, token files per source out: out/SOURCE.bin and .json (uint16)."""
+"""Turns source texts and generated documents into one token file per source: out/SOURCE.bin (uint16) and .json."""
 import argparse
 import json
 import random
@@ -19,12 +19,12 @@ OWN = 1 << 15
 #: Bit 14 marks the words of an answer that the request asked for; the bits below it are the id.
 ASKED = 1 << 14
 IDS = ASKED - 1
-#: Words of requests that ask for nothing.
+#: Words in requests that do not name anything to include.
 COMMON = set('''the and for with you can tell story stories about please write want would like hear could make use has have who
 that was she her his him named called name little short bedtime again one once more into they them but not from this these very
 then what when where how are does did will let give another tale some any'''.split())
 WORD = re.compile(r'[A-Za-z]{3,}|\d+(?:\.\d+)?')
-#: Kinds of generated documents by the source that they go to, with the share of them that is taken.
+#: Kinds of generated documents by source, with the share that is used.
 KINDS = {
     'tools': {'tool': 1.0},
     'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'strange': 1.0, 'json': 0.5},
@@ -35,12 +35,12 @@ TALK = ('unknown', 'about', 'chat', 'name', 'strange', 'world', 'world-questions
 
 
 def encode_plain(vocabulary, text):
-    """A story without a chat: all of it is the model's own."""
+    """A story without a chat: all tokens are the model's own."""
     return [BOS, *(i | OWN for i in [*vocabulary.encode(text), END])]
 
 
 def wanted(text):
-    """The words of a request that its story has to have."""
+    """The words of a request that its story must contain."""
     return set(WORD.findall(text.lower())) - COMMON
 
 
@@ -85,18 +85,18 @@ def joined(documents, most=4):
 
 
 def unjudged(documents, judged):
-    """The documents, each a list of messages, without those that hold a prompt that judges the model."""
+    """The documents, each a list of messages, without those that contain an evaluation prompt."""
     return [messages for messages in documents if not holds(messages, judged)]
 
 
 def offered(rng, documents, share):
-    """Some of the conversations, with the page's tools offered and none called: stories and talk must not change for them."""
+    """Some of the conversations, with the page's tools offered but not called, so that tools do not change stories and talk."""
     return [{'messages': messages, 'tools': ALL} for messages in documents
             if rng.random() < share and messages[0]['role'] != 'system']
 
 
 def write(out, name, documents, longest=1024):
-    """A source's tokens one after another, and where each document begins."""
+    """Writes a source's tokens, and where each document begins."""
     documents = list(documents)
     kept = [d for d in documents if len(d) <= longest]
     np.array([i for d in kept for i in d], dtype=np.uint16).tofile(out / f'{name}.bin')

@@ -1,4 +1,4 @@
-"""A story in, a request for it out: with its hero, an object or a place in it."""
+"""Makes a request for a given story: with its hero, an object or a place in it."""
 import re
 from collections import Counter
 
@@ -51,7 +51,7 @@ def hero_of(rng, story):
     return rng.choice([full, article(kind), full, name or full])
 
 
-#: A request for a mood, and the words of which such a story has two or more.
+#: Moods to request, and words of which such a story has at least two.
 MOODS = {'scary': r'scary|scared|afraid|monster|ghost|dark|spooky|shadow|frightened', 'funny': r'funny|silly|laugh\w*|giggl\w*|joke|tickl\w*',
          'sad': r'sad|cry|cried|tears|lonely', 'happy': r'happy|happily|smile\w*|joy', 'spooky': r'scary|ghost|monster|dark|spooky',
          'silly': r'silly|funny|laugh\w*|giggl\w*'}
@@ -76,7 +76,7 @@ def things_of(story):
 
 
 def phrase(rng, noun, story=''):
-    """A thing or a place as it stands in a list, at times with the colour that it has in the story."""
+    """A thing or a place as in a list, sometimes with its colour in the story."""
     found = re.search(rf'\b({"|".join(COLOURS)}) {noun}\b', story)
     if found and rng.random() < 0.6:
         return article(found[0])
@@ -116,7 +116,7 @@ def mood_of(rng, story):
 
 
 def listed(rng, story, hero, things):
-    """One to three of what the story has, as a list."""
+    """One to three things from the story, as a list."""
     extra = [phrase(rng, w, story) for w in rng.sample(things, min(len(things), rng.choice([1, 2, 2, 3])))]
     parts = [p for p in ([hero] if hero and rng.random() < 0.8 else []) + [x for x in extra if not hero or x.split()[-1] not in hero]]
     parts = parts[:3] or extra
@@ -124,7 +124,7 @@ def listed(rng, story, hero, things):
 
 
 def request_for(rng, story):
-    """What a person asks to be told this story."""
+    """A user's request for this story."""
     hero, things = hero_of(rng, story), things_of(story)
     draw = rng.random()
     mood = mood_of(rng, story) if rng.random() < 0.12 else None

@@ -1,4 +1,4 @@
-// Bits per byte of stories as the engine computes them. In: a model and JSON lines with a text each. Out: one
+// Computes bits per byte of stories with the engine. In: a model and JSON lines with a text each. Out: one
 // JSON line.
 //
 // npx node lab/train/stories/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen

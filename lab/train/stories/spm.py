@@ -8,7 +8,7 @@ UNKNOWN, BOS, END = 0, 1, 2
 FIRST_BYTE = 3
 ROLES = ['<|system|>', '<|user|>', '<|assistant|>', '<|tool|>']
 CALL, CALL_END = '<tool_call>', '</tool_call>'
-#: Added to the vocabulary behind the bytes; <|bos|> and <|end|> take the places of <s> and </s>.
+#: Added to the vocabulary after the bytes; <|bos|> and <|end|> take the places of <s> and </s>.
 SPECIALS = ['<|bos|>', '<|end|>', *ROLES, CALL, CALL_END]
 
 
@@ -26,7 +26,7 @@ class Spm:
         self.tokenizer = Tokenizer.from_str(json.dumps(self.to_json()))
 
     def merge(self, word):
-        """A word's pieces by SentencePiece's rule, and the text of every merge made, which the package does not tell."""
+        """A word's pieces by SentencePiece's rule, and the text of every merge, which the package does not report."""
         symbols, made = list(word), []
         while True:
             joined = [a + b for a, b in zip(symbols, symbols[1:])]

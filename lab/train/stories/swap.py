@@ -1,4 +1,4 @@
-"""A story in, the same story about other things out, and what is in it: so that a request decides what a story holds."""
+"""Rewrites a story with other things in it, so that the request decides what a story contains; also finds what is in it."""
 import re
 from collections import Counter
 

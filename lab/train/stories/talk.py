@@ -1,4 +1,4 @@
-"""Source texts in, documents out: plain stories, and chats made of stories, small talk and generated talks."""
+"""Turns source texts into documents: plain stories, and chats made of stories, small talk and generated talks."""
 import json
 import random
 import re
@@ -16,7 +16,7 @@ NEXT = ['Go on.', 'What happens next?', 'And then?', 'What happened then?', 'Con
 SYSTEMS = ['You are a friendly storyteller.', 'You tell short stories for children.',
            'You are Halfbyte Stories, a small model that tells stories.', 'You are a helpful assistant.',
            'Answer in simple words.', 'You are a kind assistant who tells stories.']
-#: Small talk that is not true of this model, or not fit for it.
+#: Small talk that is not true of this model, or not suitable for it.
 LEFT_OUT = re.compile(r"Suicide|don't have a name|Ouija|naps|boom|crap|hell\b|committed|created by humans|trained in"
                       r"|see you|goldfish|seagulls|contest|tragic|follow that|Swing|awkward", re.I)
 MOST_PER_REPLY = 24
@@ -73,7 +73,7 @@ def stories_of(source, root):
 
 
 def chitchat(root, rng):
-    """Friendly one-turn exchanges, at most MOST_PER_REPLY of a reply, so that no reply drowns the others."""
+    """Friendly one-turn exchanges, at most MOST_PER_REPLY per reply, so that no reply dominates."""
     by_reply, judged = defaultdict(list), judged_prompts()
     for item in read_lines(root / 'chitchat-microsoft' / 'data.jsonl'):
         asked, reply = item['text'].removeprefix('User: ').split('\nAssistant: ')
@@ -108,7 +108,7 @@ def cut_at(text, share):
 
 
 def shouted(rng, text):
-    """The request, at times in capital letters or with a mark that people add."""
+    """The request, sometimes in capital letters or with punctuation that people add."""
     draw = rng.random()
     if draw < 0.1:
         return text.upper()

@@ -1,4 +1,5 @@
-"""Expressions and their values. In: a random source. Out: what people say of a sum, its expression, its value as the page writes it."""
+"""Expressions and their values. In: a random source. Out: how people phrase a sum, its expression, and its value as the page
+writes it."""
 import re
 
 ONES = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split()
@@ -19,7 +20,7 @@ def spoken(n):
 
 
 def plain(number):
-    """A number with at most ten digits that count, without needless zeros."""
+    """A number with at most ten significant digits, without trailing zeros."""
     if not isinstance(number, float):
         return str(number)
     text = f'{float(f"{number:.10g}"):.10f}'.rstrip('0').rstrip('.')
@@ -29,7 +30,7 @@ def plain(number):
 def value_of(expression):
     """The value of an expression of numbers, signs, brackets, `%` and `^`, as text."""
     if not re.fullmatch(r'[\d.\s+\-*/^%()]+', expression):
-        raise ValueError(f'"{expression}" is no arithmetic; write numbers, signs and brackets only')
+        raise ValueError(f'"{expression}" is not an arithmetic expression; use numbers, signs and brackets only')
     python = re.sub(r'([\d.]+)%', r'(\1/100)', expression).replace('^', '**')
     value = eval(python, {'__builtins__': {}})  # noqa: S307, only figures and signs
     return plain(float(value))
@@ -62,7 +63,7 @@ def pair(rng):
 
 
 def written(rng, text):
-    """A number as people write it: at times in words, with a comma between thousands, or a decimal comma."""
+    """A number as people write it: sometimes in words, with thousands separators, or with a decimal comma."""
     roll = rng.random()
     if text.isdigit():
         if int(text) < 100 and roll < 0.12:
@@ -72,7 +73,7 @@ def written(rng, text):
 
 
 def said(rng, expression):
-    """How a person says an expression: its signs as words or signs, all in one manner."""
+    """How a person phrases an expression: its signs as words or symbols, consistently."""
     words = {sign: rng.choice(names) for sign, names in SIGNS.items()}
     if expression.count(' ') > 2:
         words = {sign: name if name != 'and' else 'plus' for sign, name in words.items()}

@@ -1,6 +1,6 @@
-"""Held-out questions. In: a seed. Out: prompts/held.json: sums, stories with asked-for things, and what is no plain request.
+"""Held-out questions. In: a seed. Out: prompts/held.json: sums, stories with requested things, and unusual prompts.
 
-python3 -m worlds.held writes the file. Its words, wordings and numbers are its own, and training leaves out what it holds.
+python3 -m worlds.held writes the file. It uses its own words, wordings and numbers, and training leaves out whatever it contains.
 """
 import json
 import random
@@ -91,7 +91,7 @@ def share(rng):
 
 
 def follow(rng):
-    """A sum and a question that goes on from its result."""
+    """A sum and a question that continues from its result."""
     first = plain_sum(rng, 2)
     ask, step = rng.choice(AFTER)
     n = rng.randint(2, 9)
@@ -117,10 +117,10 @@ def story(rng):
     return {'prompt': ask.format(join([a(t) for t in things])), 'words': things}
 
 
-#: The story prompts of prompts.json, and what their stories must have.
+#: The story prompts of prompts.json, and what their stories must contain.
 KNOWN = [['mouse'], ['Mia', 'kite', 'park'], ['dragon', 'dark'], ['boat', 'lake'], ['fox', 'hat', 'river'],
          ['bear', 'honey', 'jar'], ['Sam', 'shoe'], ['cloud', 'sheep'], ['friend', 'snowman'], ['frog', 'jump']]
-#: What a fitting answer is: a story, a kind sentence, a refusal, or that English is the only language.
+#: The expected answer: a story, a kind sentence, a refusal, or that the model only knows English.
 SPECIAL = [
     ('TELL ME A STORY', 'story'), ('Once upon a time', 'story'), ('Tell me a scary story.', 'scary'),
     ('Tell me a funny story.', 'funny'), ('TELL ME A STORY ABOUT A BEAR!!!', 'story'),

@@ -1,4 +1,4 @@
-"""Requests made for stories that exist. In: stories as text. Out: dialogues whose request names what is in them."""
+"""Requests for existing stories. In: stories as text. Out: dialogues whose request names what is in the story."""
 import json
 import re
 from collections import Counter
@@ -54,7 +54,7 @@ class Story:
 
 
 def load(path, longest=1250):
-    """The stories of a JSONL file that are whole and not too long."""
+    """The stories of a JSONL file that are complete and not too long."""
     stories = []
     for line in open(path, encoding='utf-8'):
         text = json.loads(line)['text']

@@ -43,7 +43,7 @@ def talk(*turns):
 
 
 def careless(rng, text):
-    """The request as people type it: at times in lower case or without its last mark."""
+    """The request as people type it: sometimes in lower case or without final punctuation."""
     roll = rng.random()
     if roll < 0.12:
         text = text[0].lower() + text[1:] if not text.startswith('I ') else text

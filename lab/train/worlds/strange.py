@@ -1,4 +1,4 @@
-"""What is no English sentence, and work for other models. In: a random source. Out: dialogues that say so kindly."""
+"""Input that is not an English sentence, and tasks for other models. In: a random source. Out: dialogues that say so kindly."""
 from .say import careless, choose, talk
 from . import words as W
 
@@ -41,7 +41,7 @@ FACES = {
     'I read words best. Which animal shall the story be about? | '
     'What a nice little picture! Tell me in words who should be in the story.',
 }
-#: What is asked for and the word for it. X is a thing, N a number.
+#: Requests by subject. X is a thing, N a number.
 WORK = [
     ('a mail', 'Write an email to my teacher. | Write a mail to my boss that I am ill. | Can you write an email for me? | '
     'Please write a mail to Tom. | Answer this mail. | Write an e-mail to the bank. | I need a mail to my landlord. | '
@@ -103,7 +103,7 @@ def noise(rng):
 
 
 def loud(rng, text):
-    """The text in capital letters, as some people type."""
+    """The text in capital letters, as some people type it."""
     return text.upper() if rng.random() < 0.12 else text
 
 

@@ -1,4 +1,5 @@
-"""Sums for the calculator. In: a random source. Out: questions, the expression of each, and questions that go on from a result."""
+"""Sums for the calculator. In: a random source. Out: questions, the expression of each, and questions that continue from a
+result."""
 import re
 
 from .arithmetic import SIGNS, number, pair, said, spoken, value_of, written
@@ -36,7 +37,7 @@ HALVES = [
 
 
 def asked(rng, text):
-    """A question around a sum as it is said."""
+    """A question around a phrased sum."""
     return careless(rng, choose(rng, ASK).replace('X', text))
 
 
@@ -138,7 +139,7 @@ def sum_of(rng):
 
 
 def follow_up(rng, before):
-    """A question that goes on from a result, and its expression."""
+    """A question that continues from a result, and its expression."""
     if rng.random() < 0.2:
         question, step = rng.choice(HALVES)
         return careless(rng, question), f'{before} {step}'

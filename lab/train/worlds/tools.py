@@ -35,7 +35,7 @@ def one_sum(rng, question, expression, value):
 
 
 def calculation(rng):
-    """A sum, and at times one or two that go on from its result."""
+    """A sum, and sometimes one or two that continue from its result."""
     question, expression, value = sum_of(rng)
     messages = one_sum(rng, question, expression, value)
     for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):

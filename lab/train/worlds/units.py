@@ -36,7 +36,7 @@ def amount(rng):
 
 
 def rounded(number):
-    """Two decimals above 1, else four digits that count; whole numbers stay whole."""
+    """Two decimals above 1, otherwise four significant digits; whole numbers stay whole."""
     number = round(number, 2) if abs(number) >= 1 else float(f'{number:.3g}')
     return int(number) if number == int(number) else number
 

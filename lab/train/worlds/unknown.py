@@ -1,4 +1,4 @@
-"""Questions for facts and the honest answer. In: a random source. Out: dialogues that decline and never invent."""
+"""Factual questions and honest answers. In: a random source. Out: dialogues that decline and never make up facts."""
 from .say import a, careless, choose, talk
 from . import words as W
 
@@ -66,7 +66,7 @@ DOCTOR = ("I do not know that. Please ask a doctor. | I am sorry, I cannot help 
 
 
 def question(rng):
-    """A question for a fact."""
+    """A factual question."""
     subjects, forms = rng.choice(ASKS)
     subject = rng.choice(subjects)
     if subjects is W.ANIMALS:

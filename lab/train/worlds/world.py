@@ -25,7 +25,7 @@ FITTING = {'share': TOYS, 'broken': BREAKABLE, 'truth': BREAKABLE, 'top': LIGHT,
 
 
 class World:
-    """All that is true in one story. `name` is None for a hero without a name."""
+    """All facts of one story. `name` is None for a hero without a name."""
 
     def __init__(self, rng):
         plot = rng.choice(list(ALL))

@@ -14,8 +14,8 @@ export interface ListedPhone {
 }
 
 /**
- * Undefined if no adb server listens: Playwright's client would end the process. That client leaves out
- * phones that cannot be used, so people would not learn why.
+ * Undefined if no adb server is listening, where Playwright's client would end the process. That client also
+ * leaves out unusable phones, so users would not learn why.
  */
 export async function listPhones({ host, port }: AdbServer): Promise<readonly ListedPhone[] | undefined> {
   const socket = connect(port, host)
@@ -35,18 +35,18 @@ export async function listPhones({ host, port }: AdbServer): Promise<readonly Li
   })
 }
 
-/** How often a phone is looked for. */
+/** How often the phone is checked for. */
 const LOOK_MS = 500
 
 interface PhoneWatch {
-  /** Rejects when the server no longer lists the phone as one that can be used. */
+  /** Rejects when the server no longer lists the phone as usable. */
   readonly gone: Promise<never>
   stop(): void
 }
 
 /**
- * Playwright's client waits forever for the answer of a phone whose cable is pulled, so what is asked of one
- * has to race with this.
+ * Playwright's client waits forever for a phone whose cable was pulled, so calls to it have to race with
+ * this.
  */
 export function watchPhone(adb: AdbServer, serial: string): PhoneWatch {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -71,7 +71,7 @@ export function watchPhone(adb: AdbServer, serial: string): PhoneWatch {
   }
 }
 
-/** Lets the device reach this machine's `port` as its own. Throws with adb's words if it refuses. */
+/** Lets the device reach this machine's `port` as its own. Throws adb's message if it refuses. */
 export async function reversePort(
   { host, port: at }: AdbServer,
   serial: string,
@@ -86,7 +86,7 @@ export async function reversePort(
   }
 }
 
-/** A message is its length as four hexadecimal digits, and its bytes. */
+/** A message is its length as four hexadecimal digits, followed by its bytes. */
 export function encode(message: string): Buffer {
   const bytes = Buffer.from(message)
   return Buffer.concat([Buffer.from(bytes.length.toString(16).padStart(4, '0')), bytes])

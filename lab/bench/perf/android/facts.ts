@@ -1,4 +1,5 @@
-// Asks a device's shell what it is, how warm and how full it is, and whether it can be measured now.
+// Reads a device's model, temperature and battery level through its shell, and checks whether it can be
+// measured now.
 
 export interface DeviceFacts {
   readonly model: string
@@ -19,7 +20,7 @@ export interface Battery {
   readonly watts: number | undefined
 }
 
-/** The facts of a device that disappeared before it reported any. */
+/** Placeholder facts for a device that disappeared before it reported any. */
 export const UNKNOWN_FACTS: DeviceFacts = {
   model: 'Unknown phone',
   soc: '',
@@ -33,7 +34,7 @@ export type Shell = (command: string) => Promise<string>
 
 /** The oldest Chrome with SIMD and threads in WebAssembly on Android. */
 const MIN_CHROME = 91
-/** Above this temperature devices lower their clocks, so a figure would not be a cold one. */
+/** Above this temperature devices lower their clocks, so the figure would not be a cold one. */
 const MAX_CELSIUS = 40
 const MIN_PERCENT = 20
 
@@ -58,7 +59,7 @@ export async function readBattery(shell: Shell): Promise<Battery> {
     Number(new RegExp(`^\\s*${name}: (-?\\d+)`, 'm').exec(status)?.[1] ?? Number.NaN)
   const isPlugged = /(AC|USB|Wireless) powered: true/.test(status)
   const microamperes = Number.parseInt(await shell('cat /sys/class/power_supply/battery/current_now'), 10)
-  // Devices do not agree on the sign.
+  // Devices disagree on the sign.
   const watts = (Math.abs(microamperes) / 1e6) * (field('voltage') / 1e3)
   return {
     percent: field('level'),
@@ -67,7 +68,7 @@ export async function readBattery(shell: Shell): Promise<Battery> {
   }
 }
 
-/** A sentence that says why the device cannot be measured now, with the number; undefined if it can. */
+/** Says why the device cannot be measured now, with the number; undefined if it can. */
 export function whyNot({ model, chrome }: DeviceFacts, { percent, celsius }: Battery): string | undefined {
   if (chrome === '') return `${model} has no Chrome; install it.`
   if (Number.parseInt(chrome, 10) < MIN_CHROME) {

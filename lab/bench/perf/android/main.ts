@@ -1,5 +1,5 @@
 // npm run perf:android measures phones on an adb server, cold and sustained, as JSON, with a table of all
-// phones that were measured so far. Without a phone it says so and exits without an error.
+// phones measured so far. If there is no phone, it says so and exits without an error.
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { _android as android } from '@playwright/test'
@@ -22,8 +22,7 @@ const options = new Command('perf:android')
   .parse()
   .opts<{ model: string; threads: number; minutes: number; port: number; out: string }>()
 
-// Playwright's client throws errors of its sockets outside any call. A lost phone is noticed by watching for
-// it.
+// Playwright's client throws socket errors outside of any call. Lost phones are detected separately.
 process.on('uncaughtException', (error: NodeJS.ErrnoException) => {
   if (['ECONNRESET', 'EPIPE', 'ECONNREFUSED'].includes(error.code ?? '')) return
   console.error(error)
@@ -46,7 +45,7 @@ async function measureAll(phones: readonly ListedPhone[]): Promise<void> {
   const devices = await Promise.race([android.devices(adb), gone]).catch(() => [])
   for (const watch of watches) watch.stop()
   if (devices.length === 0) {
-    console.log('A phone went away before it was measured; connect it again and repeat.')
+    console.log('A phone disappeared before it was measured; connect it again and repeat.')
     return
   }
   const site = await openSite()
@@ -65,7 +64,7 @@ async function measureAll(phones: readonly ListedPhone[]): Promise<void> {
   }
   const { results, unreadable } = await storedResults(options.out)
   for (const name of unreadable) {
-    console.log(`${name} in ${options.out} holds no result and is left out; remove it.`)
+    console.log(`${name} in ${options.out} contains no result and is skipped; remove it.`)
   }
   console.log(phoneTable(results))
 }

@@ -1,4 +1,4 @@
-// Measures a model on a phone, cold and while it gets warm, and energy where the device tells its current.
+// Measures a model on a phone, cold and while it warms up, and energy if the device reports its current.
 import type { AndroidDevice, Page } from '@playwright/test'
 import { type AdbServer, reversePort, watchPhone } from './adb.ts'
 import {
@@ -15,7 +15,7 @@ import {
 const DECODE = 32
 
 /**
- * A model that was trained for stories continues one. Another number each time, so that nothing is cached.
+ * The beginning of a story for a story model. The number differs each time, so that nothing is cached.
  */
 const promptOf = (run: number): string =>
   `${run} foxes lived in a wood. Every day they went down to the river. One day the first of them saw a small boat, and`
@@ -35,7 +35,7 @@ export interface PhoneResult {
   readonly facts: DeviceFacts
   readonly battery: Battery
   readonly threads: number
-  /** Why nothing was measured, or why it ended early. */
+  /** Why nothing was measured, or why the run ended early. */
   readonly problem?: string
   readonly loadMs?: number
   /** The first one is cold. */
@@ -99,7 +99,7 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
         samples.push({
           seconds: (performance.now() - start) / 1000,
           prefillTokensPerSecond: (1000 * run.promptTokens) / run.prefillMs,
-          // The first token comes with the prompt.
+          // The first token belongs to the prompt.
           decodeTokensPerSecond: (1000 * (run.decodedTokens - 1)) / run.decodeMs,
           celsius,
           watts,
@@ -118,7 +118,7 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
   }
 }
 
-/** Rejects when the page goes away; calls to a page that is gone would wait forever. */
+/** Rejects when the page closes; calls to a closed page would wait forever. */
 function whenLost(page: Page): Promise<never> {
   const lost = new Promise<never>((_, reject) => {
     page.once('close', () => reject(new Error('its browser is gone')))

@@ -1,9 +1,9 @@
-// Stores one JSON file for each phone, and reads all of them again.
+// Stores one JSON file per phone, and reads all of them back.
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PhoneResult } from './measure.ts'
 
-/** Writes the file whole or not at all; an earlier result of the same phone is replaced. */
+/** Writes the file atomically; an earlier result of the same phone is replaced. */
 export async function storeResult(folder: string, result: PhoneResult): Promise<void> {
   await mkdir(folder, { recursive: true })
   const plain = (text: string) => text.replace(/[^\w-]+/g, '-')
@@ -12,7 +12,7 @@ export async function storeResult(folder: string, result: PhoneResult): Promise<
   await rename(`${file}.part`, file)
 }
 
-/** The results in order of their names, and the names of files that hold none. */
+/** The results in order of their names, and the names of files without one. */
 export async function storedResults(
   folder: string,
 ): Promise<{ results: PhoneResult[]; unreadable: string[] }> {

@@ -1,4 +1,4 @@
-// Compares the results of phones in a table of Markdown.
+// Compares the results of phones in a Markdown table.
 import { spread } from '../../spread.ts'
 import type { PhoneResult } from './measure.ts'
 

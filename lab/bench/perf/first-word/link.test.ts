@@ -1,4 +1,4 @@
-// Tests that all bytes arrive over a link as slowly as was asked, and none once it is cut.
+// Tests that all bytes arrive over a link at the requested speed, and none once it is cut.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type HttpServer, openServer } from '../../../../test/helpers/http-server.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Moves on to what is due next, one in each turn, until it is stopped. */
+/** Advances to the next due timer, one per turn, until it is stopped. */
 class SteppedClock implements LinkTime {
   #ms = 0
   #isStopped = false
@@ -27,7 +27,7 @@ class SteppedClock implements LinkTime {
       this.#due.push({ at: this.#ms + ms, wake })
     })
 
-  /** Starts once `waiting` wait at the same time. */
+  /** Starts once `waiting` timers are pending at the same time. */
   async run(waiting: number): Promise<void> {
     while (this.#due.length < waiting) await turns(1)
     while (!this.#isStopped) {
@@ -66,7 +66,7 @@ test('connections share the speed, and each waits for its round trips', async ()
   link.cut()
 })
 
-test('a link that is cut ends what is in progress and refuses the next', async () => {
+test('cutting a link ends connections in progress and refuses new ones', async () => {
   const link = await openLink(server.port, { bytesPerSecond: 100_000, roundTripMs: 0 })
   const response = await fetch(link.address)
   link.cut()

@@ -1,12 +1,11 @@
-// Reaches a server's port as over a link of some speed and delay.
-//
-// Bytes are delayed between two sockets, below HTTP, so workers and service workers are as slow as the page.
+// Simulates a link of a given speed and delay to a server's port.
+// Bytes are delayed between two sockets, below HTTP, so workers and service workers are slowed like the page.
 // DevTools' own throttling does not slow workers.
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface LinkSpeed {
-  /** To the browser; all connections share it. Infinity for none. */
+  /** Speed to the browser, shared by all connections. Infinity: unlimited. */
   readonly bytesPerSecond: number
   /** There and back. */
   readonly roundTripMs: number
@@ -16,13 +15,13 @@ export interface Link {
   /** Ends with a slash. */
   readonly address: string
   readonly speed: LinkSpeed
-  /** Bytes that went to the browser, headers included. */
+  /** Bytes sent to the browser, including headers. */
   bytes: number
-  /** Ends all connections and refuses new ones, for good, like a network that is off. */
+  /** Ends all connections and permanently refuses new ones, as if the network were off. */
   cut(): void
 }
 
-/** About what a packet holds, several at a time: smaller parts would cost timers, larger ones fairness. */
+/** The size of a few packets: smaller parts would need more timers, larger ones would be less fair. */
 const PART_BYTES = 8192
 
 /** A clock in milliseconds. */
@@ -39,7 +38,7 @@ export async function openLink(
   { now, sleep }: LinkTime = REAL_TIME,
 ): Promise<Link> {
   const sockets = new Set<Socket>()
-  /** When the link has sent everything that was given to it so far. */
+  /** When the link will have sent everything that it was given so far. */
   let freeAt = 0
   const server = createServer((browser) => {
     const origin = connect(port, '127.0.0.1')
@@ -75,7 +74,7 @@ export async function openLink(
   return link
 }
 
-/** Hands on what comes, in order, each part after its delay. */
+/** Forwards incoming data in order, each part after its delay. */
 function pass(from: Socket, to: Socket, delay: (bytes: number) => Promise<unknown>): void {
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
@@ -90,9 +89,9 @@ function pass(from: Socket, to: Socket, delay: (bytes: number) => Promise<unknow
         if (waiting < 16 * PART_BYTES) from.resume()
       })
     }
-    // Bytes that are not yet sent must not pile up here.
+    // Unsent bytes must not pile up here.
     if (waiting >= 16 * PART_BYTES) from.pause()
   })
-  // A server closes connections that look idle to it while their bytes still wait here.
+  // A server closes connections that seem idle while their bytes are still waiting here.
   from.on('close', () => void last.then(() => to.destroySoon()))
 }

@@ -1,5 +1,5 @@
 // npm run perf:first-word measures the time from navigation to the first word of an answer on the built chat
-// page, for first visits over two links and later ones without a network, as a table.
+// page, for first visits over two links and second visits without a network, as a table.
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -16,7 +16,7 @@ const OPENING = 'default'
 const TIMES = ['shownMs', 'readyMs', 'loadedMs', 'firstWordMs'] as const
 const FREE: LinkSpeed = { bytesPerSecond: Number.POSITIVE_INFINITY, roundTripMs: 0 }
 interface Speed {
-  /** What `--links` takes. */
+  /** The value of `--links`. */
   readonly id: string
   readonly name: string
   readonly speed: LinkSpeed | undefined
@@ -32,16 +32,14 @@ const LINKS: readonly Speed[] = [
 ]
 
 const options = new Command('perf:first-word')
-  .description(
-    'Time from navigation to the first word of an answer, in Chromium. Needs "npm run build" before.',
-  )
+  .description('Time from navigation to the first word of an answer, in Chromium. Run "npm run build" first.')
   .option(
     '--models <list>',
-    `models that come with the page, by name; files beside it, such as packs/NAME.hbm; or "${OPENING}"`,
+    `models that come with the page, by name; files next to it, such as packs/NAME.hbm; or "${OPENING}"`,
     `${OPENING},Halfbyte Mamba`,
   )
   .option('--links <list>', 'fast, slow, off', 'fast,slow,off')
-  .option('--rates <list>', "how many times slower the page's thread is", '1,4')
+  .option('--rates <list>', "slowdown factors of the page's thread", '1,4')
   .option('--question <text>', 'what is asked as soon as it can be sent', 'Hello! How are you?')
   .option('--rounds <n>', 'rounds of every visit', Number, 3)
   .option('--json <file>', 'where the figures go', 'build/perf/first-word.json')
@@ -95,7 +93,7 @@ function named(asked: string): string | undefined {
   return asked === OPENING ? undefined : asked
 }
 
-/** Makes the first visit of those who come again, and switches their network off. */
+/** Makes the first of two visits, and then turns the network off. */
 async function prepare(asked: string, port: number): Promise<Returning> {
   const link = await openLink(port, FREE)
   const profile = await mkdtemp(join(profiles, 'returning-'))

@@ -1,5 +1,5 @@
-// Visits the chat page with a browser's profile, and tells when it was shown, when it could be asked, and
-// when the first word of its answer stood there.
+// Visits the chat page with a browser profile, and reports when it was shown, when a message could be sent,
+// and when the first word of the answer appeared.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BrowserContext, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../../../e2e/chromium.ts'
@@ -23,7 +23,7 @@ interface VisitOptions {
   /** Slows the page's thread down. Workers keep their speed. */
   readonly cpuRate: number
   /**
-   * Name of a model that comes with the page, or the path of a file beside it. Default: the model that the
+   * Name of a model that comes with the page, or the path of a file next to it. Default: the model that the
    * page opens with.
    */
   readonly model?: string | undefined
@@ -32,15 +32,15 @@ interface VisitOptions {
   readonly settle?: boolean
 }
 
-/** Called by the page once the first word is visible. */
+/** The binding that the page calls once the first word is visible. */
 const SAID = 'firstWordSaid'
-/** Where the page keeps the name of its last model. */
+/** Storage key of the last model's name. */
 const LAST_MODEL = 'halfbyte-last-model'
 const PATIENCE_MS = 120_000
 /** A phone's, as in the browser tests. */
 const VIEWPORT = { width: 360, height: 740 }
 
-/** One visit with its own browser. Throws when no answer comes. */
+/** One visit with its own browser. Throws if no answer comes. */
 export async function visit(options: VisitOptions): Promise<Visit> {
   const browser = await chromium.launchPersistentContext(options.profile, {
     ...chromiumOptions(),
@@ -64,8 +64,8 @@ async function visitWith(browser: BrowserContext, options: VisitOptions): Promis
   await page.addInitScript(askAtOnce, { key: LAST_MODEL, said: SAID, model: last, question })
   const session = await browser.newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate: cpuRate })
-  // Playwright's own waiting would inject 330 kB of script into the page, which takes a tenth of a second at
-  // 4x.
+  // Playwright's own wait functions would inject 330 kB of script into the page, which takes a tenth of a
+  // second at 4x.
   await session.send('Runtime.enable')
   await session.send('Runtime.addBinding', { name: SAID })
   const said = new Promise<void>((resolve) => session.on('Runtime.bindingCalled', () => resolve()))
@@ -96,7 +96,7 @@ interface Asked {
   readonly question: string
 }
 
-/** Rejects when it takes too long. */
+/** Rejects if it takes too long. */
 async function within(event: Promise<void>): Promise<void> {
   const late = new AbortController()
   const patience = sleep(PATIENCE_MS, undefined, { signal: late.signal }).then(() => {
@@ -111,8 +111,8 @@ async function within(event: Promise<void>): Promise<void> {
 }
 
 /**
- * Runs in the page before its scripts: writes the question as soon as there is a field, sends it as soon as
- * that is possible, and notes the first whole word of the answer.
+ * Runs in the page before its scripts: types the question as soon as there is a field, sends it as soon as
+ * possible, and records the first complete word of the answer.
  */
 function askAtOnce(asked: Asked): void {
   if (asked.model !== undefined) localStorage.setItem(asked.key, asked.model)

@@ -1,7 +1,7 @@
-// Tells the bytes that processes hold, shared pages counted once; Linux only.
+// Reads the memory of processes in bytes, with shared pages counted once; Linux only.
 import { readFile } from 'node:fs/promises'
 
-/** Proportional set sizes, summed; undefined where the system does not tell. */
+/** Sum of proportional set sizes; undefined if the system does not report them. */
 export async function heldBytes(pids: readonly number[]): Promise<number | undefined> {
   if (process.platform !== 'linux') return undefined
   let sum = 0

@@ -1,6 +1,5 @@
-// Runs native llama.cpp in its own process, which answers prompts with greedy tokens and times.
-//
-// The addon of node-llama-cpp is called directly: its JavaScript would only cost time.
+// Runs native llama.cpp in its own process, which answers prompts with greedy tokens and timings.
+// The addon of node-llama-cpp is called directly, because its JavaScript would only add overhead.
 import {
   type Context,
   openAddonModel,
@@ -34,7 +33,7 @@ export type NativeRequest =
   | { readonly type: 'together'; readonly prompts: readonly (readonly number[])[]; readonly decode: number }
 export interface NativeAnswer {
   readonly loadMs?: number
-  /** What the process held before the model. */
+  /** Memory of the process before the model was loaded. */
   readonly baseBytes?: number | undefined
   readonly run?: Run
   /** Time from the first batch after the prompts to the last. */

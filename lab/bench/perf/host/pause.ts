@@ -1,4 +1,4 @@
-// Halts processes until they are resumed, at the latest when this one ends.
+// Suspends processes until they are resumed, at the latest when this one exits.
 
 const paused = new Set<number>()
 
@@ -21,7 +21,7 @@ export function resumeAll(pids: readonly number[]): void {
   for (const event of ['exit', 'SIGINT', 'SIGTERM'] as const) process.off(event, resumePaused)
 }
 
-/** A browser that stands still could not be closed. */
+/** A suspended browser could not be closed. */
 function resumePaused(): void {
   resumeAll([...paused])
 }
@@ -31,7 +31,7 @@ function send(pid: number, name: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     return process.kill(pid, name)
   } catch {
-    // It has ended, as spare renderers do.
+    // It has exited, as spare renderers do.
     return false
   }
 }

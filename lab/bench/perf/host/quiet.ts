@@ -1,4 +1,4 @@
-// Quiet. How busy the machine's processors are while the suite itself waits.
+// Measures how busy the machine's processors are while the suite itself waits.
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -6,8 +6,7 @@ const WINDOW_MS = 200
 const ENOUGH = 0.1
 
 /**
- * Waits until little else runs, at most `patienceMs`; the result is the share of all processors in use, 0 to
- * 1.
+ * Waits until little else runs, at most `patienceMs`; returns the share of all processors in use, 0 to 1.
  */
 export async function waitForQuiet(patienceMs: number): Promise<number> {
   const until = performance.now() + patienceMs

@@ -1,4 +1,4 @@
-// Loads an engine of a kind in a browser or in its own process.
+// Loads an engine in a browser or in its own process.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,12 +16,12 @@ export interface Runner {
   readonly loadMs: number
   /** `ids`: the prompt's tokens; only the native engine, which has no tokenizer here, reads them. */
   run(prompt: string, decode: number, ids?: readonly number[]): Promise<Run>
-  /** Undefined where there is none: a second turn, see `Loaded`. */
+  /** Runs a second turn, see `Loaded`; undefined if the engine has none. */
   turn(history: string, message: string): Promise<Turn | undefined>
-  /** What the engine's processes hold more than before it was loaded. */
+  /** Memory that the engine's processes have gained since before it was loaded. */
   memoryBytes(): Promise<number | undefined>
   /**
-   * Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows.
+   * Suspends its processes until `resume`, because some engines poll when idle. Does nothing on Windows.
    */
   pause(): Promise<void>
   resume(): Promise<void>
@@ -90,7 +90,7 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
       pause: async () => pauseAll(await host.pids('renderer')),
       resume,
       async close() {
-        // A browser that died in the meantime has no processes to continue.
+        // A browser that has died in the meantime has no processes to resume.
         await resume().catch(() => {})
         await host.close()
       },
@@ -110,7 +110,7 @@ export interface NativeRunner extends Runner {
 export async function runNative(order: NativeOrder): Promise<NativeRunner> {
   const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
   const pids = child.pid === undefined ? [] : [child.pid]
-  // A stopped process would not notice that this process is gone.
+  // A suspended process would not notice that this process is gone.
   process.once('exit', () => child.kill('SIGKILL'))
   try {
     const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })

@@ -1,4 +1,4 @@
-// Serves the built page, the peers' packages as they are installed and the models, isolated.
+// Serves the built page, the peers' installed packages and the models, cross-origin isolated.
 
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -18,14 +18,14 @@ const HEADERS = {
 
 export interface Site {
   readonly url: string
-  /** Changes with Halfbyte's code, kernels included. */
+  /** Changes with Halfbyte's code, including kernels. */
   readonly fingerprint: string
-  /** Serves a file, or a folder, under `name`; the result is its address. */
+  /** Serves a file or folder under `name`; returns its address. */
   add(name: string, place: string): string
   close(): Promise<void>
 }
 
-/** Builds the page into its own folder, as tests do at the same time, and serves it on a free port. */
+/** Builds the page into its own folder, so as not to disturb tests, and serves it on a free port. */
 export async function openSite(): Promise<Site> {
   await mkdir(dirname(SITES), { recursive: true })
   const folder = await mkdtemp(SITES)

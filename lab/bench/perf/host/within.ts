@@ -1,4 +1,4 @@
-// Waits for a promise, or for an error once the seconds are over.
+// Waits for a promise, and throws once the time is up.
 
 export function within<T>(seconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout

@@ -1,5 +1,5 @@
-// Tests that ONNX Runtime reads the graphs of tiny random models, and says what Halfbyte says of the same
-// weights.
+// Tests that ONNX Runtime reads the graphs of tiny random models, and gives the same results as Halfbyte with
+// the same weights.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -27,7 +27,7 @@ let ort: Ort
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
   if (!isInstalled) return
-  // A name in a variable: the types must not be needed where the package is not installed.
+  // The name is in a variable so that type checking does not need the package, which may not be installed.
   const name = 'onnxruntime-web'
   ort = await import(name)
 })
@@ -90,11 +90,11 @@ test.skipIf(!isInstalled).each([
   const whole = await open().read(IDS)
   const error = relativeError([whole], expected.slice(-1))
   expect(error).toBeLessThan(tolerance)
-  // The same rows in two runs: keys and values go out and in again.
+  // The same rows in two runs: keys and values are returned and passed in again.
   const text = open()
   await text.read(IDS.slice(0, 4))
   const ended = await text.read(IDS.slice(4))
-  // Not the same to the bit: int8 activations have one scale per run.
+  // Not bit-identical: int8 activations have one scale per run.
   expect(relativeError([ended], [whole])).toBeLessThan(0.05)
 })
 

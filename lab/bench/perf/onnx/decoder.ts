@@ -1,10 +1,9 @@
-// Makes the ONNX graph of a shape that ONNX Runtime runs fastest in a precision, and says what each weight is
-// made of.
-//
-// Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries,
-// keys and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32.
-// `int8`: DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of
-// bf16, as files have that were exported in f32 of a model that was trained in bf16.
+// Makes the ONNX graph that ONNX Runtime runs fastest for a shape and precision, and describes how each
+// weight is made.
+// Keys and values are inputs and outputs, as in the exports that pages load. One linear computes queries,
+// keys and values; logits are computed only for the last row. `int4`: MatMulNBits, blocks of 32. `int8`:
+// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with bf16 values, as in f32
+// exports of a model trained in bf16.
 import type { WrittenAttribute, WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { Shape } from '../../shapes.ts'
 import type { ElementType, Graph, Value, Weight } from './proto.ts'
@@ -184,7 +183,7 @@ class DecoderBuilder {
     return { normed: name, sum }
   }
 
-  /** `input` by the rows of the stored matrices, one after the other: [rows, n]. */
+  /** `input` times the rows of the stored matrices, concatenated: [rows, n]. */
   #linear(
     name: string,
     input: string,
@@ -294,7 +293,7 @@ class DecoderBuilder {
   }
 }
 
-/** Rows of several tensors of Q4_0, one after the other. */
+/** Rows of several Q4_0 tensors, concatenated. */
 export async function joined(
   names: readonly string[],
   read: (name: string) => Promise<Uint8Array>,

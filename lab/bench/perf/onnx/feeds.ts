@@ -1,5 +1,5 @@
-// What ONNX Runtime Web is fed. In: a session, ids. Out: logits of the last token; the state goes from each
-// run into the next.
+// Makes the feeds of ONNX Runtime Web. In: a session, ids. Out: logits of the last token; each run's state is
+// passed to the next.
 
 export type TensorData = Float32Array | Int32Array | BigInt64Array | readonly number[]
 export interface OrtTensor {
@@ -14,7 +14,7 @@ export interface OrtSession {
   readonly inputMetadata: readonly InputMetadata[]
   run(feeds: Readonly<Record<string, OrtTensor>>): Promise<Readonly<Record<string, OrtTensor>>>
 }
-/** What is used of the package. */
+/** The part of the package that is used. */
 export interface Ort {
   readonly env: { readonly wasm: { numThreads: number; wasmPaths?: string } }
   readonly Tensor: new (type: string, data: TensorData, shape: readonly number[]) => OrtTensor
@@ -37,7 +37,7 @@ export class OrtText {
     this.#states = Object.fromEntries(empty)
   }
 
-  /** Reads the ids after those before. */
+  /** Reads the ids, following earlier ones. */
   async read(ids: readonly number[]): Promise<Float32Array> {
     this.#total += ids.length
     const { Tensor } = this.#ort
@@ -65,6 +65,6 @@ export class OrtText {
   }
 }
 
-/** The input that gets an output. */
+/** The input that an output is fed back to. */
 const pastOf = (present: string): string =>
   present.startsWith('present.') ? present.replace('present', 'past_key_values') : `past_${present}`

@@ -1,4 +1,4 @@
-// Lays out the weights of a graph in data files, and writes its ModelProto, which names their places.
+// Lays out the weights of a graph in data files, and writes its ModelProto, which says where they are.
 import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import {
   modelBytes,
@@ -9,7 +9,7 @@ import {
 const ELEMENT_BYTES = { f32: 4, f16: 2, u8: 1, i8: 1, i32: 4, i64: 8 } as const
 export type ElementType = keyof typeof ELEMENT_BYTES
 
-/** A graph's input or output; a name stands for a size that runs choose. */
+/** A graph's input or output; a name stands for a symbolic size. */
 export interface Value {
   readonly name: string
   readonly type: ElementType
@@ -27,7 +27,7 @@ export interface Graph {
   readonly inputs: readonly Value[]
   readonly outputs: readonly Value[]
   readonly weights: readonly Weight[]
-  /** Those that lie in the file of the graph. Default: none. */
+  /** Constants stored in the graph's file. Default: none. */
   readonly constants?: readonly WrittenTensor[]
 }
 
@@ -45,8 +45,8 @@ export interface Place {
 }
 
 /**
- * Where each weight lies, in their order, and the sizes of the files. A file that has `most` bytes gets no
- * more weights: ONNX Runtime Web takes each file as one array, and browsers limit those.
+ * The location of each weight, in order, and the sizes of the files. A file that has reached `most` bytes
+ * gets no more weights: ONNX Runtime Web takes each file as one array, whose size browsers limit.
  */
 export function dataLayout(
   weights: readonly Weight[],
@@ -64,7 +64,7 @@ export function dataLayout(
   return { places, sizes }
 }
 
-/** As exporters name the files of a model that has several. */
+/** File names as exporters write them for a model with several data files. */
 export const dataName = (first: string, file: number): string => (file === 0 ? first : `${first}_${file}`)
 
 /** The ModelProto; `dataFile` is the name under which the first data file will be given to the runtime. */

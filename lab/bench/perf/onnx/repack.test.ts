@@ -1,4 +1,4 @@
-// Tests that the ONNX forms of Q4_0 blocks stand for the same numbers.
+// Tests that the ONNX forms of Q4_0 blocks represent the same numbers.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../../../src/core/base/half.ts'

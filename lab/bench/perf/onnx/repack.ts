@@ -1,4 +1,4 @@
-// Repacks rows of Q4_0 blocks as MatMulNBits and GatherBlockQuantized have them, or as int8 by channel.
+// Repacks rows of Q4_0 blocks for MatMulNBits and GatherBlockQuantized, or as int8 per channel.
 //
 //   Q4_0: per 32 inputs 18 bytes: an f16 scale d, then byte j = code j | code (j + 16) << 4;
 //         a weight is d * (code - 8)
@@ -16,7 +16,7 @@ interface FourBit {
   readonly scales: Float32Array
 }
 
-/** No value changes. */
+/** Preserves all values. */
 export function fourBit(q4: Uint8Array): FourBit {
   const blocks = q4.byteLength / BLOCK_BYTES
   const codes = new Uint8Array(blocks * 16)

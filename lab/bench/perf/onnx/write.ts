@@ -1,5 +1,5 @@
 // Writes a folder with an ONNX model of a GGUF file's weights, its data in files of up to 1 GB, and its
-// tokenizer, once and keeps it.
+// tokenizer, unless it already exists.
 import { openAsBlob } from 'node:fs'
 import { mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -20,8 +20,8 @@ export interface OnnxFiles {
 }
 
 /**
- * `genai-int4`, `optimum-f32`, `optimum-f16` and `tjs-q8` are the graphs of exporters, in which embeddings
- * and logits share a table; the others are those that ONNX Runtime runs fastest.
+ * `genai-int4`, `optimum-f32`, `optimum-f16` and `tjs-q8` are exporters' graphs, in which embeddings and
+ * logits share a table; the others are those that ONNX Runtime runs fastest.
  */
 export type GraphForm = Precision | 'genai-int4' | 'optimum-f32' | 'optimum-f16' | 'tjs-q8'
 
@@ -40,7 +40,7 @@ export function graphOf(shape: Shape, form: GraphForm): Decoder {
   }
 }
 
-/** The folder lies beside the GGUF. It is made again when that is younger. */
+/** The folder is next to the GGUF. It is made again if the GGUF is newer. */
 export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promise<OnnxFiles> {
   const folder = new URL(`${shape.name}-${form}/`, gguf)
   const at = (name: string) => new URL(name, folder)
@@ -65,7 +65,7 @@ export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promi
     const own = placed.filter((each) => each.file === file)
     await writeData(files.data[file]!, size, own, read)
   }
-  // Last: a folder that has it is whole.
+  // Written last: a folder that has it is complete.
   await writeFile(files.model, modelProto(graph, DATA))
   return files
 }
@@ -83,7 +83,7 @@ async function writeData(
       const bytes = await weight.make(read)
       const due = weightBytes(weight)
       if (bytes.byteLength !== due) {
-        throw new RangeError(`${weight.name}: ${bytes.byteLength} bytes came, ${due} are due`)
+        throw new RangeError(`${weight.name}: ${bytes.byteLength} bytes were made, ${due} were expected`)
       }
       await file.write(bytes, 0, due, offset)
     }

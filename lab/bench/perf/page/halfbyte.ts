@@ -4,7 +4,7 @@ import { CONTEXT, type LoadOrder } from '../engines.ts'
 import type { Loaded } from './main.ts'
 
 /**
- * Prefill is all that is not a decoding: the messages to the worker and back, the tokenizer, the first token.
+ * Prefill is everything except decoding: the messages to the worker and back, the tokenizer, the first token.
  */
 export async function loadHalfbyte(
   order: LoadOrder,
@@ -18,7 +18,7 @@ export async function loadHalfbyte(
   return {
     async run(prompt, decode) {
       const started = performance.now()
-      // Random models repeat themselves: drafts would nearly all be right.
+      // Random models repeat themselves, so nearly all drafts would be right.
       const options = { maxTokens: decode, temperature: 0, speculation: 'off' } as const
       const { tokens, usage, timings } = await engine.complete(prompt, options).result
       const { decodeMs } = timings

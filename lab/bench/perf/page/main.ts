@@ -1,4 +1,4 @@
-// The suite's page: loads an engine once, runs it as the suite calls, and tells this browser's limits.
+// The suite's page: loads an engine once, runs it when the suite calls, and measures this browser's limits.
 import type { LimitOptions, Limits } from '../../roofline/limits.ts'
 import { measureLimitsHere } from '../../roofline/run.ts'
 import type { LoadOrder, Run, Turn } from '../engines.ts'
@@ -11,12 +11,12 @@ import { loadWllama3 } from './wllama-3.ts'
 export interface Loaded {
   run(prompt: string, decode: number): Promise<Run>
   /**
-   * Reads `history`, says one token, and is told `message`. Engines whose caller keeps the state have none.
+   * Reads `history`, writes one token, and gets `message`. Absent for engines whose caller holds the state.
    */
   turn?(history: string, message: string): Promise<Turn>
 }
 
-/** Throws for an engine that runs in no page. */
+/** Throws for an engine that does not run in a page. */
 function load(order: LoadOrder): Promise<Loaded> {
   const { engine } = order
   if (engine === 'wllama-3') return loadWllama3(order)

@@ -1,4 +1,4 @@
-// Runs ONNX Runtime Web in a worker of the suite's page, as pages that stay alive do it.
+// Runs ONNX Runtime Web in a worker of the suite's page, as responsive pages do.
 import type { LoadOrder, Run } from '../engines.ts'
 import type { Loaded } from './main.ts'
 import type { OrtAnswer, OrtRequest } from './ort.worker.ts'

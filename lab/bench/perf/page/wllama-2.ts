@@ -1,9 +1,9 @@
-// Runs wllama 2 in the suite's page, through the calls that its createCompletion is made of.
+// Runs wllama 2 in the suite's page, using the calls that its createCompletion makes.
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 import type { Loaded } from './main.ts'
 
-/** What is used of the package's `esm/index.js`. */
+/** The part of the package's `esm/index.js` that is used. */
 interface Wllama2 {
   readonly LoggerWithoutDebug: unknown
   readonly Wllama: new (
@@ -32,7 +32,7 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
   if (wllama.getNumThreads() !== threads) {
     throw new Error(`${wllama.getNumThreads()} threads started, ${threads} were asked for`)
   }
-  /** Empties the state and reads a prompt; the result is the first token. */
+  /** Clears the state and reads a prompt; returns the first token. */
   const begin = async (prompt: string) => {
     await wllama.samplingInit({ temp: 0 })
     await wllama.kvClear()
@@ -58,7 +58,7 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
         ids,
       }
     },
-    // As createCompletion does with `useCache` when the prompt begins with all that was read.
+    // As createCompletion does with `useCache` if the prompt begins with everything read before.
     async turn(history, message) {
       await begin(history)
       const started = performance.now()

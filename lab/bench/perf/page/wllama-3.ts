@@ -1,9 +1,9 @@
-// Runs wllama 3 in the suite's page through createCompletion, timed by the server inside it.
+// Runs wllama 3 in the suite's page through createCompletion, with the timings of its internal server.
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { idsOf } from '../prompts.ts'
 import type { Loaded } from './main.ts'
 
-/** What is used of the package's `esm/index.js`. */
+/** The part of the package's `esm/index.js` that is used. */
 interface Wllama3 {
   readonly LoggerWithoutDebug: unknown
   readonly Wllama: new (

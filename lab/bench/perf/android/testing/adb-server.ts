@@ -1,4 +1,4 @@
-// An adb server for tests, on a free port, whose phone's shell says what it is told and whose Chrome is this
+// An adb server for tests, on a free port: its phone's shell gives prepared answers, and its Chrome is this
 // machine's Chromium.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -11,11 +11,10 @@ import { encode } from '../adb.ts'
 
 export interface FakePhone {
   readonly port: number
-  /** Commands and services that were asked for, in order. */
+  /** Requested commands and services, in order. */
   readonly asked: readonly string[]
   /**
-   * Pulls the cable: every connection ends (default) or is reset, and the server knows no such device any
-   * more.
+   * Pulls the cable: every connection ends (default) or is reset, and the server no longer knows the device.
    */
   unplug(how?: 'end' | 'reset'): void
   close(): Promise<void>
@@ -23,7 +22,7 @@ export interface FakePhone {
 
 const SERIAL = 'FAKE0001'
 
-/** What the shell of a phone prints that can be measured, by how the command begins. */
+/** What the shell of a measurable phone prints, by the beginning of the command. */
 export const PHONE = {
   'getprop ro.product.model': 'Test Phone\n',
   'getprop ro.soc.model': 'TEST888\n',
@@ -35,9 +34,9 @@ export const PHONE = {
 }
 
 export interface FakePhoneOptions {
-  /** What the shell prints, by how the command begins; others print nothing. */
+  /** What the shell prints, by the beginning of the command; other commands print nothing. */
   readonly answers: Readonly<Record<string, string>>
-  /** adb's word for the phone; undefined: none is connected. Default: "device". */
+  /** adb's state of the phone; undefined: none is connected. Default: "device". */
   readonly state?: string | undefined
   /** Called before a message is answered. */
   readonly onMessage?: (message: string, phone: FakePhone) => void
@@ -161,7 +160,7 @@ export async function fakePhone(options: FakePhoneOptions): Promise<FakePhone> {
   return phone
 }
 
-/** A socket that is destroyed while it has data to read is reset, which the other side sees as an error. */
+/** A socket destroyed while it has unread data is reset, which the other side sees as an error. */
 function endGently(socket: Socket): void {
   for (const event of ['data', 'close']) socket.removeAllListeners(event)
   socket.unpipe()

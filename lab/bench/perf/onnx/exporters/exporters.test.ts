@@ -1,5 +1,5 @@
-// In: tiny random models in the graphs of exporters. Out: whether Halfbyte says what ONNX Runtime says of the
-// same graph, and holds a table that embeddings and logits share once.
+// Tests with tiny random models in the graphs of exporters that Halfbyte gives the same results as ONNX
+// Runtime for the same graph, and stores a table shared by embeddings and logits only once.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -22,7 +22,7 @@ import { type Ort, OrtText } from '../feeds.ts'
 import type * as Write from '../write.ts'
 
 const LLAMA: Shape = { ...TINY, name: 'tiny-llama', family: 'llama' }
-/** A table that stays in its file: constants of up to 64 KB are read at once. */
+/** A table large enough to stay in its file: constants of up to 64 KB are read immediately. */
 const LARGE: Shape = { ...TINY, name: 'large', vocabSize: 2304 }
 const IDS = [98, 120, 81, 104, 75, 66, 110]
 const isInstalled = (await packageOf(ENGINES.find(({ name }) => name === 'ort-int4')!)) !== undefined
@@ -55,7 +55,9 @@ async function opened({ model, data }: Write.OnnxFiles) {
   return openGraph(await Promise.all([model, ...data, ...others].map(read)))
 }
 
-/** f32: sums in another order. f16: ONNX Runtime rounds rows. Others: rows of int8 have other scales. */
+/**
+ * f32: sums are in a different order. f16: ONNX Runtime rounds rows. Others: int8 rows have different scales.
+ */
 const TOLERANCES = { 'optimum-f32': 1e-5, 'optimum-f16': 4e-3, 'genai-int4': 0.05, 'tjs-q8': 0.05 } as const
 const FORMS = Object.keys(TOLERANCES) as (keyof typeof TOLERANCES)[]
 

@@ -8,7 +8,7 @@ import { fourBit } from '../repack.ts'
 import { ExportParts, pastName, presentName } from './parts.ts'
 
 const BLOCK = 32
-/** Rows of the tables of the rotation; the builder writes one for each position of the context. */
+/** Rows of the rotation tables; the builder writes one per position of the context. */
 const POSITIONS = 4096
 const MICROSOFT = 'com.microsoft'
 
@@ -72,7 +72,7 @@ class Genai {
     return [g.cast(g.op('Sub', [sum, one]), 'i32'), g.cast(total, 'i32')]
   }
 
-  /** The table of the logits, with another shape. */
+  /** The logits' table, reshaped. */
   #embed(): string {
     const g = this.parts
     const { vocabSize, hiddenSize } = this.#shape

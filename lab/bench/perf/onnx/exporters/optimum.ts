@@ -1,8 +1,7 @@
-// The graph that optimum exports in primitive operators. `f16`: norms, angles and shares of attention are in
-// f32, as the model has them. `q8`: as transformers.js quantises the f32 graph, with one scale for a matrix,
-// MatMulInteger, and a table of int8.
-//
-// The logits are the product with the transposed table of embeddings. The mask is that of positions and of
+// The graph that optimum exports in primitive operators. `f16`: norms, angles and attention weights are in
+// f32, as in the model. `q8`: as transformers.js quantises the f32 graph, with one scale per matrix,
+// MatMulInteger, and an int8 table.
+// The logits are the product with the transposed embedding table. The mask combines positions and
 // `attention_mask`; keys and values are repeated for the heads that read them.
 import type { Shape } from '../../../shapes.ts'
 import { bytesOf, type Decoder } from '../decoder.ts'
@@ -230,23 +229,23 @@ class Optimum {
     return stored.endsWith('ffn_down') ? [hiddenSize, intermediateSize] : [intermediateSize, hiddenSize]
   }
 
-  /** The size of heads that the GGUF has in another order. */
+  /** The size of heads whose rows the GGUF stores in a different order. */
   #headsOf(stored: string): number | undefined {
     const { family, headDim } = this.#shape
     return family === 'llama' && /attn_[qk]$/.test(stored) ? headDim : undefined
   }
 
-  /** A constant in the type of rows. */
+  /** A constant of the rows' type. */
   #number(value: number): string {
     return this.#type === 'f16' ? this.parts.halves([value], []) : this.parts.float(value)
   }
 
-  /** A value of f16 as f32. */
+  /** A value cast from f16 to f32 if necessary. */
   #wide(value: string): string {
     return this.#type === 'f16' ? this.parts.cast(value, 'f32') : value
   }
 
-  /** A value of f32 in the type of rows. */
+  /** An f32 value cast to the rows' type. */
   #own(value: string): string {
     return this.#type === 'f16' ? this.parts.cast(value, 'f16') : value
   }

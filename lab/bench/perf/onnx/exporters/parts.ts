@@ -1,4 +1,4 @@
-// The parts of an exporter's graph, under names that exporters give.
+// The parts of an exporter's graph, with the names that exporters use.
 import { floatsToHalves } from '../../../../../src/core/base/half.ts'
 import { NodeWriter } from '../../../../../src/network/onnx/testing/node-writer.ts'
 import type { Shape } from '../../../shapes.ts'
@@ -15,14 +15,14 @@ export class ExportParts extends NodeWriter {
   readonly #names = new Set<string>()
   readonly #shared = new Map<string, string>()
 
-  /** A weight by its name, made once however often it is read. */
+  /** A weight by name, created once however often it is used. */
   weight(name: string, type: ElementType, shape: readonly number[], make: SourcedWeight['make']): string {
     if (!this.#names.has(name)) this.weights.push({ name, type, shape, make })
     this.#names.add(name)
     return name
   }
 
-  /** Those that are alike are one. */
+  /** Equal constants are merged. */
   protected override constant(type: number, dims: readonly number[], raw: Uint8Array): string {
     const key = `${type} [${dims}] ${raw}`
     const name = this.#shared.get(key) ?? super.constant(type, dims, raw)
@@ -51,8 +51,8 @@ export const pastName = (layer: number, kind: string): string => `past_key_value
 export const presentName = (layer: number, kind: string): string => `present.${layer}.${kind}`
 
 /**
- * The values of a matrix of Q4_0. The heads of llama's queries and keys lie in a GGUF as neighbours that
- * rotate together, and in an export as two halves: with `headDim`, they are put into the latter order.
+ * The values of a Q4_0 matrix. In a GGUF, rows of llama's query and key heads that rotate together are
+ * adjacent; in an export they are in two halves. With `headDim`, rows are put into the latter order.
  */
 export async function valuesOf(name: string, k: number, headDim: number | undefined, read: Read) {
   const values = floats(await read(name))
