@@ -1,6 +1,6 @@
 // Embeddings of layers in the types of quantisers. In: a small random Gemma 4 whose table of rows is in
 // blocks, and the same model with the values of these blocks in f32. Out: the same logits.
-import '../../scripts/test/rare-families.ts'
+import '../../../scripts/test/rare-families.ts'
 import { expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource, bufferSource } from '../../../src/core/base/bytes.ts'
