@@ -143,7 +143,7 @@ export function chatRequest(
   if (params?.tools != null) checkList('tools', params.tools)
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
-    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
+    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates do not support it`)
   }
   const count = replyCount(params.n)
   const { messages, prefix } = splitPrefix(given)
@@ -178,7 +178,7 @@ function templateArgumentsOf({
   reasoning_effort: effort,
 }: ChatCompletionParams) {
   if (given != null && !isObject(given))
-    throw wrongOption('chat_template_kwargs', given, 'an object with the variables of the chat template')
+    throw wrongOption('chat_template_kwargs', given, 'an object with variables for the chat template')
   if (given == null && effort == null) return undefined
   return {
     ...(effort === 'none' && WITHOUT_THOUGHT),

@@ -78,7 +78,7 @@ export function checkText(name: string, text: unknown): asserts text is string {
 export function textsOf(name: string, texts: unknown): readonly string[] {
   checkList(name, texts)
   return Array.from(texts, (text) => {
-    checkText(`a text of ${name}`, text)
+    checkText(`a string in ${name}`, text)
     return text
   })
 }

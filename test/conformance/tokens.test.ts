@@ -56,7 +56,7 @@ describe('a folder with an added token that has no row', () => {
     const other = withFiles(inFolder('tokenizer.json', more), async () => {})
     await expect(other).rejects.toMatchObject({
       code: 'format',
-      message: expect.stringMatching(/another model/),
+      message: expect.stringMatching(/a different model/),
     })
   })
 })

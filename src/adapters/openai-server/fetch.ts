@@ -221,7 +221,13 @@ async function answer(server: Server, request: Request, signal: AbortSignal | un
   if (model !== undefined) return Response.json(model)
   const known =
     'POST /v1/chat/completions, /v1/responses, /v1/completions, /v1/embeddings or /v1/rerank, or GET /v1/models'
-  return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
+  return failure(
+    refusal(
+      404,
+      `${request.method} ${pathname} is not an endpoint of this server; use ${known}`,
+      'not_found',
+    ),
+  )
 }
 
 const NO_CHAT = 'is not a chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'
@@ -290,10 +296,10 @@ async function readBody(request: Request, signal: AbortSignal | undefined): Prom
   try {
     body = parseJson(text, MOST_BODY_LEVELS, false)
   } catch (cause) {
-    throw new HalfbyteError('unsupported', `the body is not JSON (${reasonOf(cause)}); send an object`)
+    throw new HalfbyteError('unsupported', `the body is not valid JSON (${reasonOf(cause)}); send an object`)
   }
   if (isObject(body)) return body
-  throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
+  throw new HalfbyteError('unsupported', 'the body is not a JSON object; send the parameters as one')
 }
 
 /** More than a schema, a grammar or a message may nest. */
@@ -302,7 +308,7 @@ const MOST_BODY_LEVELS = 1024
 export const MOST_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
-  `the body has more than ${most / 2 ** 20} MiB; send a shorter conversation`
+  `the body is larger than ${most / 2 ** 20} MiB; send a shorter conversation`
 
 /** A body may be an endless stream. */
 async function readText({ body }: Request, signal: AbortSignal | undefined): Promise<string> {

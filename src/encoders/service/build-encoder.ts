@@ -175,10 +175,7 @@ function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtim
 /** Throws `format` if it is missing, malformed or from another model. */
 function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
   if (file.tokenizer === undefined) {
-    throw new HalfbyteError(
-      'format',
-      `${file.name} comes without a tokenizer; give its tokenizer.json with it`,
-    )
+    throw new HalfbyteError('format', `${file.name} has no tokenizer; pass its tokenizer.json with it`)
   }
   const idAt = (name: string) => file.metadata.get(`tokenizer.ggml.${name}_token_id`)
   const tokenizer = encoderTokenizer(file.tokenizer, {
@@ -191,7 +188,7 @@ function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
   if (tokenizer.vocabSize <= rows) return tokenizer
   throw new HalfbyteError(
     'format',
-    `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to another model`,
+    `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to a different model`,
     { tokens: tokenizer.vocabSize, rows },
   )
 }

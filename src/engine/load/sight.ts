@@ -14,7 +14,7 @@ export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelTe
       if (tower !== undefined) return tower.look(prompt, signal)
       throw new HalfbyteError(
         'unsupported',
-        `a message has pictures but ${id} was loaded without a vision tower; load it with the option ` +
+        `a message has images but ${id} was loaded without a vision tower; load it with the option ` +
           'vision, the address of its mmproj file',
       )
     },
@@ -26,7 +26,7 @@ export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelTe
       if (!saved.messages.some(({ images }) => images !== undefined)) return saved.messages
       throw new HalfbyteError(
         'unsupported',
-        `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
+        `${name} is a session with images, but the model was loaded without its vision tower; load it with the option vision`,
       )
     },
   }

@@ -98,7 +98,7 @@ function widest(fields: Fields, fallback?: number): number {
   const widths = new Set(fields.numberList(key).filter((width) => width !== 0))
   const [width = 0, another] = widths
   if (another === undefined) return width
-  throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
+  throw unbuiltVariant(fields.file, `feed-forward blocks of widths ${width} and ${another}`, 'one width')
 }
 
 /** One number, or one per layer, with 0 for layers without attention. */
@@ -107,7 +107,11 @@ function headCount(fields: Fields, key: string, what: string, fallback?: number)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
   const [count = fallback, another] = counts
   if (another === undefined) return count ?? fields.number(key)
-  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} ${what}`, 'as many in every layer')
+  throw unbuiltVariant(
+    fields.file,
+    `layers of ${count} and of ${another} ${what}`,
+    'the same number in every layer',
+  )
 }
 
 /** The pattern is the distance between layers without a window, or a flag per layer. */

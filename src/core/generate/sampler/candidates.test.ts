@@ -27,7 +27,7 @@ test('a floor and bans leave fewer than k', () => {
 })
 
 test('banning every id is a typed error', () => {
-  expect(() => raceOf([NONE, NONE])).toThrow(/all 2 ids are banned/)
+  expect(() => raceOf([NONE, NONE])).toThrow(/all 2 token ids are banned/)
   expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
 

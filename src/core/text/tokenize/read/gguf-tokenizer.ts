@@ -46,7 +46,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
   const isSpm = spec.model === 'llama'
   if (!isSpm && spec.model !== 'gpt2') {
     throw unsupported(
-      `is of the kind ${shown(spec.model)}; gpt2 and llama are read`,
+      `has the type ${shown(spec.model)}; only gpt2 and llama are supported`,
       'use a model with a byte-level BPE or SentencePiece vocabulary',
       { model: spec.model },
     )
@@ -128,7 +128,7 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
     throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
   }
   const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
-  if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
+  if (bad >= 0) throw malformed(`has score ${bad}, which is not a number`)
 }
 
 function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSpm: boolean): Uint8Array {

@@ -22,8 +22,8 @@ const spm = spmSpec(['a', 'b'])
 
 const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = [
   ['no merges', 'format', /no merges for its 269 tokens/, { ...bytes, merges: undefined }],
-  ['a merge of one token', 'format', /merge 0 .*"hello"/, { ...bytes, merges: ['hello'] }],
-  ['a merge without a right side', 'format', /merge 0 .*"h "/, { ...bytes, merges: ['h '] }],
+  ['a merge of one token', 'format', /merge 0, .*"hello"/, { ...bytes, merges: ['hello'] }],
+  ['a merge without a right side', 'format', /merge 0, .*"h "/, { ...bytes, merges: ['h '] }],
   [
     'a merge of no tokens',
     'format',
@@ -53,7 +53,12 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   ['EOS that is not a whole number', 'format', /id 1.5 for EOS/, { ...bytes, eosId: 1.5 }],
   ['BOS to add but none named', 'format', /adds BOS/, { ...bytes, addBos: true, bosId: undefined }],
   ['an unknown pre-tokeniser', 'unsupported', /"brand-new"/, { ...bytes, pre: 'brand-new' }],
-  ['an unknown model', 'unsupported', /"rwkv"; gpt2 and llama are read/, { ...bytes, model: 'rwkv' }],
+  [
+    'an unknown model',
+    'unsupported',
+    /"rwkv"; only gpt2 and llama are supported/,
+    { ...bytes, model: 'rwkv' },
+  ],
   ['no scores', 'format', /no scores for 261 tokens/, { ...spm, scores: undefined }],
   ['too few scores', 'format', /1 scores for 261 tokens/, { ...spm, scores: [0] }],
   [
@@ -65,7 +70,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   [
     'a token that is not text',
     'format',
-    /7 at 1 for tokens instead of an array of texts/,
+    /7 at 1 for tokens instead of an array of strings/,
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
   ],
   [
@@ -90,10 +95,10 @@ const withModel = (changes: Record<string, unknown>) => jsonSpec({ model: { ...m
 const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] = [
   ['no model', 'format', /undefined for model/, jsonSpec({ model: undefined })],
   ['no vocabulary', 'format', /null for vocab/, withModel({ vocab: null })],
-  ['no merges', 'unsupported', /"none"; BPE/, withModel({ merges: undefined, type: undefined })],
+  ['no merges', 'unsupported', /"none"; only BPE/, withModel({ merges: undefined, type: undefined })],
   ['merges that are not a list', 'format', /"h e" for merges/, withModel({ merges: 'h e' })],
   ['a merge of three', 'format', /merge 0/, withModel({ merges: [['h', 'e', 'l']] })],
-  ['another kind', 'unsupported', /"Unigram"; BPE is read/, withModel({ type: 'Unigram' })],
+  ['another kind', 'unsupported', /"Unigram"; only BPE is supported/, withModel({ type: 'Unigram' })],
   [
     'parts of words marked',
     'unsupported',
@@ -115,7 +120,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ],
   ['an added token without text', 'format', /added token 0/, jsonSpec({ added_tokens: [{ id: 3 }] })],
   ['added tokens that are not a list', 'format', /added_tokens/, jsonSpec({ added_tokens: {} })],
-  ['an unknown decoder', 'unsupported', /decodes by .*CTC/, jsonSpec({ decoder: { type: 'CTC' } })],
+  ['an unknown decoder', 'unsupported', /unknown decoder .*CTC/, jsonSpec({ decoder: { type: 'CTC' } })],
   [
     'an unknown pre-tokeniser',
     'unsupported',
@@ -125,14 +130,14 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   [
     'a pattern that cannot be read',
     'unsupported',
-    /cuts text/,
+    /splits text/,
     jsonSpec({ pre_tokenizer: { type: 'Split', pattern: { Regex: '(' }, behavior: 'Isolated' } }),
   ],
-  ['an unknown normaliser', 'unsupported', /cuts text/, jsonSpec({ normalizer: { type: 'Magic' } })],
+  ['an unknown normaliser', 'unsupported', /splits text/, jsonSpec({ normalizer: { type: 'Magic' } })],
   [
     'a decoder that doubles text after text',
     'unsupported',
-    /times longer; at most 64/,
+    /times longer; the limit is 64/,
     jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(34).fill(DOUBLING) } }),
   ],
   [
