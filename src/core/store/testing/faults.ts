@@ -60,7 +60,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 5,
   },
   {
-    title: 'cuts in the middle, and has another file of the same size then, and says nothing of versions',
+    title: 'cuts in the middle, and then has another file of the same size, without stating versions',
     behaviour: { cutAfter: MIB, cuts: 1, ...changeAfter(4) },
     sees: ANEW,
     isNext: true,
@@ -285,7 +285,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 32,
   },
   {
-    title: 'stands still in the middle of a body, for ever',
+    title: 'stalls for ever in the middle of a body',
     behaviour: { etag: '"1"', stalls: true },
     sees: 'stopped after so many bytes; load it again',
     code: 'network',

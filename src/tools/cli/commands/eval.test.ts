@@ -54,7 +54,7 @@ test('writes JSON, a table and a plot, and shows an earlier model alongside', as
   const [, , line = ''] = second.out.split('\n')
   const [, , , , one, two] = line.split('|')
   expect(two).toBe(one)
-  expect(second.out).toMatch(/^Beside one, paired by items:$/m)
+  expect(second.out).toMatch(/^Compared with one, paired by items:$/m)
   expect(second.out).toMatch(/^\| choices \| 5 questions \| acc, % \| \+0\.0 ± 0\.0 \|$/m)
 }, 120_000)
 
