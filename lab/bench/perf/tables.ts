@@ -76,7 +76,7 @@ function bandwidth(groups: readonly GroupSummary[]): string {
   return table(heads, lines, -1)
 }
 
-/** Second turns: what each engine reads of a conversation that it has read before. */
+/** Second turns: how much of a known conversation each engine reads again. */
 function turns(groups: readonly GroupSummary[]): string {
   const lines = groups.flatMap((group) =>
     (group.turns ?? []).map(({ engine, history, readTokens, ms }) => {

@@ -31,7 +31,7 @@ test('banning every id is a typed error', () => {
   expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
 
-test('weights of logits that would overflow are right', () => {
+test('weights are correct for logits whose exponentials would overflow', () => {
   const set = raceOf([1000, 1000 + Math.log(3)])
   expect(set.weights[0]! / set.total).toBeCloseTo(0.75, 4)
   expect(set.weights[1]! / set.total).toBeCloseTo(0.25, 4)

@@ -135,7 +135,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ],
   ['an unknown normaliser', 'unsupported', /splits text/, jsonSpec({ normalizer: { type: 'Magic' } })],
   [
-    'a decoder that doubles text after text',
+    'a decoder that doubles the text again and again',
     'unsupported',
     /times longer; the limit is 64/,
     jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(34).fill(DOUBLING) } }),
