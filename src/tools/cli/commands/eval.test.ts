@@ -122,7 +122,7 @@ test('mistakes have specific messages', async () => {
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['bfcl_simple=x'], 2, /give bfcl_simple=questions,answers/],
-    [[`ifeval=${data}`], 1, /^format: .*line 1 lacks an "instruction_id_list"/],
+    [[`ifeval=${data}`], 1, /^format: .*line 1 has no "instruction_id_list"/],
     [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
     [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],
     [[`choices=${data}`, '--resume'], 1, /^unsupported: .*give --output FILE to resume/],
