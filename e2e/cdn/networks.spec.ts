@@ -118,8 +118,8 @@ test('a run that exceeds its time limit is stopped with its worker', async ({ pa
   const { values } = await outcome(page, {})
   expect(values as readonly unknown[]).toEqual([
     expect.stringContaining('TimeoutError'),
-    expect.stringContaining('disposed: the worker was ended'),
-    expect.stringContaining('disposed: the worker was ended'),
+    expect.stringContaining('disposed: the worker was terminated'),
+    expect.stringContaining('disposed: the worker was terminated'),
   ])
   await server.close()
 })

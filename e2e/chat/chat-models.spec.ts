@@ -378,7 +378,7 @@ test('a repository of the hub is loaded by its name, and one that cannot be load
   await openChat(page)
   await loadAddress(page, 'models/nothing')
   await expect(page.locator('.notice details')).toContainText(
-    'models/nothing was taken for a repository of https://huggingface.co/; write ./models/nothing for',
+    'models/nothing was interpreted as a repository on https://huggingface.co/; write ./models/nothing for',
   )
   await loadAddress(page, 'models/tiny:tiny.hbm')
   await ready(page)

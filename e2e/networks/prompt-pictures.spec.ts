@@ -54,5 +54,5 @@ test('every form of an image gives the same pixels', async ({ page, site }) => {
     await script(),
   )
   expect(found).toMatchObject({ wrong: [], isFile: true })
-  expect(found.refused).toContain('image, canvas or video frame that has been loaded')
+  expect(found.refused).toContain('image, canvas or video frame that has finished loading')
 })

@@ -207,9 +207,9 @@ test('a missing compute worker script is named, and running with fewer threads i
     shared: {
       threads: 1,
       pool: 'single',
-      note: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards',
+      note: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the shards pool',
     },
-    single: { threads: 1, pool: 'single', note: 'the pool single has one thread' },
+    single: { threads: 1, pool: 'single', note: 'the single pool has one thread' },
     shards: { threads: 2, pool: 'shards', note: undefined },
     one: { threads: 1, pool: 'single', note: undefined },
   })

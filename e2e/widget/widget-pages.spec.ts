@@ -1,4 +1,4 @@
-// The widget on pages as they are. In: pages with rules for everything, accents, moves, wrong models. Out: a
+// The widget on real-world pages. In: pages with rules for everything, accents, moves, wrong models. Out: a
 // widget that looks and answers as it does elsewhere.
 import { answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
 

@@ -66,6 +66,6 @@ const warningsOf = ({ model }: Embedder, truncated: readonly number[]): Warning[
     : [
         {
           type: 'other',
-          message: `${truncated.length} texts are longer than ${model.maxTokens} tokens and were read up to there only`,
+          message: `${truncated.length} texts are longer than ${model.maxTokens} tokens and were truncated to that length`,
         },
       ]

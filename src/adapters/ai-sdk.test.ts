@@ -421,16 +421,16 @@ test.each([
     'high',
     ['enable_thinking'],
     { enable_thinking: true },
-    compatible('the chat template knows thinking, but not how much'),
+    compatible('the chat template can turn thinking on, but has no levels'),
   ],
   [
     'none',
     ['reasoning_effort'],
     undefined,
-    unsupported('the chat template does not read a variable that keeps the model from thinking'),
+    unsupported('the chat template does not read a variable that turns thinking off'),
   ],
   ['low', ['date'], undefined, unsupported('the chat template does not read a variable for it')],
-  ['lots', ['reasoning_effort'], undefined, unsupported('the effort "lots" is not known')],
+  ['lots', ['reasoning_effort'], undefined, unsupported('the effort "lots" is unknown')],
 ])(
   'the effort %s becomes variables for a template that reads %s',
   (reasoning, variables, given, warnings) => {
@@ -444,7 +444,7 @@ test('an effort reaches the template and its warnings the SDK, and the caller’
   const engine = await openToy(toyModel({ templateArguments: ['enable_thinking'] }))
   const provider = createHalfbyte({ engine }).languageModel()
   const { warnings } = await provider.doGenerate(call('hello', { reasoning: 'high' }))
-  expect(warnings).toEqual(compatible('the chat template knows thinking, but not how much'))
+  expect(warnings).toEqual(compatible('the chat template can turn thinking on, but has no levels'))
   const halfbyte = { templateArguments: { enable_thinking: true, date: 'today' } }
   const request = callRequest(call('hello', { reasoning: 'none', providerOptions: { halfbyte } }), [
     'enable_thinking',

@@ -40,7 +40,7 @@ test.each([
   [
     'another address',
     { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
-    /https.*data: address/,
+    /https.*data: URL/,
   ],
   ['no base64', { type: 'image_url', image_url: { url: 'data:image/png;base64,*' } }, /not valid base64/],
   ['no address', { type: 'image_url' }, /"image_url"/],

@@ -43,7 +43,7 @@ export function contentOf(
     if (found !== undefined) return found
     throw new HalfbyteError(
       'unsupported',
-      `message ${index} has a part of the type "${part.type}" but only texts and pictures are read; leave it out`,
+      `message ${index} has a part of the type "${part.type}" but only text and images are supported; leave it out`,
       { name: 'messages' },
     )
   })
@@ -63,13 +63,13 @@ export function pictureOf(base64: string, type: string): Blob {
 export function pictureAt(address: string): Blob {
   const [, type = '', base64] = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s.exec(address) ?? []
   if (base64 !== undefined) return pictureOf(base64, type)
-  throw unreadPicture(`its address begins with ${JSON.stringify(address.slice(0, 24))}`)
+  throw unreadPicture(`its URL begins with ${JSON.stringify(address.slice(0, 24))}`)
 }
 
 const unreadPicture = (reason: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a picture cannot be read: ${reason}; fetch it and give a data: address with base64`,
+    `an image cannot be read: ${reason}; fetch it and pass a data: URL with base64`,
     { name: 'messages' },
   )
 
@@ -98,7 +98,7 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
   }
   throw new HalfbyteError(
     'unsupported',
-    `call ${id} of "${name}" has arguments that are not an object; give the JSON of an object`,
+    `call ${id} of "${name}" has arguments that are not a JSON object; pass an object`,
     { name: 'messages', call: id, tool: name },
   )
 }

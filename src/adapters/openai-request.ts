@@ -177,7 +177,7 @@ export function chatRequest(params: ChatFields, sampling: SamplerOptions, onWarn
   if (params?.tools !== undefined) checkList('tools', params.tools)
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
-    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
+    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates do not support it`)
   }
   const count = replyCount(params.n)
   const { messages, begun } = splitPrefix(given)

@@ -445,7 +445,7 @@ test.each([
   [
     'a video',
     { messages: [{ role: 'user', content: [{ type: 'video_url' }] }] },
-    /message 0 has a part of the type "video_url" but only texts and pictures are read; leave it out/,
+    /message 0 has a part of the type "video_url" but only text and images are supported; leave it out/,
   ],
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
   ['a tool that is not a function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
@@ -464,7 +464,7 @@ test.each([
         },
       ],
     },
-    /"add" has arguments that are not an object/,
+    /"add" has arguments that are not a JSON object/,
   ],
   ['an unknown role', { messages: [{ role: 'narrator', content: 'once' }] }, /"narrator"/],
   ['no replies', { messages: said('hi'), n: 0 }, /n is 0/],

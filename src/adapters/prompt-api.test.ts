@@ -221,7 +221,9 @@ test("the platform's own quota error is used if there is one", () => {
   vi.unstubAllGlobals()
   expect(error).toBeInstanceOf(QuotaExceededError)
   expect(error).toMatchObject({ numbers: { requested: 7, quota: 5 } })
-  expect(error.message).toBe('the conversation needs 7 tokens and the context holds 5; shorten the input')
+  expect(error.message).toBe(
+    'the conversation needs 7 tokens and the context has room for 5; shorten the input',
+  )
 })
 
 test('append makes room like a prompt, under both names of the event', async () => {
@@ -337,7 +339,7 @@ test('a reply is constrained by a schema or an expression, and rejects if it was
 test('tools that cannot be run are rejected', async () => {
   const model = promptApi(() => openToy())
   const bare = { name: 'add', description: '', inputSchema: {} }
-  await expect(model.create({ tools: [bare as never] })).rejects.toThrow(/no function execute/)
+  await expect(model.create({ tools: [bare as never] })).rejects.toThrow(/no execute function/)
   await expect(model.create({ tools: [add(async () => ''), add(async () => '')] })).rejects.toThrow(TypeError)
 })
 

@@ -43,16 +43,16 @@ export function effortOf(effort: string, known: readonly string[]): Effort {
   const turned = Object.fromEntries(switches.map((name) => [name, SWITCHES.get(name) === isOn]))
   const level = LEVELS.get(effort)
   if (isOn && level === undefined)
-    return { given: {}, isIgnored: true, lost: `the effort "${effort}" is not known` }
+    return { given: {}, isIgnored: true, lost: `the effort "${effort}" is unknown` }
   if (isOn && known.includes('reasoning_effort')) {
     const given = { ...turned, reasoning_effort: level as string }
     return level === effort ? { given } : { given, lost: `the template gets the effort "${level}"` }
   }
   if (switches.length === 0) {
-    const name = isOn ? 'a variable for it' : 'a variable that keeps the model from thinking'
+    const name = isOn ? 'a variable for it' : 'a variable that turns thinking off'
     return { given: {}, isIgnored: true, lost: `the chat template does not read ${name}` }
   }
   return isOn
-    ? { given: turned, lost: 'the chat template knows thinking, but not how much' }
+    ? { given: turned, lost: 'the chat template can turn thinking on, but has no levels' }
     : { given: turned }
 }

@@ -24,7 +24,7 @@ export const unreadFields = (given: object, read: object): string[] =>
 /** Warns of each field of an OpenAI request that is not read. */
 export function warnOfUnread(params: object, read: object, onWarning: OnWarning): void {
   for (const name of unreadFields(params, read))
-    onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
+    onWarning(`halfbyte/openai ignores "${name}": the engine does not support it`)
 }
 
 /** `required`: the reply must call a tool. */

@@ -87,7 +87,7 @@ export function textsOrIds(name: string, texts: unknown): readonly TextOrIds[] {
 export function textsOf(name: string, texts: unknown): readonly string[] {
   checkList(name, texts)
   return Array.from(texts, (text) => {
-    checkText(`a text of ${name}`, text)
+    checkText(`a string in ${name}`, text)
     return text
   })
 }

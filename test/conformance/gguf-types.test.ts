@@ -62,7 +62,7 @@ test('scales that are neither single nor one per expert are a format error', asy
   )
   await expect(withBuilt([file], {}, async () => undefined)).rejects.toMatchObject({
     code: 'format',
-    message: expect.stringMatching(/blk.0.attn_q.weight.*F32 \[2\] where it takes F32 \[1\]/),
+    message: expect.stringMatching(/blk.0.attn_q.weight.*F32 \[2\] but must be F32 \[1\]/),
   })
 })
 

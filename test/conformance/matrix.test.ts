@@ -5,7 +5,7 @@ import { Comparison, FORMAT_BOUND, nameOf, someCells } from './testing/families/
 import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
 /** The context of the random Phi-3 is longer than what its LongRoPE considers short. */
-const LONG = /^texts of up to \d+ tokens are rotated like longer ones; [^;]*$/
+const LONG = /^texts of up to \d+ tokens get the positional encoding of longer ones; [^;]*$/
 
 /** Families that cannot be sharded, with the reason in the error message. */
 const UNCUT: Readonly<Record<string, RegExp>> = {
@@ -34,7 +34,7 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
   qwen3next: /route reads/,
 }
 
-const TOO_SMALL = /in units of \d+ cannot be shared by \d workers/
+const TOO_SMALL = /in units of \d+ cannot be split across \d workers/
 /** Models that are too small for some numbers of shards, or whose graph depends on the file's format. */
 const PARTLY_UNCUT: Readonly<Record<string, RegExp>> = {
   falcon: TOO_SMALL,

@@ -38,7 +38,7 @@ describe('a folder with an added token that has no row', () => {
       expect(['"a"', '"b"']).toContain(await engine.complete('hello', { ...GREEDY, schema }).text())
       await expect(engine.complete('hello<image>', GREEDY).text()).rejects.toMatchObject({
         code: 'unsupported',
-        message: expect.stringContaining(`"<image>" as token ${tokens.length}`),
+        message: expect.stringContaining(`"<image>" to token ${tokens.length}`),
       })
       expect(await engine.createSession().send('hello <image>', GREEDY).text()).toEqual(expect.any(String))
     })
@@ -56,7 +56,7 @@ describe('a folder with an added token that has no row', () => {
     const other = withFiles(inFolder('tokenizer.json', more), async () => {})
     await expect(other).rejects.toMatchObject({
       code: 'format',
-      message: expect.stringMatching(/another model/),
+      message: expect.stringMatching(/a different model/),
     })
   })
 })

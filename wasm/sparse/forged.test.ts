@@ -70,7 +70,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
     }
   }
 
-  test('is rejected, or read within its bytes', async () => {
+  test('is rejected, or read without leaving its bytes', async () => {
     const random = randomFrom(encoding.length)
     const table = new Uint32Array(good.slice(0, 12).buffer)
     const below = (most: number) => Math.floor(random() * most)

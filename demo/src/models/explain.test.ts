@@ -5,10 +5,11 @@ import { speak } from '../words/words.ts'
 import { explain } from './explain.ts'
 
 test('the next step is one for users, and the whole message is in the details', () => {
-  const message = 'prompt needs 5120 tokens but the context holds 4096; raise contextLength or shorten it'
+  const message =
+    'prompt needs 5120 tokens but the context has room for 4096; raise contextLength or shorten it'
   const { text, details } = explain(new HalfbyteError('context-overflow', message))
   expect(text).toBe(
-    'Prompt needs 5120 tokens but the context holds 4096. Shorten the message, or set a longer context in the settings.',
+    'Prompt needs 5120 tokens but the context has room for 4096. Shorten the message, or set a longer context in the settings.',
   )
   expect(details).toBe(message)
 })
@@ -23,9 +24,9 @@ test('a file name keeps its case, and servers’ headers are not mentioned', () 
 
 test('text in brackets at the end is shown only in the details', () => {
   const message =
-    'photo.gguf: it is not a model Halfbyte knows (37 bytes, beginning 4a 50 45 47); give a model'
+    'photo.gguf: its format is unknown to Halfbyte (37 bytes, starting with 4a 50 45 47); give a model'
   const { text, details } = explain(new HalfbyteError('format', message))
-  expect(text).toMatch(/^photo\.gguf: it is not a model Halfbyte knows\. /)
+  expect(text).toMatch(/^photo\.gguf: its format is unknown to Halfbyte\. /)
   expect(details).toBe(message)
 })
 
@@ -56,7 +57,7 @@ describe('in Hebrew', () => {
   })
 
   test('Hebrew sentences have the error’s numbers, and the message is in the details', () => {
-    const message = 'the prompt needs 600 tokens but the context holds 512; shorten it'
+    const message = 'the prompt needs 600 tokens but the context has room for 512; shorten it'
     const error = new HalfbyteError('context-overflow', message, { needed: 600, contextLength: 512 })
     expect(explain(error)).toEqual({
       text: 'ההודעה צריכה 600 אסימונים, אבל ההקשר מכיל 512. קצרו את ההודעה, או הגדילו את ההקשר בהגדרות.',

@@ -12,7 +12,7 @@ const SCRIPT = fileURLToPath(new URL('codes.mjs', import.meta.url))
 const run = (...args: readonly string[]) =>
   spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' })
 
-test('codes that are read and written again make the same model', async () => {
+test('codes that are read and rewritten give the same model', async () => {
   const [pack, codes, again, same] = ['a.hbm', 'a.safetensors', 'b.hbm', 'b.safetensors'].map(path) as [
     ...[string, string, string, string],
   ]

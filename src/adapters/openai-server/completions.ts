@@ -81,7 +81,7 @@ function readPrompts(prompt: unknown): readonly Prompt[] {
     if (prompt.length > 0 && prompt.every((each) => typeof each === 'string' || Array.isArray(each)))
       return prompt
   }
-  throw wrongOption('prompt', prompt, 'a text, a list of token ids, or a list of either')
+  throw wrongOption('prompt', prompt, 'a string, a list of token ids, or a list of either')
 }
 
 /**

@@ -140,7 +140,7 @@ test('documents are sorted for a query, with or without their texts', async () =
 
 test.each<[string, object, RegExp]>([
   ['no query', { documents: ['a'] }, /^query is undefined but must be a text/],
-  ['no documents', { query: 'a', documents: [] }, /^documents is \[\] but must be a list of texts/],
+  ['no documents', { query: 'a', documents: [] }, /^documents is \[\] but must be a list of strings/],
   ['a document that is not a text', { query: 'a', documents: [7] }, /^documents is 7 but must be/],
   ['a wrong number', { query: 'a', documents: ['a'], top_n: 0 }, /^top_n is 0 but must be/],
 ])('%s is rejected', async (_, body, message) => {
@@ -154,7 +154,7 @@ test('each kind of model names what the other request needs', async () => {
   const chat = await rerank(openaiFetch(await openToy()), asked)
   const encoder = await rerank(openaiFetch(await openEncoder(1)), asked)
   expect([chat.status, encoder.status]).toEqual([400, 400])
-  expect(chat.body.error.message).toMatch(/is a chat model and scores no documents/)
+  expect(chat.body.error.message).toMatch(/is a chat model and cannot score documents/)
   expect(encoder.body.error.message).toMatch(/load a reranker/)
   expect(() => openaiFetch({} as Embedder)).toThrow(/the engine is \{\}/)
   const wrong = { embedder: 7 as unknown as Embedder }

@@ -91,7 +91,7 @@ async function encode(
   const options = { dimensions, ...halfbyte, signal }
   const { vectors, tokens, truncated } = await embedder.embed(texts, options)
   if (truncated.length > 0)
-    onWarning(`texts longer than ${embedder.model.maxTokens} tokens were read up to there only`)
+    onWarning(`texts longer than ${embedder.model.maxTokens} tokens were truncated to that length`)
   return { vectors, tokens }
 }
 
@@ -122,16 +122,16 @@ export async function rerank(
   if (!isEmbedder(model))
     throw new HalfbyteError(
       'unsupported',
-      `${model.model.id} is a chat model and scores no documents; add a reranker (the option reranker of openaiFetch, --reranker of halfbyte serve)`,
+      `${model.model.id} is a chat model and cannot score documents; add a reranker (the option reranker of openaiFetch, --reranker of halfbyte serve)`,
     )
   const { query, top_n: topN, return_documents: isWhole } = params
   checkValue('query', query, TEXT)
   const documents: unknown = params.documents
   if (!Array.isArray(documents) || documents.length === 0)
-    throw wrongOption('documents', documents, 'a list of texts')
+    throw wrongOption('documents', documents, 'a list of strings')
   const texts = documents.map((each: unknown) => {
     const text = typeof each === 'string' ? each : (each as { readonly text?: unknown } | null)?.text
-    if (typeof text !== 'string') throw wrongOption('documents', each, 'a text, or an object with a text')
+    if (typeof text !== 'string') throw wrongOption('documents', each, 'a string, or an object with text')
     return text
   })
   checkOption('return_documents', isWhole, SWITCH)

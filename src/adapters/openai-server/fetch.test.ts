@@ -120,7 +120,11 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'an address that is not there',
     (client) => client.moderations.create({ input: 'hi' }),
-    { status: 404, code: 'not_found', message: expect.stringContaining('POST /v1/moderations is not here') },
+    {
+      status: 404,
+      code: 'not_found',
+      message: expect.stringContaining('POST /v1/moderations is not an endpoint'),
+    },
   ],
   [
     'a wrong option',
@@ -215,10 +219,10 @@ test('a reader that leaves ends the reply and frees its state', async () => {
 })
 
 test.each<[string, string, RegExp, string | null]>([
-  ['no JSON', '{', /the body is not JSON/, null],
-  ['lists in lists', '['.repeat(5_000_000), /nests more than 1024 levels/, null],
-  ['a number of Python', '{"temperature": NaN}', /the body is not JSON/, null],
-  ['no object', '[]', /the body is not an object/, null],
+  ['no JSON', '{', /the body is not valid JSON/, null],
+  ['lists in lists', '['.repeat(5_000_000), /nested more than 1024 levels/, null],
+  ['a number of Python', '{"temperature": NaN}', /the body is not valid JSON/, null],
+  ['no object', '[]', /the body is not a JSON object/, null],
   ['no messages', '{}', /messages is undefined but must be a list/, 'messages'],
 ])('a body with %s is rejected in JSON, and need not be sent again', async (_, body, message, param) => {
   const post = openaiFetch(await openToy())
@@ -282,7 +286,7 @@ test('a body may come as a stream, but not without end, and an abort ends one th
   const blanks = new Uint8Array(2 ** 20).fill(32)
   const endless = await send((controller) => controller.enqueue(blanks))
   expect(endless.status).toBe(400)
-  expect((await endless.json()).error.message).toContain('more than 64 MiB')
+  expect((await endless.json()).error.message).toContain('larger than 64 MiB')
   const stop = new AbortController()
   const stalled = send(() => new Promise(() => undefined), stop.signal)
   stop.abort(new Error('enough'))

@@ -181,7 +181,7 @@ test.each<[object, string, string]>([
   [{ prompt: { id: 'p' } }, 'prompt', 'nothing is stored here'],
   [{ background: true }, 'background', 'nothing is stored here'],
   [{ max_output_tokens: 0 }, 'max_output_tokens', 'max_output_tokens is 0'],
-  [{ input: undefined }, 'input', 'must be a text or a list of items'],
+  [{ input: undefined }, 'input', 'must be a string or a list of items'],
   [{ input: [{ type: 'item_reference', id: 'a' }] }, 'input', '"item_reference"'],
   [{ input: [{ role: 'user', content: [{ type: 'input_image' }] }] }, 'input', '"input_image"'],
   [{ instructions: 7 }, 'instructions', 'instructions is 7'],

@@ -39,7 +39,7 @@ interface QuotaErrorClass {
  */
 export function quotaExceeded(requested: number, quota: number): DOMException {
   const { QuotaExceededError: Platform } = globalThis as { QuotaExceededError?: QuotaErrorClass }
-  const message = `the conversation needs ${requested} tokens and the context holds ${quota}; shorten the input`
+  const message = `the conversation needs ${requested} tokens and the context has room for ${quota}; shorten the input`
   const numbers = { requested, quota }
   if (Platform !== undefined) return new Platform(message, numbers)
   return Object.assign(new DOMException(message, 'QuotaExceededError'), numbers)
@@ -199,7 +199,7 @@ export const isReadable = (kind: string): boolean => KINDS.has(kind)
 export function checkKinds({ kinds }: Pick<CreateRequest, 'kinds'>): void {
   const other = kinds.find((kind) => !isReadable(kind))
   if (other !== undefined)
-    throw unsupported(`"${other}" cannot be read or written; ask for text, and pictures as inputs`)
+    throw unsupported(`"${other}" is not a supported language or type; ask for text, and images as inputs`)
 }
 
 /** Throws NotSupportedError if images are expected and the model has no vision. */
@@ -241,11 +241,11 @@ function toolsOf(tools: unknown): readonly PromptTool[] {
       throw wrongOption(`the description of "${name}"`, description, 'a text')
     if (!isObject(inputSchema)) throw wrongOption(`the inputSchema of "${name}"`, inputSchema, 'an object')
     if (typeof execute !== 'function')
-      throw new TypeError(`the tool "${name}" has no function execute; give it one`)
+      throw new TypeError(`the tool "${name}" has no execute function; add one`)
     return { name, description, inputSchema, execute: (...args) => Reflect.apply(execute, tool, args) }
   })
   if (new Set(read.map(({ name }) => name)).size === read.length) return read
-  throw new TypeError(`each of the ${read.length} tools needs a name of its own`)
+  throw new TypeError(`each of the ${read.length} tools needs a unique name`)
 }
 
 /** Our options for a prompt. Throws TypeError for a schema that cannot be read. */
@@ -289,13 +289,13 @@ function messagesOf(input: ListedPrompt, sees: boolean): PromptMessage[] {
   const last = input.findLastIndex(({ role }) => role === 'system')
   if (last > 0) {
     throw new TypeError(
-      `message ${last} has the role system, which only the first may have; put its text there`,
+      `message ${last} has the role system, which is only allowed for the first message; move its text there`,
     )
   }
   return input.map(({ role, content, prefix }) => {
     if (prefix === true) {
       throw new DOMException(
-        'prefix is for the last message of prompt and promptStreaming, with the role assistant',
+        'prefix is only allowed on the last message of prompt and promptStreaming, with the role assistant',
         'SyntaxError',
       )
     }
@@ -333,9 +333,9 @@ function readPart(part: unknown, sees: boolean): string | PictureSource {
   if (type === 'text' && typeof value === 'string') return value
   if (type === 'text') throw wrongOption('the value of a part', value, 'a text')
   if (type === IMAGE && sees) return pictureOf(value)
-  const step = "name it in create's expectedInputs, and put it in a message of the user"
+  const step = "name it in create's expectedInputs, and put it in a user message"
   throw unsupported(
-    `content of the type "${type}" cannot be read; ${type === IMAGE ? step : 'give text or pictures'}`,
+    `content of the type "${type}" cannot be read; ${type === IMAGE ? step : 'pass text or images'}`,
   )
 }
 

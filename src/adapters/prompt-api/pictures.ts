@@ -29,7 +29,7 @@ export function pictureOf(value: unknown): PictureSource {
   throw wrongOption(
     'the value of a part of the type "image"',
     value,
-    'a Blob, bytes, ImageData, or an image, canvas or video frame that has been loaded',
+    'a Blob, bytes, ImageData, or an image, canvas or video frame that has finished loading',
   )
 }
 
@@ -40,7 +40,7 @@ function drawn(source: CanvasImageSource, width: number, height: number): ImageD
   checkSides(width, height)
   const context = new OffscreenCanvas(width, height).getContext('2d')
   if (context === null)
-    throw new TypeError(`a picture of ${width} x ${height} pixels cannot be drawn; give a Blob`)
+    throw new TypeError(`an image of ${width} x ${height} pixels cannot be drawn; pass a Blob`)
   context.drawImage(source, 0, 0)
   return context.getImageData(0, 0, width, height)
 }

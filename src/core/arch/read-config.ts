@@ -49,7 +49,7 @@ async function configAs(family: Family, model: ConfigFile, signal?: AbortSignal)
   throw new HalfbyteError(
     'architecture',
     `${model.name}: the embedding table is [${shape}] but the configuration says ${vocabSize} tokens of ${hiddenSize} ` +
-      'numbers; the tokenizer or the configuration is of another model',
+      'numbers; the tokenizer or the configuration belongs to a different model',
     { shape: shape.map(String), vocabSize, hiddenSize },
   )
 }
@@ -113,7 +113,7 @@ async function givenFamily(model: ConfigFile, architecture: Family): Promise<Fam
   if (model.format === 'onnx') {
     throw new HalfbyteError(
       'unsupported',
-      `${model.name}: architecture is ${shown(architecture)}, but an ONNX graph computes what it says; load it without`,
+      `${model.name}: architecture is ${shown(architecture)}, but an ONNX graph defines its own computation; leave the option out`,
       { architecture },
     )
   }

@@ -53,7 +53,7 @@ test('a file that was changed after it was opened is rejected by name', async ()
   await promisify(writeFile)(path, BYTES.subarray(0, 50))
   await expect(source.read(0, 4)).rejects.toMatchObject({
     code: 'integrity',
-    message: expect.stringMatching(/^model\.gguf was changed or removed .*open it again$/),
+    message: expect.stringMatching(/^model\.gguf changed or was removed .*open it again$/),
   })
 })
 

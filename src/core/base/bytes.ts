@@ -106,7 +106,7 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   if (isCount(offset) && isCount(length) && offset + length <= source.size) return
   throw new HalfbyteError(
     'format',
-    `${source.name}: bytes ${offset} to ${offset + length} were asked for but the file has ${source.size}; ` +
+    `${source.name}: bytes ${offset} to ${offset + length} were requested but the file has ${source.size}; ` +
       'it is truncated or its header is wrong, so download it again',
     { offset, length, size: source.size },
   )
@@ -252,7 +252,7 @@ async function readThrough(
     const min = Math.min(free.byteLength, target.byteLength - done)
     const { value } = await reader.read(new Uint8Array(free, 0, min), { min })
     signal?.throwIfAborted()
-    if (value === undefined || value.byteLength === 0) throw new Error(`only ${done} bytes came`)
+    if (value === undefined || value.byteLength === 0) throw new Error(`only ${done} bytes arrived`)
     target.set(value, done)
     done += value.byteLength
     free = value.buffer
@@ -263,7 +263,7 @@ async function readThrough(
 const changed = (name: string, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'integrity',
-    `${name} was changed or removed while it was read (${cause instanceof Error ? cause.name : cause}); open it again`,
+    `${name} changed or was removed during reading (${cause instanceof Error ? cause.name : cause}); open it again`,
     {},
     { cause },
   )

@@ -19,7 +19,7 @@ export function checkTexts(name: string, value: unknown): void {
   checkList(name, value)
   for (const text of value) {
     if (typeof text !== 'string' || text === '')
-      throw wrongOption(`a text in ${name}`, text, 'a text that is not empty')
+      throw wrongOption(`a string in ${name}`, text, 'a non-empty string')
   }
 }
 
@@ -41,7 +41,7 @@ function written(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60))
   let left = MOST_SHOWN
   const counted = (_key: string, each: unknown): unknown => {
-    if (left-- === 0) throw new RangeError('it is too long to be shown')
+    if (left-- === 0) throw new RangeError('it is too long to show')
     return typeof each === 'string' ? each.slice(0, 60) : each
   }
   try {

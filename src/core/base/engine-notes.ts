@@ -49,9 +49,9 @@ export type EngineNote = {
 
 /** Notes without values. */
 export const PLAIN_NOTES = {
-  'single-pool': { code: 'single-pool', text: 'the pool single has one thread', values: {} },
+  'single-pool': { code: 'single-pool', text: 'the single pool has one thread', values: {} },
   'no-workers': { code: 'no-workers', text: 'no workers can be started here', values: {} },
-  'one-thread': { code: 'one-thread', text: 'one thread was measured to be the fastest', values: {} },
+  'one-thread': { code: 'one-thread', text: 'one thread was fastest when measured', values: {} },
   'no-shared-memory': {
     code: 'no-shared-memory',
     text: 'the browser refused to share the memory that the model needs',
@@ -59,7 +59,7 @@ export const PLAIN_NOTES = {
   },
   'not-isolated': {
     code: 'not-isolated',
-    text: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards',
+    text: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the shards pool',
     values: {},
   },
 } as const satisfies Partial<Record<NoteCode, EngineNote>>

@@ -12,7 +12,7 @@ export function checkLevels(value: unknown): void {
   if (countValues(value, MOST_LEVELS) !== undefined) return
   throw new HalfbyteError(
     'unsupported',
-    `a value nests more than ${MOST_LEVELS} levels or comes back to itself, so the engine cannot be given it; flatten it`,
+    `a value is nested more than ${MOST_LEVELS} levels or contains itself, so it cannot be passed to the engine; flatten it`,
     { most: MOST_LEVELS },
   )
 }
@@ -85,7 +85,7 @@ export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unk
       at = done - 1
       values++
     }
-    if (depth > most) throw new SyntaxError(`it nests more than ${most} levels`)
+    if (depth > most) throw new SyntaxError(`it is nested more than ${most} levels deep`)
     if (values > MOST_VALUES) throw new SyntaxError(`it has more than ${MOST_VALUES} values`)
   }
   return JSON.parse(before + text.slice(done))

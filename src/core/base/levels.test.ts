@@ -20,7 +20,7 @@ test('accepts 256 levels and rejects more', () => {
 test('rejects a circular value', () => {
   const circle: Record<string, unknown> = {}
   circle['self'] = { circle }
-  expect(() => checkLevels(circle)).toThrow(/comes back to itself/)
+  expect(() => checkLevels(circle)).toThrow(/contains itself/)
 })
 
 test('visits a value once per level, even if each of a hundred levels holds it twice', () => {

@@ -26,7 +26,7 @@ export function analyse(grammar: GrammarNodes, root: NodeId): Analysed {
   const nullable = flags(grammar, isNullable)
   const productive = flags(grammar, isProductive)
   if (productive[root] === 0) {
-    throw refused('matches no text that this model could write', 'remove the contradiction in it')
+    throw refused('matches no text that this model can generate', 'remove the contradiction in it')
   }
   refuseLeftRecursion(grammar, root, nullable, productive)
   return { grammar, root, productive, isCharacter: characters(grammar) }
@@ -162,7 +162,7 @@ function refuseLeftRecursion(
         const names = path.filter(({ node }) => grammar.kinds[node] === NODE.rule)
         const name = grammar.rules[grammar.a[names.at(-1)!.node]!]!.name
         throw refused(
-          `has the rule ${name}, which can begin with itself`,
+          `has the left-recursive rule ${name}`,
           'write the recursion at the end, or as a repetition',
           { rule: name },
         )

@@ -25,7 +25,7 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
 export function forbidden(token: number): HalfbyteError {
   return new HalfbyteError(
     'internal',
-    `token ${token} was picked, which the constraint forbids; the mask was not applied, so report this`,
+    `token ${token} was sampled although the constraint forbids it; the mask was not applied, please report this`,
     { token },
   )
 }

@@ -91,12 +91,12 @@ export function pairsOf(
       if (down.shape.length !== 2 || up.shape.length !== 2 || !rank || rank !== inner) {
         throw malformed(
           file,
-          `${shown(module)} has A [${down.shape}] and B [${up.shape}] where ranks must agree`,
+          `${shown(module)} has A [${down.shape}] and B [${up.shape}], whose ranks differ`,
         )
       }
       const factor = scale(rank, module)
       if (!Number.isFinite(factor))
-        throw malformed(file, `${shown(module)} has the scale ${factor}, but a scale is a finite number`)
+        throw malformed(file, `${shown(module)} has the scale ${factor}, which must be a finite number`)
       return [module + ending, { down, up, scale: factor }]
     }),
   )
@@ -105,5 +105,5 @@ export function pairsOf(
 export const otherKind = (file: string, what: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: ${what}, but Halfbyte reads only LoRA and DoRA; merge it into its model`,
+    `${file}: ${what}, but Halfbyte only supports LoRA and DoRA; merge the adapter into its model`,
   )

@@ -118,7 +118,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   ) {
     throw new HalfbyteError(
       'architecture',
-      `${shown(tensor.name)} has the shape [${tensor.shape}] but must be a vector; the file is of another architecture`,
+      `${shown(tensor.name)} has the shape [${tensor.shape}] but must be a vector; the file has a different architecture`,
       { tensor: tensor.name },
     )
   }

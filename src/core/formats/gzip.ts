@@ -29,9 +29,9 @@ export async function gunzip(file: string, bytes: Uint8Array, size: number): Pro
       total += value.length
     }
   } catch (cause) {
-    throw malformed(file, `its header does not unpack (${reasonOf(cause)})`)
+    throw malformed(file, `its header cannot be decompressed (${reasonOf(cause)})`)
   }
   if (total === size) return unpacked
   void reader.cancel()
-  throw malformed(file, `its header unpacks to ${total} bytes where ${size} were promised`)
+  throw malformed(file, `its header decompresses to ${total} bytes, not the declared ${size}`)
 }

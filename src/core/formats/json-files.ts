@@ -16,7 +16,7 @@ export async function readText(source: ByteSource, signal?: AbortSignal): Promis
   if (source.size > TEXT_LIMIT_BYTES) {
     throw malformed(
       source.name,
-      `it has ${source.size} bytes and text files of a model have at most ${TEXT_LIMIT_BYTES}`,
+      `it has ${source.size} bytes, but a model's text files may have at most ${TEXT_LIMIT_BYTES}`,
     )
   }
   return new TextDecoder().decode(await source.read(0, source.size, signal))
@@ -31,10 +31,10 @@ export function parseObject(file: string, text: string): JsonObject {
   try {
     value = parseJson(text)
   } catch (cause) {
-    throw malformed(file, `it is not JSON that is read (${reasonOf(cause)})`)
+    throw malformed(file, `it is not valid JSON (${reasonOf(cause)})`)
   }
   if (isObject(value)) return value
-  throw malformed(file, 'its JSON is not an object')
+  throw malformed(file, 'it is not a JSON object')
 }
 
 /** The settings of generation_config.json. If it is missing, config.json has the ids that end a reply. */

@@ -7,7 +7,7 @@ export { shown } from '../base/check-options.ts'
 export function malformed(file: string, what: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError(
     'format',
-    `${file}: ${what}; the file is damaged or cut off, so download it again`,
+    `${file}: ${what}; the file is corrupt or truncated, so download it again`,
     {
       file,
       ...detail,

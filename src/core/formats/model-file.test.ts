@@ -120,9 +120,9 @@ describe('openModel', () => {
     ['x.gguf', '{"error":"Repository not found"}', 'format', /JSON/],
     ['pytorch_model.bin', 'PK\u0003\u0004rest', 'unsupported', /zip archive.*PyTorch/],
     ['x.bin', '\b\u0008\u0012\u0007pytorch', 'format', /ONNX.*name/],
-    ['x.bin', 'lmgg....', 'unsupported', /before GGUF/],
+    ['x.bin', 'lmgg....', 'unsupported', /predecessor of GGUF/],
     ['x.gguf', '', 'format', /empty/],
-    ['x.gguf', 'GGU', 'format', /not a model Halfbyte knows \(3 bytes/],
+    ['x.gguf', 'GGU', 'format', /format is unknown to Halfbyte \(3 bytes/],
     ['x.bin', '\u0001\u0002\u0003', 'format', /01 02 03/],
   ])('%s of %j is %s', async (name, content, code, message) => {
     const bytes = Uint8Array.from(content, (character) => character.charCodeAt(0))

@@ -36,11 +36,11 @@ function foreignFile(name: string, size: number, head: Uint8Array): HalfbyteErro
   if (starts(8, 3) || (head[0] === 8 && head[2] === 0x12))
     return notModel(name, 'it may be an ONNX model', 'give it a name that ends in .onnx')
   if (['lmgg', 'fmgg', 'tjgg', 'algg'].includes(text.slice(0, 4))) {
-    return otherModel(name, 'it is a GGML file from before GGUF')
+    return otherModel(name, 'it is a GGML file, the predecessor of GGUF')
   }
   if (starts(0x1f, 0x8b)) return notModel(name, 'it is compressed with gzip', 'unpack it first')
   const hex = Array.from(head.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ')
-  return notModel(name, `it is not a model Halfbyte knows (${size} bytes, beginning ${hex})`, NEXT)
+  return notModel(name, `its format is unknown to Halfbyte (${size} bytes, starting with ${hex})`, NEXT)
 }
 
 function notModel(name: string, what: string, next: string): HalfbyteError {
@@ -48,7 +48,7 @@ function notModel(name: string, what: string, next: string): HalfbyteError {
 }
 
 function otherModel(name: string, what: string): HalfbyteError {
-  return new HalfbyteError('unsupported', `${name}: ${what}, which Halfbyte does not read; ${NEXT}`, {
+  return new HalfbyteError('unsupported', `${name}: ${what}, which Halfbyte does not support; ${NEXT}`, {
     file: name,
   })
 }
@@ -101,7 +101,7 @@ async function openKinds(
   if (second !== undefined) {
     throw new HalfbyteError(
       'format',
-      `the files are models of two formats, ${format} and ${second}; give one of them`,
+      `the files are models in two formats, ${format} and ${second}; give one of them`,
       {
         files: sources.map((source) => source.name),
       },

@@ -25,13 +25,13 @@ export const MOST_SCAN_STEPS = 1 << 25
 export function checkSides(width: number, height: number): void {
   const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
   if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
-  throw new HalfbyteError('unsupported', `a picture has ${width} x ${height} pixels; ${SIDES}`, {
+  throw new HalfbyteError('unsupported', `an image has ${width} x ${height} pixels; ${SIDES}`, {
     width,
     height,
   })
 }
 
-const SIDES = `give one of 1 to ${MOST_SIDE} pixels a side and ${MOST_PIXELS} in all`
+const SIDES = `pass one of 1 to ${MOST_SIDE} pixels per side and at most ${MOST_PIXELS} in total`
 
 /** Throws `unsupported` for impossible dimensions, and for data of a different size. */
 export function checkPixels({ width, height, data }: Pixels): void {
@@ -39,7 +39,7 @@ export function checkPixels({ width, height, data }: Pixels): void {
   if (data.length === width * height * 4) return
   throw new HalfbyteError(
     'unsupported',
-    `a picture has ${width} x ${height} pixels in ${data.length} bytes; ${SIDES}, with four bytes each`,
+    `an image has ${width} x ${height} pixels in ${data.length} bytes; ${SIDES}, with four bytes each`,
     { width, height },
   )
 }
@@ -48,6 +48,6 @@ export function checkPixels({ width, height, data }: Pixels): void {
 export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a picture has ${amount} ${what}, and at most ${most} are decoded; save it anew, or make it smaller`,
+    `an image has ${amount} ${what}, but at most ${most} are supported; save it again or make it smaller`,
     { amount, most },
   )

@@ -41,7 +41,7 @@ export class Message {
         if (reader.pos > this.#end) throw this.wrong('a field is longer than the message that holds it')
       }
     } catch (cause) {
-      if (isPbfError(cause)) throw this.wrong(`a field is not protobuf (${cause.message})`)
+      if (isPbfError(cause)) throw this.wrong(`a field is not valid protobuf (${cause.message})`)
       throw cause
     }
     if (reader.pos !== this.#end) throw this.wrong('a message ends in the middle of a field')
@@ -52,7 +52,7 @@ export class Message {
     const length = this.#reader.readVarint()
     const start = this.#reader.pos
     if (length > this.#end - start)
-      throw this.wrong(`a field of ${length} bytes lies in a message that has ${this.#end - start} more`)
+      throw this.wrong(`a field of ${length} bytes is in a message with only ${this.#end - start} left`)
     this.#reader.pos = start + length
     return this.#reader.buf.subarray(start, start + length)
   }
@@ -60,7 +60,7 @@ export class Message {
   text(most = MOST_TEXT): string {
     const bytes = this.bytes()
     if (bytes.byteLength > most)
-      throw this.wrong(`a name has ${bytes.byteLength} bytes where ${most} are the most`)
+      throw this.wrong(`a name has ${bytes.byteLength} bytes, but at most ${most} are allowed`)
     return decoder.decode(bytes)
   }
 
@@ -141,7 +141,7 @@ export class Message {
       value |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return BigInt.asIntN(64, value)
     }
-    throw this.wrong('a number does not end')
+    throw this.wrong('a varint does not end')
   }
 }
 

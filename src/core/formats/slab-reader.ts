@@ -51,7 +51,7 @@ export class SlabReader {
     if (this.position + count > HEADER_LIMIT_BYTES) {
       throw new HalfbyteError(
         'format',
-        `${this.#source.name}: its header goes beyond ${HEADER_LIMIT_BYTES} bytes, which no model needs; download it again`,
+        `${this.#source.name}: its header exceeds ${HEADER_LIMIT_BYTES} bytes, more than any real model's; download it again`,
         { offset: this.position },
       )
     }

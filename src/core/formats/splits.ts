@@ -20,7 +20,7 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   const whole = parts[0]!.source.size
   for (const { source, number, count } of parts) {
     if (number < count - 1 && source.size !== whole) {
-      throw malformed(source.name, `it has ${source.size} bytes where the first part has ${whole}`)
+      throw malformed(source.name, `it has ${source.size} bytes but the first part has ${whole}`)
     }
   }
   const ranges = parts.map(({ source }) => ({ source, offset: 0, bytes: source.size }))
@@ -50,7 +50,7 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   if (count === 1 && splits.length > 1) {
     throw new HalfbyteError(
       'format',
-      `${splits.length} files were given and ${name} is a whole model; give one of them`,
+      `${splits.length} files were given but ${name} is a whole model; pass only one of them`,
       { files: splits.map((split) => split.name) },
     )
   }
@@ -60,7 +60,7 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
     if (split.count !== count || number >= count) {
       throw malformed(
         split.name,
-        `it is split ${number + 1} of ${split.count} among splits of a model in ${count}`,
+        `it is split ${number + 1} of ${split.count}, but the other files belong to a model in ${count} splits`,
       )
     }
     const twin = ordered[number]
@@ -80,7 +80,7 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   const rest = missing.length > names.length ? ` and ${missing.length - names.length} more` : ''
   throw new HalfbyteError(
     'format',
-    `the model is split in ${count} files and ${splits.length} were given; add split ${names.join(', ')}${rest}`,
+    `the model is split into ${count} files but ${splits.length} were given; add split ${names.join(', ')}${rest}`,
     { count, given: splits.length, missing: missing.slice(0, 64).map(String) },
   )
 }

@@ -18,7 +18,7 @@ export function divide(size: number, unit: number, shares: readonly number[]): R
   if (units < shares.length) {
     throw new HalfbyteError(
       'unsupported',
-      `${size} in units of ${unit} cannot be shared by ${shares.length} workers; use at most ${units}`,
+      `${size} in units of ${unit} cannot be split across ${shares.length} workers; use at most ${units}`,
       { size, unit, most: units },
     )
   }

@@ -124,7 +124,7 @@ export function chooseBuild(features: Features, wanted: Build | 'auto' = 'auto')
   if (!features.simd) {
     throw new HalfbyteError(
       'unsupported',
-      'this browser has no WebAssembly SIMD; Halfbyte needs Chrome 91, Firefox 89, Safari 16.4, Node 22 or newer',
+      'this browser does not support WebAssembly SIMD; Halfbyte needs Chrome 91, Firefox 89, Safari 16.4, Node 22 or newer',
       { chrome: 91, firefox: 89, safari: 16.4, node: 22 },
     )
   }

@@ -62,7 +62,7 @@ export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembl
     throw new HalfbyteError(
       'internal',
       `the WebAssembly file has version ${found} but this library needs ${ABI_VERSION}; ` +
-        'serve the files of one release and clear the cache',
+        'serve all files from one release and clear the cache',
       { found, needed: ABI_VERSION },
     )
   }
@@ -85,7 +85,7 @@ function instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory): We
     }
     throw new HalfbyteError(
       'internal',
-      `the WebAssembly file does not fit this library: ${reason}; serve the files of one release`,
+      `the WebAssembly file does not match this library: ${reason}; serve all files from one release`,
       detail,
       { cause },
     )

@@ -68,7 +68,7 @@ export interface AsyncPool extends Omit<Pool, 'run'> {
 export type PoolKind = 'shared' | 'shards' | 'single'
 
 export const disposedError = (): HalfbyteError =>
-  new HalfbyteError('disposed', 'the engine has ended; load the model again')
+  new HalfbyteError('disposed', 'the engine has stopped; load the model again')
 
 export const diedError = (reason: string): HalfbyteError =>
   new HalfbyteError('internal', `a thread of the engine died: ${reason}; load the model again`, { reason })

@@ -48,7 +48,7 @@ export class StepDescriptor {
     if (ropes.length > ABI.MAX_ROPES) {
       throw new HalfbyteError(
         'architecture',
-        `the model rotates in ${ropes.length} ways but the engine holds ${ABI.MAX_ROPES}; use another model`,
+        `the model has ${ropes.length} kinds of rotary embedding but the engine supports ${ABI.MAX_ROPES}; use another model`,
       )
     }
     const words = (count: number): Ptr => arena.allocate(count * 4, 'the step')

@@ -8,7 +8,7 @@ import type { BlockPool } from './block-pool.ts'
 export const overflow = (needed: number, contextLength: number): HalfbyteError =>
   new HalfbyteError(
     'context-overflow',
-    `the text needs ${needed} tokens but the context holds ${contextLength}; raise contextLength or shorten it`,
+    `the text needs ${needed} tokens but the context has room for ${contextLength}; raise contextLength or shorten the text`,
     { needed, contextLength },
   )
 

@@ -120,7 +120,7 @@ export async function readSnapshot(
   if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
     throw new HalfbyteError(
       'unsupported',
-      `${source.name} was saved with another model or other settings of its state; load that model, or start a new session`,
+      `${source.name} was saved with a different model or different state settings; load that model, or start a new session`,
     )
   }
   const tokens = [...index.tokens]
@@ -258,4 +258,4 @@ export const notSnapshot = ({ name }: Pick<ByteSource, 'name'>): HalfbyteError =
   )
 
 const damaged = ({ name }: ByteSource): HalfbyteError =>
-  new HalfbyteError('integrity', `${name} is truncated or was changed; start the session again`)
+  new HalfbyteError('integrity', `${name} is truncated or modified; start a new session`)

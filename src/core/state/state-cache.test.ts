@@ -128,7 +128,7 @@ test('the error beyond the budget is typed, and stored data stays readable and w
   const error = errorOf(() => state.reserve(100))
   expect(error.code).toBe('out-of-memory')
   expect(error.message).toBe(
-    'the state of the conversations needs 3072 bytes but may take 1536; ' +
+    'the state of the conversations needs 3072 bytes but only 1536 are allowed; ' +
       'dispose of sessions that have ended, shorten the context or raise stateBytes',
   )
   append(cache, state, count(100, 28))

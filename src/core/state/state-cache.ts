@@ -218,7 +218,7 @@ export class StateCache {
 const overBudget = (neededBytes: number, grantedBytes: number): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
-    `the state of the conversations needs ${neededBytes} bytes but may take ${grantedBytes}; ` +
+    `the state of the conversations needs ${neededBytes} bytes but only ${grantedBytes} are allowed; ` +
       'dispose of sessions that have ended, shorten the context or raise stateBytes',
     { neededBytes, grantedBytes },
   )

@@ -54,7 +54,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     licence: 'Apache-2.0',
     contextLength: 32_768,
     architecture: 'granitehybrid',
-    about: 'Mamba-2 layers with a few of attention: long conversations take little memory. Calls tools.',
+    about: 'Mamba-2 layers with a few attention layers: long conversations take little memory. Calls tools.',
   },
   {
     id: 'lfm2-350m',

@@ -192,7 +192,7 @@ describe('a hub', () => {
 
   test.each([
     ['o/many', /has 2 GGUF files; name one of them: a\.gguf, b\.gguf/],
-    ['o/none', /has neither config\.json nor a GGUF file/],
+    ['o/none', /has neither a config\.json nor a GGUF file/],
     ['o/gone', /config\.json does not exist/],
   ])('says what %s lacks', async (repo, says) => {
     await expect(open(repo)).rejects.toThrow(says)
@@ -200,7 +200,7 @@ describe('a hub', () => {
 
   test('explains, if there is no such repository, how the name was interpreted and how to write a path', async () => {
     const says = (repo: string) =>
-      new RegExp(`${repo} was taken for a repository of ${server.address}; write \\./${repo} for`)
+      new RegExp(`${repo} was interpreted as a repository on ${server.address}; write \\./${repo} for`)
     for (const repo of ['o/many', 'o/none', 'o/gone']) await expect(open(repo)).rejects.toThrow(says(repo))
     await expect(open('o/n:gone.gguf')).rejects.toThrow(says('o/n'))
     server.behaviour.status = 401

@@ -113,7 +113,7 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
   if (repo === undefined || !isLookup) return error
   return new HalfbyteError(
     error.code,
-    `${error.message}. ${repo} was taken for a repository of ${baseOf(hub)}; write ./${repo} for a place beside the page or a path`,
+    `${error.message}. ${repo} was interpreted as a repository on ${baseOf(hub)}; write ./${repo} for a path relative to the page`,
     error.detail,
     { cause: error },
   )
@@ -131,7 +131,7 @@ export function onlyGguf(listing: unknown, folder: Place): Place {
   throw new HalfbyteError(
     'format',
     names.length === 0
-      ? 'the repository has neither config.json nor a GGUF file; choose another'
+      ? 'the repository has neither a config.json nor a GGUF file; choose another'
       : `the repository has ${names.length} GGUF files; name one of them: ${shown.join(', ')}`,
     { files: names.length },
   )

@@ -59,7 +59,7 @@ export function lostError(url: string, error: unknown): unknown {
   const file = fileName(url)
   return new HalfbyteError(
     'network',
-    `${file} was stored on this device but is lost, and the server could not be asked for it (${error.message}); connect to the network and load the model again`,
+    `${file} was stored on this device but is missing, and could not be downloaded again (${error.message}); connect to the network and load the model again`,
     { ...error.detail, file },
     { cause: error },
   )

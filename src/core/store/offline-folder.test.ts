@@ -106,7 +106,7 @@ describe.each([[['bin']], [['json']], [['json', 'bin']]])('an optional file whos
     await goOffline()
     await expect(names()).rejects.toMatchObject({
       code: 'network',
-      message: expect.stringContaining(`${name} was stored on this device but is lost`),
+      message: expect.stringContaining(`${name} was stored on this device but is missing`),
       detail: { file: name },
     })
   })

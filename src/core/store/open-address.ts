@@ -198,7 +198,7 @@ async function openOnce(
 const notKept = (name: string, bytes: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
-    `${name}: the browser could not keep the ${bytes} bytes that were downloaded (${reasonOf(cause)}); let it be stored (cache: 'opfs'), or use a server that supports ranges`,
+    `${name}: the browser could not hold the ${bytes} downloaded bytes (${reasonOf(cause)}); allow storing it (cache: 'opfs'), or use a server that supports ranges`,
     { file: name, bytes },
     { cause },
   )

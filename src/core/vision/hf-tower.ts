@@ -76,8 +76,8 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
   if (stated === undefined) {
     throw new HalfbyteError(
       'format',
-      `${file.name} has a vision tower but no preprocessor_config.json, which says how pictures are prepared; ` +
-        'give it with the model',
+      `${file.name} has a vision tower but no preprocessor_config.json, which says how images are preprocessed; ` +
+        'pass it with the model',
       { file: file.name },
     )
   }

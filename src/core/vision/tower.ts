@@ -162,13 +162,13 @@ export function checkTower(tower: Tower): Tower {
     throw wrong(`${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
   }
   if (imageSize % (patchSize * merge) !== 0) {
-    throw wrong(`pictures of ${imageSize} pixels cannot be cut into squares of ${merge} x ${patchSize}`)
+    throw wrong(`images of ${imageSize} pixels cannot be divided into squares of ${merge} x ${patchSize}`)
   }
   if (towerRows(tower) > MOST_ROWS)
-    throw wrong(`a picture has ${towerRows(tower)} patches, above ${MOST_ROWS}`)
+    throw wrong(`an image has ${towerRows(tower)} patches, more than ${MOST_ROWS}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
   if (tower.cut === 'cropped' && tower.shortestEdge < imageSize)
-    throw wrong(`a square of ${imageSize} pixels is cut from a side of ${tower.shortestEdge}`)
+    throw wrong(`a square of ${imageSize} pixels is cropped from a side of ${tower.shortestEdge}`)
   for (const list of [mean, deviation]) {
     if (list.length !== 3 || !list.every((value) => value >= 0 && value <= 1))
       throw wrong(`the mean or deviation of channels is [${list}] but must be three numbers from 0 to 1`)

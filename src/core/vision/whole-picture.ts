@@ -56,11 +56,11 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
   const isLong = ratio > MOST_RATIO
   if (!isLong && found.width * found.height <= imageSize ** 2) return found
   const reason = isLong
-    ? `its longer side is ${Math.ceil(ratio)} times the shorter one, and may be ${MOST_RATIO} times`
-    : `it would be read as ${found.width} x ${found.height}, and at most ${imageSize ** 2} pixels are read`
+    ? `its longer side is ${Math.ceil(ratio)} times the shorter one, and the limit is ${MOST_RATIO} times`
+    : `it would be resized to ${found.width} x ${found.height}, but the limit is ${imageSize ** 2} pixels`
   throw new HalfbyteError(
     'unsupported',
-    `a picture of ${width} x ${height} pixels is too long for its width: ${reason}; cut it`,
+    `an image of ${width} x ${height} pixels is too elongated: ${reason}; crop it`,
     { width, height },
   )
 }

@@ -103,7 +103,7 @@ class Names {
     const count = this.#left.size
     throw otherModel(
       this.#adapter.name,
-      `changes ${count} tensors that the model lacks, such as ${shown(first)}`,
+      `changes ${count} tensors that the model does not have, such as ${shown(first)}`,
     )
   }
 }
@@ -165,7 +165,7 @@ class Fit {
     const { name: file, format, architecture } = adapter
     const { gguf, hf } = familyFile(config.family)
     if (format === 'gguf' && architecture !== gguf.architecture)
-      throw otherModel(file, `is of ${shown(architecture)}`)
+      throw otherModel(file, `is for ${shown(architecture)}`)
     this.#file = file
     this.#scale = scale
     this.#config = config
@@ -184,7 +184,7 @@ class Fit {
     if (shape.length !== 2 || inputs !== k || outputs !== rows) {
       throw otherModel(
         this.#file,
-        `changes ${shown(place.tensor)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
+        `changes ${shown(place.tensor)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] in this model`,
       )
     }
     const { magnitude, isTable } = change
@@ -192,14 +192,14 @@ class Fit {
     if (magnitude !== undefined && !(magnitude.shape.length === 1 && magnitude.shape[0] === lengths))
       throw otherModel(
         this.#file,
-        `has ${shown(magnitude.name)} [${magnitude.shape}] where [${lengths}] fits`,
+        `has ${shown(magnitude.name)} [${magnitude.shape}] instead of [${lengths}]`,
       )
     const rank = change.down.shape[0] ?? 0
     if (rank > Math.max(rows, k)) {
       throw new HalfbyteError(
         'unsupported',
         `${this.#file}: the adapter changes ${shown(place.tensor)} [${rows}, ${k}] with rank ${rank}, which takes more ` +
-          'room than the matrix; merge it into its model and load that',
+          'memory than the matrix; merge it into its model and load that',
         { file: this.#file, tensor, rank },
       )
     }
@@ -210,7 +210,7 @@ class Fit {
     const { shape, place } = this.#expected
     const rows = place.shape?.[0] ?? shape[0] ?? 0
     if (tensor.shape.length !== 1 || tensor.shape[0] !== rows)
-      throw otherModel(this.#file, `has ${shown(tensor.name)} [${tensor.shape}] where [${rows}] fits`)
+      throw otherModel(this.#file, `has ${shown(tensor.name)} [${tensor.shape}] instead of [${rows}]`)
     return { tensor, scale: this.#factor(scale), rowOf: this.#rowOf() }
   }
 
@@ -219,7 +219,7 @@ class Fit {
     const { shape, place } = this.#expected
     if (this.#scale !== 1 && !isBase)
       throw this.#unsupported(
-        `has ${shown(tensor.name)}, a whole tensor, which no scale fits; load it with the scale 1`,
+        `has ${shown(tensor.name)}, a whole tensor, which cannot be scaled; load it with scale 1`,
       )
     if (this.#isTurned)
       throw this.#unsupported(
@@ -267,7 +267,7 @@ class Fit {
 }
 
 const otherModel = (file: string, what: string): HalfbyteError =>
-  new HalfbyteError('architecture', `${file}: the adapter ${what}; it was made for another model`)
+  new HalfbyteError('architecture', `${file}: the adapter ${what}; it was made for a different model`)
 
 const replacedTwice = (file: string, { name }: TensorInfo): HalfbyteError =>
   new HalfbyteError(

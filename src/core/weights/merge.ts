@@ -130,7 +130,7 @@ function rowFactor(
 const withoutLength = ({ magnitude, down }: Change, place: string): HalfbyteError =>
   malformed(
     down.source.name,
-    `${shown(magnitude?.name)} gives a length to ${place} of its matrix, which is all zeros with the adapter`,
+    `${shown(magnitude?.name)} scales ${place} of its matrix, which is all zeros with the adapter`,
   )
 
 /** How many rows of a table are read at once to measure its columns: a multiple of a panel. */
@@ -215,7 +215,7 @@ const LARGEST = 65504
 const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: with the adapter, ${shown(tensor)} has values up to ${peak}, but at most ${LARGEST} is possible; ` +
+    `${file}: with the adapter, ${shown(tensor)} has values up to ${peak}, but the limit is ${LARGEST}; ` +
       'load the adapter with a smaller scale',
     { file, tensor },
   )
@@ -224,7 +224,7 @@ const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
 function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
   const wrong = values.find((value) => !Number.isFinite(value))
   if (wrong === undefined) return values
-  throw malformed(source.name, `${shown(name)} holds ${wrong}, but weights must be finite numbers`, {
+  throw malformed(source.name, `${shown(name)} contains ${wrong}, but weights must be finite numbers`, {
     tensor: name,
   })
 }

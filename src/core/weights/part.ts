@@ -38,7 +38,7 @@ export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   if (tensor.byteLength !== matrixBytes(packed, n, k)) {
     throw malformed(
       tensor.source.name,
-      `${shown(tensor.name)} has ${tensor.byteLength} bytes where ${packed} takes ${matrixBytes(packed, n, k)}`,
+      `${shown(tensor.name)} has ${tensor.byteLength} bytes but ${packed} needs ${matrixBytes(packed, n, k)}`,
     )
   }
 }
@@ -46,8 +46,8 @@ export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
 function wrongShape(tensor: TensorInfo, expected: string): HalfbyteError {
   return new HalfbyteError(
     'architecture',
-    `${shown(tensor.name)} has the shape [${tensor.shape}] where the model's configuration makes it ${expected}; ` +
-      'the file and its configuration are of different models',
+    `${shown(tensor.name)} has the shape [${tensor.shape}] but the model's configuration makes it ${expected}; ` +
+      'the file and its configuration belong to different models',
     { tensor: tensor.name, shape: tensor.shape.map(String), expected },
   )
 }

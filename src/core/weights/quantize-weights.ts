@@ -38,8 +38,8 @@ export function shiftedFloat(scale: number): number {
   if ((shifted & 0x7c00) !== 0x7c00) return shifted
   throw new HalfbyteError(
     'format',
-    `a group of 32 weights has a scale or minimum of ${scale}, and the kernels hold up to ${SCALE_LIMIT}; ` +
-      'the file is damaged, or load it with weights f32',
+    `a group of 32 weights has a scale or minimum of ${scale}, but the kernels support at most ${SCALE_LIMIT}; ` +
+      'if the file is intact, load it with weights f32',
     { scale, limit: SCALE_LIMIT },
   )
 }
@@ -140,6 +140,6 @@ export function quantize4(
 function notFinite(): HalfbyteError {
   return new HalfbyteError(
     'format',
-    'a weight is infinite or not a number, which no quantised encoding holds; the file is damaged, so download it again',
+    'a weight is infinite or not a number, which cannot be quantised; the file is corrupt, so download it again',
   )
 }

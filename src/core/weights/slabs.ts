@@ -223,7 +223,7 @@ function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
   if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
   throw new HalfbyteError(
     'unsupported',
-    `${shown(tensor.name)} has rows of ${bytesPerRow} bytes and Halfbyte loads rows of up to ${(2 * SLAB_BYTES) / ROW_PADDING}`,
+    `${shown(tensor.name)} has rows of ${bytesPerRow} bytes, but Halfbyte supports rows of up to ${(2 * SLAB_BYTES) / ROW_PADDING}`,
     { tensor: tensor.name, rowBytes: bytesPerRow },
   )
 }

@@ -74,7 +74,7 @@ async function streamStrips(
     if (tensor.packed !== encoding) {
       throw new HalfbyteError(
         'internal',
-        `${shown(tensor.name)} is not stored as ${encoding}, which is made by convert`,
+        `${shown(tensor.name)} is not stored as ${encoding}; make it with halfbyte convert`,
       )
     }
     const table = await readStripTable(tensor, options.signal)

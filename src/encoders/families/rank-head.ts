@@ -61,7 +61,7 @@ export async function readRankHead(
     throw unbuiltVariant(
       file.name,
       `a head of ${labels} labels`,
-      'a reranker, whose head has one; run other classifiers as networks',
+      'a reranker, whose head has one; run other classifiers with Network',
     )
   }
   const read = (name: string, shape: readonly number[]) => {
@@ -119,6 +119,6 @@ const scorer =
     if (Number.isFinite(score)) return activation(score)
     throw new HalfbyteError(
       'integrity',
-      "the score is not a number, so the model's weights are damaged; remove the stored model and download it again",
+      "the score is not a number, so the model's weights are corrupt; remove the stored model and download it again",
     )
   }

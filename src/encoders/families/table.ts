@@ -20,7 +20,7 @@ export function encoderFamily(file: ModelFile): EncoderFamily {
   if (found !== undefined) return found
   throw new HalfbyteError(
     'architecture',
-    `${file.name}: ${architectureOf(file)} is not an encoder that Halfbyte reads; choose one of ` +
+    `${file.name}: ${architectureOf(file)} is not an encoder that Halfbyte supports; choose one of ` +
       `${FAMILIES.map(({ name }) => name).join(', ')}; chat models are for Engine and halfbyte chat`,
     { file: file.name },
   )

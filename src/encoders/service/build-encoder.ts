@@ -224,7 +224,7 @@ function tokenizerOf(
   if (tokenizer.vocabSize <= rows) return tokenizer
   throw new HalfbyteError(
     'format',
-    `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to another model`,
+    `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to a different model`,
     { tokens: tokenizer.vocabSize, rows },
   )
 }

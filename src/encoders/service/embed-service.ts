@@ -115,8 +115,8 @@ class Service implements EmbedderService {
     throw new HalfbyteError(
       'unsupported',
       own === 'rerank'
-        ? `${id} is a reranker and makes no vectors; call rerank, or load a sentence encoder`
-        : `${id} makes vectors and scores no pairs; call embed, or load a reranker such as ms-marco-MiniLM`,
+        ? `${id} is a reranker and cannot compute vectors; call rerank, or load a sentence encoder`
+        : `${id} computes vectors and cannot score pairs; call embed, or load a reranker such as ms-marco-MiniLM`,
       { task: own },
     )
   }
@@ -125,7 +125,7 @@ class Service implements EmbedderService {
 function noPairs(model: string): never {
   throw new HalfbyteError(
     'unsupported',
-    `the tokenizer of ${model} does not say how a query and a document are joined; give a tokenizer.json whose post-processor has a template of pairs`,
+    `the tokenizer of ${model} does not say how to join a query and a document; pass a tokenizer.json whose post-processor has a pair template`,
   )
 }
 
@@ -174,5 +174,8 @@ function givenIds(
 
 function nonEmpty(ids: readonly number[]): readonly number[] {
   if (ids.length > 0) return ids
-  throw new HalfbyteError('unsupported', `the text ${shown('')} has no tokens in this model; give it a word`)
+  throw new HalfbyteError(
+    'unsupported',
+    `the text ${shown('')} has no tokens in this model; pass at least one word`,
+  )
 }

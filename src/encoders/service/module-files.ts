@@ -131,7 +131,7 @@ function pickedDense({ configs, weights }: Picked['dense'], path: string, inputs
   throw new HalfbyteError(
     'format',
     `of the files, ${fitting.length} configurations and ${stored.length} weights fit the module ${path} of ${inputs} ` +
-      'inputs instead of one each; give its config.json and model.safetensors, or load the folder by its address',
+      'inputs instead of one each; pass its config.json and model.safetensors, or load the folder by its address',
     { path, inputs },
   )
 }
@@ -141,7 +141,7 @@ function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
     const value = parseJson(text)
     return isObject(value) || Array.isArray(value) ? value : undefined
   } catch (cause) {
-    const sentence = `${file} is not JSON (${reasonOf(cause)}); download the model again`
+    const sentence = `${file} is not valid JSON (${reasonOf(cause)}); download the model again`
     throw new HalfbyteError('format', sentence, { file }, { cause })
   }
 }

@@ -54,7 +54,7 @@ export class RowPool {
     if (!Number.isFinite(length)) {
       throw new HalfbyteError(
         'integrity',
-        "the embedding is not a number, so the model's weights are damaged; remove the stored model and download it again",
+        "the embedding is not a number, so the model's weights are corrupt; remove the stored model and download it again",
       )
     }
     const divisor = normalize && length > 0 ? length : isPlain ? this.#weights : 1

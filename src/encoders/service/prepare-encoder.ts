@@ -85,7 +85,7 @@ function chatModel({ name, format }: ModelFile): HalfbyteError {
   const missing = format === 'gguf' ? 'the key pooling_type' : 'modules.json'
   return new HalfbyteError(
     'architecture',
-    `${name}: without ${missing} a model of this architecture is a chat model; load it with Engine, or choose an ` +
+    `${name}: without ${missing}, a model of this architecture is a chat model; load it with Engine, or choose an ` +
       'encoder such as Qwen3-Embedding',
     { file: name },
   )

@@ -47,19 +47,19 @@ describe('errors', () => {
   test.each<[object, RegExp]>([
     [{ topP: 2 }, /topP is 2/],
     [{ maxTokens: 0 }, /maxTokens is 0/],
-    [{ stop: [''] }, /a text in stop is "" but must be a text that is not empty/],
+    [{ stop: [''] }, /a string in stop is "" but must be a non-empty string/],
     [{ stop: 'END' as never }, /stop is "END" but must be a list/],
-    [{ stop: [3] as never }, /a text in stop is 3/],
+    [{ stop: [3] as never }, /a string in stop is 3/],
     [{ stop: null as never }, /stop is null/],
     [
       { priority: ['foreground'] as never },
       /priority is \["foreground"\] but must be foreground or background/,
     ],
     [{ negativePrompt: 3 as never }, /negativePrompt is 3 but must be a text/],
-    [{ choices: 'yes' as never }, /choices is "yes" but must be a list of texts/],
+    [{ choices: 'yes' as never }, /choices is "yes" but must be a list of strings/],
     [{ pattern: /a+/i }, /pattern is "\/a\+\/i" but must be a regular expression without the flags/],
     [{ pattern: 7 as never }, /pattern is 7 but must be a text/],
-    [{ schema: { check() {} } }, /takes plain data only: .*check/],
+    [{ schema: { check() {} } }, /only accepts plain data: .*check/],
     [{ colour: 1 }, /colour is not one of the options/],
   ])('name what is wrong with %o', async (options, message) => {
     const error = await errorOf((await openToy()).complete('a', options).result)

@@ -71,7 +71,7 @@ export class Engine implements AsyncDisposable {
   static async support(): Promise<Support> {
     const features = detectFeatures(globalThis)
     const reason = !features.simd
-      ? 'WebAssembly has no SIMD here; use a browser of 2023 or later'
+      ? 'WebAssembly SIMD is not available here; use a browser from 2023 or later'
       : globalThis.Worker === undefined
         ? NO_WORKERS
         : (await mayCompile())
@@ -190,7 +190,8 @@ export class Engine implements AsyncDisposable {
   complete(prompt: string | readonly number[], options?: GenerateOptions): Generation {
     return startReply(options, async ({ tools, templateArguments, decode }, sink, isWanted) => {
       if (templateArguments !== undefined) {
-        const sentence = 'plain text has no chat template for templateArguments; send a message in a session'
+        const sentence =
+          'templateArguments only work with a chat template, not with plain text; send a message in a session'
         throw new HalfbyteError('unsupported', sentence, { name: 'templateArguments' })
       }
       if (tools !== undefined) {

@@ -79,7 +79,11 @@ describe('options', () => {
     ['tools that are not a list', { tools: 'f' }, /tools is "f" but must be a list/],
     ['tools that are null', { tools: null }, /tools is null/],
     ['tool functions that are not functions', { tools: [{ name: 'f', execute: 'f' }] }, /must be a function/],
-    ['tools with functions elsewhere', { tools: [{ name: 'f', run() {} }] }, /plain data only: .*run/],
+    [
+      'tools with functions elsewhere',
+      { tools: [{ name: 'f', run() {} }] },
+      /only accepts plain data: .*run/,
+    ],
   ])('%s are rejected', async (_, options, sentence) => {
     const session = (await openToy()).createSession()
     const error = await errorOf(session.send('a', { ...GREEDY, ...options }).result)
@@ -106,7 +110,7 @@ describe('values that nest too deeply', () => {
     for (let level = 0; level < levels; level++) value = { properties: { value } }
     return value
   }
-  const refusal = { code: 'unsupported', message: expect.stringMatching(/nests more than \d+ levels/) }
+  const refusal = { code: 'unsupported', message: expect.stringMatching(/nested more than \d+ levels/) }
 
   test.each([70, 150, 1000, 1300, 5000, 100_000])('as a schema of %i levels is rejected', async (levels) => {
     const session = (await openToy()).createSession()
@@ -119,7 +123,7 @@ describe('values that nest too deeply', () => {
     const engine = await openToy()
     const messages = [withCalls([{ id: '1', name: 'f', arguments: nested(levels) }]), user('b')] as never
     expect(await errorOf((async () => engine.countTokens(messages))())).toMatchObject(refusal)
-    expect(() => engine.createSession().setMessages(messages)).toThrow(/nests more than/)
+    expect(() => engine.createSession().setMessages(messages)).toThrow(/nested more than/)
   })
 
   test('ends pending calls if it could not be read', async () => {

@@ -177,7 +177,7 @@ describe('a session', () => {
     const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
     const error = await errorOf(session.send('b'.repeat(501), GREEDY).result)
     expect(error).toMatchObject({ code: 'context-overflow', detail: { contextLength: 100 } })
-    expect((error as Error).message).toMatch(/has 5\d\d characters, but .* holds at most 500/)
+    expect((error as Error).message).toMatch(/has 5\d\d characters, but .* has room for at most 500/)
     const shifting = (await openToy(toyModel({ contextLength: 100 }))).createSession({ overflow: 'shift' })
     expect((await shifting.send('b'.repeat(501), GREEDY).result).usage.droppedTokens).toBeGreaterThan(400)
   })
@@ -188,7 +188,7 @@ describe('a session', () => {
     const error = await errorOf(session.send('b'.repeat(60), GREEDY).result)
     expect(error).toMatchObject({ code: 'context-overflow' })
     expect((error as Error).message).toMatch(
-      /needs \d+ tokens and one for the reply, but the context holds 100/,
+      /needs \d+ tokens and one for the reply, but the context has room for 100/,
     )
     expect(session.messages).toHaveLength(2)
   })

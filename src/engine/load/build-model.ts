@@ -109,7 +109,7 @@ const isSame = (left: Uint8Array, right: Uint8Array): boolean =>
 function otherVocabulary(how: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `the draft model has another vocabulary: ${how}; choose a smaller model of the same family`,
+    `the draft model has a different vocabulary: ${how}; choose a smaller model of the same family`,
   )
 }
 

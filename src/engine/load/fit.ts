@@ -47,7 +47,7 @@ export function checkLength(
   if (overflow === 'shift' || !(prompt.length > most)) return
   throw new HalfbyteError(
     'context-overflow',
-    `the prompt has ${prompt.length} characters, but a context of ${contextLength} tokens holds at most ${most}; ` +
+    `the prompt has ${prompt.length} characters, but a context of ${contextLength} tokens has room for at most ${most}; ` +
       'raise contextLength or shorten it',
     { characters: prompt.length, contextLength },
   )
@@ -59,7 +59,7 @@ export function roomAfter(needed: number, contextLength: number): number {
   if (needed < contextLength) return contextLength - needed
   throw new HalfbyteError(
     'context-overflow',
-    `the prompt needs ${needed} tokens and one for the reply, but the context holds ${contextLength}; ` +
+    `the prompt needs ${needed} tokens and one for the reply, but the context has room for ${contextLength}; ` +
       'raise contextLength, shorten it, or let the session drop the oldest with overflow: "shift"',
     { needed: needed + 1, contextLength },
   )

@@ -11,7 +11,7 @@ export function shorterContext(asked: number | undefined, tokens: number): Engin
   return [
     {
       code: 'trained-context',
-      text: `the context has ${tokens} tokens instead of ${asked}, because the model was trained for no more`,
+      text: `the context has ${tokens} tokens instead of ${asked}, the limit of the model`,
       values: { tokens, asked },
     },
   ]
@@ -23,7 +23,7 @@ export function provenContext(asked: number, tokens: number): EngineNote[] {
     {
       code: 'proven-context',
       text:
-        `the context has ${tokens} tokens instead of ${asked}, because the graph of the file may change after ` +
+        `the context has ${tokens} tokens instead of ${asked}, because the file's graph may behave differently after ` +
         'them; halfbyte inspect --plan names the node',
       values: { tokens, asked },
     },
@@ -37,7 +37,7 @@ export function longRotation({ rope: { scaling } }: ModelConfig, context: number
   return [
     {
       code: 'long-rotation',
-      text: `texts of up to ${tokens} tokens are rotated like longer ones; a context of ${tokens} tokens avoids that`,
+      text: `texts of up to ${tokens} tokens get the positional encoding of longer ones; a context of ${tokens} tokens avoids that`,
       values: { tokens, context },
     },
   ]
@@ -49,7 +49,7 @@ export function refusedSampling(refused: readonly string[]): EngineNote[] {
   return [
     {
       code: 'ignored-sampling',
-      text: `these sampling defaults of the model are ignored, because no sampler can have them: ${settings}`,
+      text: `these sampling defaults of the model are ignored, because they are out of range: ${settings}`,
       values: { settings },
     },
   ]
@@ -67,8 +67,8 @@ export function coarserScales(weights: Weights, encodingOf: (name: string) => Pa
     {
       code: 'coarser-scales',
       text:
-        `the file has a scale for each group of weights in ${matrices} of its matrices, and they are rounded ` +
-        "again under one for each output, which can lose much; weights: 'auto' keeps them",
+        `the file has a scale for each group of weights in ${matrices} of its matrices, which are rounded ` +
+        "again with one for each output, which can lose quality; weights: 'auto' keeps them",
       values: { matrices },
     },
   ]

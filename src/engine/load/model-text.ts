@@ -30,9 +30,9 @@ export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
   if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file), rows })
   const next =
     file.format === 'safetensors'
-      ? 'give its tokenizer.json with it'
+      ? 'pass its tokenizer.json with it'
       : 'convert the model again, tokenizer included'
-  throw new HalfbyteError('format', `${file.name} comes without a tokenizer; ${next}`)
+  throw new HalfbyteError('format', `${file.name} has no tokenizer; ${next}`)
 }
 
 /**
@@ -44,7 +44,7 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   if (tokenizer.vocabSize > vocab) {
     throw new HalfbyteError(
       'format',
-      `the tokenizer has ${tokenizer.vocabSize} tokens but the model has ${vocab}; it belongs to another model`,
+      `the tokenizer has ${tokenizer.vocabSize} tokens but the model has ${vocab}; it belongs to a different model`,
       { tokens: tokenizer.vocabSize, vocab },
     )
   }
@@ -137,7 +137,7 @@ const unreadableTemplate = (reason: string): EngineNote => ({
 
 const MERGED_SYSTEM: EngineNote = {
   code: 'merged-system',
-  text: 'the chat template has no system role, so system text becomes the beginning of the first question',
+  text: 'the chat template has no system role, so the system prompt is prepended to the first user message',
   values: {},
 }
 

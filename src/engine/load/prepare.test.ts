@@ -224,12 +224,12 @@ test('differences from the request are in notes', async () => {
   expect(notes).toEqual([
     {
       code: 'trained-context',
-      text: `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, because the model was trained for no more`,
+      text: `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, the limit of the model`,
       values: { tokens: BASE.contextLength, asked: BASE.contextLength + 1 },
     },
     {
       code: 'ignored-sampling',
-      text: 'these sampling defaults of the model are ignored, because no sampler can have them: temperature -1',
+      text: 'these sampling defaults of the model are ignored, because they are out of range: temperature -1',
       values: { settings: 'temperature -1' },
     },
   ])

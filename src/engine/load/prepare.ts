@@ -228,7 +228,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   }
   const shardPlan = (shares: readonly number[], shard: number): Plan => {
     if (orders.size > 0) {
-      throw new HalfbyteError('unsupported', 'inputs sorted by activation (desc_act) cannot be shared out')
+      throw new HalfbyteError('unsupported', 'inputs sorted by activation (desc_act) cannot be sharded')
     }
     return compile(shardGraph(graph, { shares, shard, encodingOf: denseOf }), {
       ...sizes,
@@ -268,7 +268,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
 const otherNames = (file: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file} is an ONNX graph, whose weights have names of their own, and adapters change weights by name; ` +
+    `${file} is an ONNX graph, whose weights have different names, and adapters change weights by name; ` +
       'merge the adapter with "halfbyte convert --lora" and load the pack',
     { file },
   )

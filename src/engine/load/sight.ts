@@ -36,7 +36,7 @@ export function sightOf(
       if (!saved.messages.some(({ images }) => images !== undefined)) return saved.messages
       throw new HalfbyteError(
         'unsupported',
-        `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
+        `${name} is a session with images, but the model was loaded without its vision tower; load it with the option vision`,
       )
     },
   }

@@ -71,7 +71,7 @@ test('a probe of a repository reports the cost of each graph, and the one that a
   expect(missed.filter((path, index) => missed.indexOf(path) !== index)).toEqual([])
 })
 
-test('with a dtype there is no choice', async () => {
+test('a given dtype leaves no choice', async () => {
   const { graphs } = await probe({ source: givenPlace(`${server.address}repo/`), dtype: 'fp16' })
   expect(graphs).toBeUndefined()
 })

@@ -15,7 +15,7 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
   if (given.length > 1) {
     throw new HalfbyteError(
       'unsupported',
-      `${given.join(' and ')} are given; a reply can have only one of them, so omit the others`,
+      `${given.join(' and ')} are given; a reply can have only one of them, so leave out the others`,
       {
         given,
       },
@@ -27,7 +27,7 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
   if (grammar !== undefined) return { type: 'grammar', grammar: text('grammar', grammar) }
   if (pattern !== undefined) return { type: 'pattern', pattern: patternText(pattern) }
   if (choices === undefined) return undefined
-  if (!Array.isArray(choices)) throw wrongOption('choices', choices, 'a list of texts')
+  if (!Array.isArray(choices)) throw wrongOption('choices', choices, 'a list of strings')
   return { type: 'choices', choices: choices.map((choice) => text('choices', choice)) }
 }
 
@@ -79,5 +79,5 @@ function member(owner: unknown, name: string): unknown {
 
 function text(key: string, value: unknown): string {
   if (typeof value === 'string') return value
-  throw wrongOption(key, value, key === 'choices' ? 'a list of texts' : 'a text')
+  throw wrongOption(key, value, key === 'choices' ? 'a list of strings' : 'a text')
 }

@@ -16,7 +16,7 @@ import type { DecodeOptions } from '../types/reply.ts'
 const isMark = (text: unknown): boolean => typeof text === 'string' && text.trim() !== ''
 
 const REASONING: OptionKind = {
-  wanted: 'false, or an object with texts as open and close',
+  wanted: 'false, or an object with the strings open and close',
   fits: (value) => {
     const { open, close } = Object(value) as Partial<ReasoningMarks>
     return value === false || (isMark(open) && isMark(close))

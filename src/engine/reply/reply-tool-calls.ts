@@ -35,7 +35,7 @@ export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
     throw wrongOption(
       `tool ${index}`,
       tool,
-      'a name, and where it has them a text as description, an object as parameters and true or false as strict',
+      'a name, and optionally description (a string), parameters (an object) and strict (true or false)',
     )
   }
   const names = tools.map((tool) => (tool as Tool).name)

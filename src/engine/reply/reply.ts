@@ -49,7 +49,7 @@ export function checkTemplateArguments(given: unknown): void {
     if (count <= MAX_VALUES) continue
     throw new HalfbyteError(
       'unsupported',
-      `${key} has more than ${MAX_VALUES} values or ${MAX_DEPTH} levels; give less`,
+      `${key} has more than ${MAX_VALUES} values or ${MAX_DEPTH} levels; pass less`,
       { name: key },
     )
   }
@@ -89,7 +89,7 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
-    'a role (system, user, assistant or tool), a text as content (or parts of the type text or image), and pictures ' +
+    'a role (system, user, assistant or tool), a string as content (or parts of the type text or image), and pictures ' +
       'as Blobs or { width, height, data }',
   )
 }

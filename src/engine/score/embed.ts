@@ -54,7 +54,7 @@ function scaled(sum: Float64Array, count: number, normalize: boolean): Float32Ar
   if (Number.isNaN(length) || length === Number.POSITIVE_INFINITY)
     throw new HalfbyteError(
       'integrity',
-      "the embedding is not a number, so the model's weights are damaged; remove the stored model and download it again",
+      "the embedding is not a number, so the model's weights are corrupt; remove the stored model and download it again",
     )
   const divisor = normalize && length > 0 ? length : count
   return Float32Array.from(sum, (value) => value / divisor)

@@ -71,7 +71,7 @@ export async function scorePairs(
   if (tightest < 1) {
     throw new HalfbyteError(
       'context-overflow',
-      `a continuation has ${model.maxTokens + 1 - tightest} tokens but the model reads ${model.maxTokens} at once; raise --context or leave the item out`,
+      `a continuation has ${model.maxTokens + 1 - tightest} tokens but the model can process ${model.maxTokens} at once; raise --context or leave the item out`,
       { tokens: model.maxTokens + 1 - tightest, context: model.maxTokens },
     )
   }

@@ -168,7 +168,7 @@ export class EngineClient {
     if (first !== 'late' || this.isOver) return
     const gone = new HalfbyteError(
       'disposed',
-      `the worker was ended, because a call went on for ${ms} ms after it was aborted; load it again`,
+      `the worker was terminated, because a call kept running for ${ms} ms after it was aborted; load it again`,
       { ms },
     )
     this.#end(gone, gone)
@@ -242,5 +242,5 @@ const endOf = (line: Line): Endpoint => ({
 const unsendable = ({ message }: DOMException): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `the engine's worker takes plain data only: ${message}; leave out functions`,
+    `the engine's worker only accepts plain data: ${message}; leave out functions`,
   )

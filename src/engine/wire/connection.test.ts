@@ -43,7 +43,7 @@ test('a worker that is silent for a minute is dead, even if it never started', (
   vi.advanceTimersByTime(60_000)
   expect(deaths).toEqual([])
   vi.advanceTimersByTime(5_000)
-  expect(deaths).toEqual(['it has said nothing for 60 s'])
+  expect(deaths).toEqual(['it has not responded for 60 s'])
 })
 
 test('an answer after a long step restarts the minute', () => {

@@ -91,7 +91,7 @@ export function workerConnection(worker: Worker): Connection {
       if (death !== undefined) listener(...death)
     },
     watch: () =>
-      watchSilence(worker, () => die(`it has said nothing for ${(PING_MS * SILENT_PINGS) / 1000} s`)),
+      watchSilence(worker, () => die(`it has not responded for ${(PING_MS * SILENT_PINGS) / 1000} s`)),
     close() {
       closed.abort()
       worker.terminate()

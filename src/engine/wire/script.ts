@@ -129,6 +129,6 @@ export function refusalOf(cause: unknown): string {
   const reason = reasonOf(cause)
   const next = /trusted/i.test(reason)
     ? 'allow the Trusted Types policy "halfbyte"'
-    : 'give assets.worker and assets.compute, which may be of another origin'
+    : 'give assets.worker and assets.compute, which may be on another origin'
   return `the browser refused to start a worker (${reason}); ${next}`
 }

@@ -57,7 +57,7 @@ test('wrong inputs get an error that names them', async () => {
     expect(run(change)).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining(text) })
   await rejects({ input_idz: right.input_ids }, 'input_idz')
   await rejects({ input_ids: { ...right.input_ids, dtype: 'i32' } }, 'i64')
-  await rejects({ input_ids: { ...right.input_ids, dims: [1, 5] } }, '4 elements where its dims [1,5] need 5')
+  await rejects({ input_ids: { ...right.input_ids, dims: [1, 5] } }, '4 elements but its dims [1,5] need 5')
   await rejects({ input_ids: { ...right.input_ids, data: new Float32Array(4) } }, 'BigInt64Array')
   await rejects({ input_ids: 7 }, 'input_ids is 7')
   await rejects({ attention_mask: inputsOf(1, 5).attention_mask }, '[1,5]')

@@ -38,7 +38,7 @@ export function checkTensor(name: string, value: unknown, dtype: DType): Network
   if (length !== count)
     throw new HalfbyteError(
       'unsupported',
-      `the input ${name} has ${length} elements where its dims [${dims}] need ${count}; correct the dims or the data`,
+      `the input ${name} has ${length} elements but its dims [${dims}] need ${count}; correct the dims or the data`,
       { name, length, count },
     )
   return { dtype, dims: [...(dims as number[])], data: data as Elements }

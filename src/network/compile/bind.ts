@@ -49,7 +49,7 @@ export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor
     if (given !== undefined && given.dtype !== type!.dtype)
       throw new HalfbyteError(
         'unsupported',
-        `the input ${name} is ${given.dtype} where the model takes ${type!.dtype}; convert it`,
+        `the input ${name} is ${given.dtype} but the model takes ${type!.dtype}; convert it`,
         { name, given: given.dtype, due: type!.dtype },
       )
   }
@@ -90,7 +90,7 @@ function checkDims(
   const known = [...sizes].map(([symbol, size]) => `${symbol} ${size}`).join(', ')
   throw new HalfbyteError(
     'unsupported',
-    `the input ${name} has the shape [${given}] where the model takes [${dims.join(', ')}]${known && ` (${known})`}; give it that shape`,
+    `the input ${name} has the shape [${given}] but the model takes [${dims.join(', ')}]${known && ` (${known})`}; give it that shape`,
     { name, given: given.join(), due: dims.join() },
   )
 }

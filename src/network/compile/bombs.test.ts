@@ -65,7 +65,7 @@ test('a long window is one loop', async () => {
 })
 
 test.each(['a chain', 'a chain of views', 'a value that is added to itself'] as const)(
-  '%s of 4000 nodes is computed',
+  '%s of 4000 nodes runs',
   async (name) => {
     const { dims, data } = (await run(BOMBS[name](4000))).get('y')!
     expect(dims).toEqual([1, 1, 4, 4])

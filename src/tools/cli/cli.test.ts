@@ -221,7 +221,7 @@ test('variables of the chat template are JSON or text, several at once', async (
   expect(await tokens('mood=a=b', 'calm=true')).toBeGreaterThan(mood)
   expect(await tokens('mood')).toContain('give a name and a value')
   const raw = await halfbyte('generate', model, ...GREEDY, '--template-argument', 'calm=true')
-  expect(raw.err).toMatch(/^unsupported: plain text has no chat template/)
+  expect(raw.err).toMatch(/^unsupported: templateArguments only work with a chat template/)
   expect(await tokens('messages=[]')).toMatch(/^unsupported: templateArguments has "messages"/)
 })
 

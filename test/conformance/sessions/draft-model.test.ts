@@ -48,5 +48,5 @@ test('a different draft model changes no golden text', async () => {
 
 test('a draft model with another vocabulary is rejected', async () => {
   const load = openEngine([await goldenFile(W4!)], { draft: [repositoryFile(TINY_PATH)] })
-  await expect(load).rejects.toMatchObject({ code: 'unsupported', message: /another vocabulary/ })
+  await expect(load).rejects.toMatchObject({ code: 'unsupported', message: /a different vocabulary/ })
 })

@@ -36,7 +36,7 @@ test('a request that does not fit fails alone and leaves every conversation as i
   const second = engine.createSession()
   const refused = await failureOf(second.send(`why ${LONG}`.repeat(2), PLAIN).result)
   expect(refused).toMatchObject({ code: 'out-of-memory' })
-  expect(refused.message).toMatch(/needs \d+ bytes but may take \d+; .*raise stateBytes/)
+  expect(refused.message).toMatch(/needs \d+ bytes but only \d+ are allowed; .*raise stateBytes/)
   expect(second.messages).toEqual([])
   expect((await engine.memory()).stateBytes).toBe(2 * block)
   // In the middle of a reply, the earlier state stays.

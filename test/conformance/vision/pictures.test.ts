@@ -292,7 +292,7 @@ test('images that cannot be read are rejected, naming the cause', async () => {
     })
   await expect(send(engine, new Blob(['no picture']))).rejects.toMatchObject({
     code: 'format',
-    message: expect.stringMatching(/only PNG and JPEG are decoded/),
+    message: expect.stringMatching(/only PNG and JPEG are supported/),
   })
   const other = await towerFile(randomTower(4, { ...sizes, projector: 'idefics3', width: HIDDEN + 1 }))
   await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
@@ -309,7 +309,7 @@ test('a PNG file outside a browser gives the same answer as its pixels, and a da
   expect((await answer(new Blob([file as BlobPart], { type: 'image/png' }))).tokens).toEqual(tokens)
   await expect(answer(file.slice(0, 60))).rejects.toMatchObject({
     code: 'format',
-    message: expect.stringMatching(/^a picture of 60 bytes cannot be decoded: .*[^:]; give a PNG or JPEG$/),
+    message: expect.stringMatching(/^an image of 60 bytes cannot be decoded: .*[^:]; give a PNG or JPEG$/),
   })
   await engine.dispose()
 })

@@ -140,13 +140,13 @@ test('an image that is too long or needs more rows than the context has is rejec
     engine.createSession().send({ ...SAID, images }, { ...GREEDY, maxTokens }).result
   await expect(send([picture(1206, 6)])).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/^a picture of 1206 x 6 pixels .* 201 times .* 200 times; cut it$/),
+    message: expect.stringMatching(/^an image of 1206 x 6 pixels .* 201 times .* 200 times; crop it$/),
     detail: { width: 1206, height: 6 },
   })
   await expect(send([picture(1000, 6)])).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
-      /^a picture of 1000 x 6 pixels .* read as 408 x 8, and at most 1024 pixels are read; cut it$/,
+      /^an image of 1000 x 6 pixels .* resized to 408 x 8, but the limit is 1024 pixels; crop it$/,
     ),
   })
   await expect(send([picture(32, 32)])).rejects.toMatchObject({

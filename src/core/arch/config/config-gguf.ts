@@ -99,7 +99,7 @@ function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const [width = 0, another] = widths
   if (isUneven) return Math.max(0, ...widths)
   if (another === undefined) return width
-  throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
+  throw unbuiltVariant(fields.file, `feed-forward blocks of widths ${width} and ${another}`, 'one width')
 }
 
 /** One number, or one per layer, with 0 for layers without attention. */

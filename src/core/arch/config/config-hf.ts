@@ -217,7 +217,7 @@ function window(
   const kinds = fields.list('layer_types')
   const strange = kinds.find((kind) => kind !== 'sliding_attention' && kind !== 'full_attention')
   if (strange !== undefined) {
-    throw unbuiltVariant(fields.file, 'another kind of layer in layer_types', 'full and sliding attention')
+    throw unbuiltVariant(fields.file, 'an unknown kind of layer in layer_types', 'full and sliding attention')
   }
   if (kinds.length > 0) {
     return windowOf(

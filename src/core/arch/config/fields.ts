@@ -132,7 +132,7 @@ export class Fields {
   either(key: string): number | string {
     const value = this.#find(key)
     if (typeof value === 'number' || typeof value === 'string') return value
-    throw this.#wrong(key, 'a number or a text', value)
+    throw this.#wrong(key, 'a number or a string', value)
   }
 
   text(key: string, fallback?: string): string {
@@ -174,7 +174,7 @@ export class Fields {
   textList(key: string): readonly string[] {
     const list = this.list(key)
     if (list.every((item) => typeof item === 'string')) return list
-    throw this.#wrong(key, 'a list of texts', list)
+    throw this.#wrong(key, 'a list of strings', list)
   }
 
   /** The fields of the object under `key`; undefined if it is absent. */

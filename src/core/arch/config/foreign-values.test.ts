@@ -107,5 +107,5 @@ test('the error for a key of the wrong kind names the key and its value, whateve
     /a is \{"toString":1,"valueOf":2,"toJSON":3\} but must be a number/,
   )
   expect(() => fields.numberList('b')).toThrow(/b is \[\{"toString":1.* but must be a list of numbers/)
-  expect(() => fields.textList('b')).toThrow(/must be a list of texts/)
+  expect(() => fields.textList('b')).toThrow(/must be a list of strings/)
 })

@@ -278,10 +278,10 @@ class ConfigCheck {
     const { innerSize, stateSize } = ssm
     const { heads, groups, timeStepLimit: [least, most] = [0, 1] } = ssm
     this.#require(
-      'the most of ssm.timeStepLimit',
+      'the maximum of ssm.timeStepLimit',
       most,
       most > 0 && least <= most,
-      `above 0 and the least, ${least}`,
+      `above 0 and above the minimum, ${least}`,
     )
     this.#whole('ssm.heads', heads, 1 << 12)
     this.#whole('ssm.groups', groups, heads)
@@ -310,7 +310,7 @@ class ConfigCheck {
       const sum = sections.reduce((all, pairs) => all + pairs, 0)
       if (!isWhole || sections.length !== 3 || sum !== dims / 2)
         throw this.#wrong(
-          `rope.sections is [${sections}] but must be three whole numbers, ${dims / 2} in all`,
+          `rope.sections is [${sections}] but must be three whole numbers that add up to ${dims / 2}`,
         )
     }
     // Every value that is neither a name nor a list is a number.
@@ -353,7 +353,7 @@ class ConfigCheck {
   }
 
   #shared(count: number, of: string, to: string, rest: number): void {
-    if (rest !== 0) throw this.#wrong(`${count} ${of} cannot be shared out evenly to ${to}`)
+    if (rest !== 0) throw this.#wrong(`${count} ${of} cannot be divided evenly among ${to}`)
   }
 
   #wrong(sentence: string): HalfbyteError {

@@ -111,12 +111,12 @@ describe('configurations', () => {
 
   test.each([
     [{ heads: 0 }, 'architecture', /ssm.heads is 0/],
-    [{ groups: 5 }, 'architecture', /shared out evenly to 24 heads in 5 groups/],
+    [{ groups: 5 }, 'architecture', /divided evenly among 24 heads in 5 groups/],
     [{ heads: 2 }, 'unsupported', /width of a recurrent head 768/],
     [
       { timeStepLimit: [0.5, 0.1] as const },
       'architecture',
-      /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/,
+      /ssm.timeStepLimit is 0.1 but must be above 0 and above the minimum, 0.5/,
     ],
     [{ stateSize: 6 }, 'unsupported', /ssm.stateSize 6, .* multiple of 4/],
   ] as const)('%j is %s for Mamba-2', async (changes, code, message) => {
@@ -196,7 +196,7 @@ describe('configurations', () => {
       x: null,
       y: Number.NEGATIVE_INFINITY,
     })
-    expect(() => parseObject('config.json', '{"a": Infinit}')).toThrow(/not JSON/)
+    expect(() => parseObject('config.json', '{"a": Infinit}')).toThrow(/not valid JSON/)
   })
 
   test('only Mamba may have zero heads', () => {

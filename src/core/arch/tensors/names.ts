@@ -132,7 +132,7 @@ export function refuseStrangers(
   if (strangers.length === 0) return
   throw unbuiltVariant(
     file,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that ${user} does not use`,
+    `${strangers.length} tensors that ${user} does not use, such as ${shown(strangers[0]!)}`,
     `the ${used.size} tensors of the plain architecture`,
   )
 }
@@ -182,7 +182,7 @@ export function requireTensor(
   throw new HalfbyteError(
     'architecture',
     `${model.name}: the ${model.format} file has ${model.tensors.size} tensors but not ${fileName.replaceAll('|', ' or ')}, which the model ` +
-      'needs; it is incomplete or of another architecture',
+      'needs; it is incomplete or has a different architecture',
     { tensor: fileName, format: model.format },
   )
 }
@@ -197,7 +197,7 @@ export function checkShape(file: string, tensor: TensorInfo, shape: readonly num
   throw new HalfbyteError(
     'architecture',
     `${file}: ${shown(tensor.name)} has the shape [${tensor.shape}] but the configuration makes it [${shape}]; ` +
-      'the tensors and the configuration are of different models',
+      'the tensors and the configuration belong to different models',
     { tensor: tensor.name, shape: tensor.shape.map(String), expected: shape.map(String) },
   )
 }

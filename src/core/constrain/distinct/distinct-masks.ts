@@ -49,7 +49,7 @@ export class DistinctMasks {
     if (!this.#forbid(position, mask)) this.#quiet.add(state)
     if (mask.every((word) => word === 0)) {
       throw refused(
-        'cannot continue: every value that fits is already present',
+        'cannot continue: every allowed value is already used',
         'allow more values or ask for fewer',
       )
     }

@@ -239,7 +239,7 @@ describe('too few values are rejected when the schema is compiled', () => {
     [
       'twenty of an enum of twelve',
       unique({ enum: Array.from({ length: 12 }, (_, at) => at) }, { minItems: 20 }),
-      /uniqueItems, which asks for 20 different items, but only 12 are certain to be found/,
+      /uniqueItems, which asks for 20 different items, but only 12 are guaranteed to exist/,
     ],
     [
       'eleven digits',

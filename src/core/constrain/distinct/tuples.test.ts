@@ -97,7 +97,7 @@ test('of many values: as many items as can certainly be reached, and every walk 
     if (rivals >= 0 && rivals + 1 < most) beyondRivals += 1
     const of = (minItems: number) => tuple([others, ...lists], { minItems })
     if (most < 6)
-      expect(() => begin(of(most + 1))).toThrow(new RegExp(`only ${most} are certain to be found`))
+      expect(() => begin(of(most + 1))).toThrow(new RegExp(`only ${most} are guaranteed to exist`))
     const isValid = validator(of(most))
     for (let walk = 0; walk < 3; walk++) {
       const constraint = begin(of(most))
@@ -121,7 +121,7 @@ test('further items after a tuple are limited to values that the tuple cannot us
   const lists = [[0], [0, 100, 101], [1, 102, 103], [1, 104]]
   const of = (minItems: number) => tuple(lists, { minItems, items: { enum: values } })
   expect(() => begin(of(12))).not.toThrow()
-  expect(() => begin(of(13))).toThrow(/asks for 13 different items, but only 12 are certain to be found/)
+  expect(() => begin(of(13))).toThrow(/asks for 13 different items, but only 12 are guaranteed to exist/)
 })
 
 test('a largest matching reassigns what an earlier value took', () => {

@@ -18,10 +18,7 @@ const CODE_DIGITS: ReadonlyMap<string, number> = new Map(Object.entries({ x: 2, 
  */
 export function parseGbnf(grammar: Grammar, source: string): NodeId {
   if (source.length > MAX_LENGTH) {
-    throw refused(
-      `has a grammar of ${source.length} characters; at most ${MAX_LENGTH} are read`,
-      'shorten it',
-    )
+    throw refused(`has a grammar of ${source.length} characters; the limit is ${MAX_LENGTH}`, 'shorten it')
   }
   return new GbnfParser(grammar, source).parse()
 }
@@ -45,7 +42,7 @@ class GbnfParser {
   parse(): NodeId {
     this.#readRules()
     const root = this.#names.get('root')
-    if (root === undefined) throw refused('has a grammar without the rule root', 'call its start rule root')
+    if (root === undefined) throw refused('has a grammar without the rule root', 'name its start rule root')
     return root
   }
 
@@ -80,7 +77,7 @@ class GbnfParser {
 
   /** `nested`: inside parentheses, where line breaks are insignificant. */
   #readAlternatives(nested: boolean): NodeId {
-    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
+    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests groups more than ${MAX_DEPTH} deep`)
     const options = [this.#readSequence(nested)]
     while (this.#take('|') || (!nested && this.#takeOnNextLine('|'))) {
       this.#skipSpace(true)
@@ -119,7 +116,7 @@ class GbnfParser {
       this.#skipSpace(true)
       const inside = this.#readAlternatives(true)
       this.#skipSpace(true)
-      if (!this.#take(')')) throw this.#fault('has a ( that is not closed')
+      if (!this.#take(')')) throw this.#fault('has an unclosed (')
       return inside
     }
     const start = this.#at
@@ -154,7 +151,7 @@ class GbnfParser {
       max = this.#readNumber() ?? UNBOUNDED
       this.#skipBlanks()
     }
-    if (max === undefined || !this.#take('}')) throw this.#fault('has a { that is not a count')
+    if (max === undefined || !this.#take('}')) throw this.#fault('has a { without a valid count')
     if ((min ?? 0) > max) throw this.#fault(`counts from ${min} to ${max}`)
     return [min ?? 0, max]
   }
@@ -184,7 +181,7 @@ class GbnfParser {
       const isRange = this.#source[this.#at] === '-' && this.#source[this.#at + 1] !== ']'
       if (isRange) this.#at += 1
       const high = isRange ? this.#readChar('a range') : low
-      if (high < low) throw this.#fault('has a range whose end comes before its beginning')
+      if (high < low) throw this.#fault('has a range whose end comes before its start')
       sets.push(codePoints([low, high]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
@@ -193,7 +190,7 @@ class GbnfParser {
   /** One character of a literal or range, with escapes decoded. */
   #readChar(where: string): number {
     const point = this.#source.codePointAt(this.#at)
-    if (point === undefined || point === 0x0a || point === 0x0d) throw this.#fault(`breaks off in ${where}`)
+    if (point === undefined || point === 0x0a || point === 0x0d) throw this.#fault(`ends inside ${where}`)
     this.#at += point > 0xffff ? 2 : 1
     if (point !== 0x5c) return this.#checkPoint(point)
     const kind = this.#source[this.#at++] ?? ''
@@ -209,7 +206,7 @@ class GbnfParser {
     const control = CONTROLS.get(kind)
     if (control !== undefined) return control
     if (kind !== '' && '\\"[]^-'.includes(kind)) return kind.charCodeAt(0)
-    throw this.#fault(`has the escape \\${kind}, which means nothing`)
+    throw this.#fault(`has the unknown escape \\${kind}`)
   }
 
   #checkPoint(point: number): number {
@@ -221,7 +218,7 @@ class GbnfParser {
     const isNegated = this.#take('!')
     if (!this.#take('<')) throw this.#fault('has a ! without a token')
     const end = this.#source.indexOf('>', this.#at)
-    if (end < 0) throw this.#fault('has a < that is not closed')
+    if (end < 0) throw this.#fault('has an unclosed <')
     const name = { text: this.#source.slice(this.#at, end), ...this.#placeOf(this.#at) }
     this.#at = end + 1
     return this.#grammar.namedToken(name, isNegated)

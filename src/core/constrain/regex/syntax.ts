@@ -57,10 +57,7 @@ const CONTROLS: ReadonlyMap<string, number> = new Map(
  */
 export function parseRegex(source: string): Regex {
   if (source.length > MAX_LENGTH) {
-    throw refused(
-      `has a pattern of ${source.length} characters; at most ${MAX_LENGTH} are read`,
-      'shorten it',
-    )
+    throw refused(`has a pattern of ${source.length} characters; the limit is ${MAX_LENGTH}`, 'shorten it')
   }
   const fault = faultOf(source)
   if (fault === undefined) return new PatternParser(source).parse()
@@ -109,7 +106,7 @@ class PatternParser {
   }
 
   #readAlternatives(): Regex {
-    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
+    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests groups more than ${MAX_DEPTH} deep`)
     const options = [this.#readSequence()]
     while (this.#take('|')) options.push(this.#readSequence())
     this.#depth -= 1
@@ -213,7 +210,7 @@ class PatternParser {
 
   #literal(char: string): CodePoints {
     const set = ofText(char)
-    if (set.length === 0) throw this.#fault('has half a surrogate pair, which no text holds')
+    if (set.length === 0) throw this.#fault('has a lone surrogate, which is not valid text')
     return set
   }
 
@@ -238,7 +235,7 @@ class PatternParser {
         return this.#readProperty(char === 'P')
       default:
         if (/^[1-9k]$/.test(char)) {
-          throw this.#fault('uses a back-reference', 'no grammar can repeat what was written')
+          throw this.#fault('uses a back-reference', 'a grammar cannot repeat earlier text')
         }
         return this.#literal(char)
     }

@@ -67,7 +67,7 @@ function faultWithin(schemas: Schemas, one: Case, value: Json, place: Place): st
         const schema = itemAt(one, at)
         const there = { ...place, path: `${said(place)}[${at}]` }
         if (schema !== undefined) return faultOf(schemas, schema, items[at] as Json, there)
-        return `${said(there)} is one item too many`
+        return `${said(there)} is beyond the last allowed item`
       })
     }
     case 'number':

@@ -123,7 +123,7 @@ function meetArrays(one: ArrayCase, other: ArrayCase, judge: Judge): ArrayCase |
     other.contains !== undefined &&
     one.contains.schema !== other.contains.schema
   ) {
-    judge.refuse('contains', 'is given twice')
+    judge.refuse('contains', 'occurs twice')
   }
   const contains = one.contains ?? other.contains
   const minItems = Math.max(one.minItems, other.minItems)

@@ -115,7 +115,7 @@ class KeywordReader {
     // Before draft 2020-12, `items` itself could be a list of schemas.
     const isOld = Array.isArray(items)
     const list = isOld ? items : (prefixItems ?? [])
-    if (!Array.isArray(list)) throw this.#refuse('prefixItems', 'is not a list')
+    if (!Array.isArray(list)) throw this.#refuse('prefixItems', 'is not an array')
     const rest = isOld ? additionalItems : items
     const maxItems = this.#readCount('maxItems', UNBOUNDED)
     const contained = this.#schema['contains']
@@ -141,7 +141,7 @@ class KeywordReader {
     const { pattern, format } = this.#schema
     const within: Regex[] = []
     if (pattern !== undefined) {
-      if (typeof pattern !== 'string') throw this.#refuse('pattern', 'is not a text')
+      if (typeof pattern !== 'string') throw this.#refuse('pattern', 'is not a string')
       within.push(this.#readPattern('pattern', pattern))
     }
     const minLength = this.#readCount('minLength', 0)
@@ -213,7 +213,7 @@ class KeywordReader {
   #readTexts(keyword: string): string[] {
     const value = this.#schema[keyword] ?? []
     if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-      throw this.#refuse(keyword, 'is not a list of texts')
+      throw this.#refuse(keyword, 'is not an array of strings')
     }
     return value
   }
@@ -222,7 +222,7 @@ class KeywordReader {
     const value = this.#schema[keyword]
     if (value === undefined) return otherwise
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
-    throw this.#refuse(keyword, `is ${shown(value)}, not a whole number from 0`)
+    throw this.#refuse(keyword, `is ${shown(value)}, not a whole number of at least 0`)
   }
 
   #readNumber(keyword: string): number | undefined {

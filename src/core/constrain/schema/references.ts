@@ -111,7 +111,7 @@ export class SchemaDocument {
     if (typeof value === 'boolean') return value
     if (!isObject(value)) {
       throw refused(
-        `has ${shown(value)} as ${keyword}, which is not a schema`,
+        `has ${shown(value)} for ${keyword}, which is not a schema`,
         'give an object or a boolean',
         {
           keyword,
@@ -185,7 +185,7 @@ export class SchemaDocument {
       const { value, path, depth, outer } = next
       if (typeof value !== 'object' || value === null) continue
       if (depth > MAX_DEPTH)
-        throw refused(`has a schema that nests more than ${MAX_DEPTH} levels`, 'flatten it')
+        throw refused(`has a schema nested more than ${MAX_DEPTH} levels deep`, 'flatten it')
       if (!this.#places.has(value)) this.#places.set(value, path)
       const [id, anchor]: unknown[] = [Reflect.get(value, '$id'), Reflect.get(value, '$anchor')]
       const base = (typeof id === 'string' ? addressOf(id, outer)?.split('#')[0] : undefined) ?? outer

@@ -59,7 +59,7 @@ describe('a schema is rejected', () => {
       { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] },
       /matches no text/,
     ],
-    ['that is deep', deep, /nests more than 128 levels/],
+    ['that is deep', deep, /nested more than 128 levels/],
     [
       'that is huge',
       { enum: Array.from({ length: 200_000 }, (_, index) => index) },

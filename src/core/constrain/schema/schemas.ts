@@ -129,7 +129,7 @@ export class Schemas implements Judge, Oracle {
     if (before !== undefined) return before
     if (this.#open.includes(schema))
       this.refuse('$ref', 'refers to itself without a property or item in between')
-    if (this.#open.length >= MAX_DEPTH) this.refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
+    if (this.#open.length >= MAX_DEPTH) this.refuse('allOf', `nests schemas more than ${MAX_DEPTH} deep`)
     this.#open.push(schema)
     try {
       const cases = this.#whole.isOpen(schema) ? this.#any : this.#combine(schema)
@@ -172,7 +172,7 @@ export class Schemas implements Judge, Oracle {
   /** `enum` and `const` list the values. */
   #literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
-    if (values !== undefined && !Array.isArray(values)) this.refuse('enum', 'is not a list')
+    if (values !== undefined && !Array.isArray(values)) this.refuse('enum', 'is not an array')
     if (values === undefined && constant === undefined) return own
     const all: readonly Json[] = (values as readonly Json[] | undefined) ?? [constant!]
     return all
@@ -247,7 +247,7 @@ export class Schemas implements Judge, Oracle {
 
   #listAt(schema: SchemaObject, keyword: string): readonly Schema[] {
     const value = schema[keyword] ?? []
-    if (!Array.isArray(value)) this.refuse(keyword, 'is not a list')
+    if (!Array.isArray(value)) this.refuse(keyword, 'is not an array')
     return (value as readonly Json[]).map((part) => this.#whole.schema(part, keyword))
   }
 

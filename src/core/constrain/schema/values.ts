@@ -226,7 +226,7 @@ class SchemaWriter implements ObjectParts {
     if (minItems > most) {
       this.refuse(
         'uniqueItems',
-        `asks for ${minItems} different items, but only ${most} are certain to be found`,
+        `asks for ${minItems} different items, but only ${most} are guaranteed to exist`,
       )
     }
     return { ...one, maxItems: Math.min(one.maxItems, most) }

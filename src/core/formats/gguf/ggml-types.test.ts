@@ -38,7 +38,7 @@ test.each(CODED_DTYPES)(
     await expect(open(file)).rejects.toMatchObject({
       code: 'format',
       message: expect.stringContaining(
-        `rows of ${elements + 1}, and ${dtype} rows are multiples of ${elements}`,
+        `rows of ${elements + 1}, but ${dtype} rows must be multiples of ${elements}`,
       ),
     })
   },

@@ -79,4 +79,4 @@ export async function* rewriteGguf(
 }
 
 const changed = (file: string): HalfbyteError =>
-  new HalfbyteError('integrity', `${file} changed while it was read; start again`)
+  new HalfbyteError('integrity', `${file} changed during reading; start again`)

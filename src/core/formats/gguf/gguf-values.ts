@@ -108,7 +108,7 @@ function readScalar(reader: SlabReader, file: string, key: string, type: number)
 function leastBytes(type: number, file: string, key: string): number {
   const least = LEAST_BYTES[type]
   if (least !== undefined) return least
-  throw malformed(file, `${shown(key)} has value type ${type}, and GGUF's types are 0 to 12`)
+  throw malformed(file, `${shown(key)} has value type ${type}, but GGUF's types are 0 to 12`)
 }
 
 function truth(byte: number, file: string, key: string): boolean {

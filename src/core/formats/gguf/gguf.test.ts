@@ -291,7 +291,7 @@ describe('splits', () => {
   test('the error names missing ones', async () => {
     const files = [await split(1, 4), await split(2, 4)]
     expect(() => mergeSplits(files)).toThrow(
-      /4 files and 2 were given; add split 1 \(model-00001-of-00004.gguf\), 4/,
+      /4 files but 2 were given; add split 1 \(model-00001-of-00004.gguf\), 4/,
     )
   })
 
@@ -301,7 +301,9 @@ describe('splits', () => {
     expect(() => mergeSplits([first, first])).toThrow(/both split 1 of 2/)
     expect(() => mergeSplits([first, second, second])).toThrow(/both split 2 of 2/)
     const foreign = await split(1, 3)
-    expect(() => mergeSplits([first, foreign])).toThrow(/split 2 of 3 among splits of a model in 2/)
+    expect(() => mergeSplits([first, foreign])).toThrow(
+      /split 2 of 3, but the other files belong to a model in 2/,
+    )
     const doubled = await split(1, 2, 't0')
     expect(() => mergeSplits([first, doubled])).toThrow(/also in/)
     const counted = [await split(0, 2, 't0', 5), second]
@@ -310,6 +312,6 @@ describe('splits', () => {
 
   test('two complete files are rejected', async () => {
     const file = await open(whole)
-    expect(() => mergeSplits([file, file])).toThrow(/give one of them/)
+    expect(() => mergeSplits([file, file])).toThrow(/pass only one of them/)
   })
 })

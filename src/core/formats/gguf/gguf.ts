@@ -67,7 +67,7 @@ interface RawTensor {
 export async function readGguf(source: ByteSource, signal?: AbortSignal): Promise<GgufFile> {
   const reader = new SlabReader(source, signal)
   await reader.fill(24)
-  if (reader.u32() !== GGUF_MAGIC) throw malformed(source.name, 'it does not begin with GGUF')
+  if (reader.u32() !== GGUF_MAGIC) throw malformed(source.name, 'it does not start with GGUF')
   checkVersion(source.name, reader.u32())
   const tensorCount = checkCount(reader, source.name, reader.u64(), LEAST_TENSOR_BYTES, 'tensors')
   const entryCount = checkCount(reader, source.name, reader.u64(), LEAST_ENTRY_BYTES, 'metadata entries')
@@ -106,8 +106,8 @@ function checkVersion(file: string, version: number): void {
   throw new HalfbyteError(
     'unsupported',
     bigEndian
-      ? `${file}: it is a big-endian GGUF but Halfbyte reads only little-endian ones; convert it again on a PC`
-      : `${file}: it is GGUF version ${version} but Halfbyte reads versions 2 and 3; convert it with a current llama.cpp`,
+      ? `${file}: it is a big-endian GGUF but Halfbyte only reads little-endian files; convert the model on a little-endian machine`
+      : `${file}: it is GGUF version ${version} but Halfbyte supports versions 2 and 3; convert it with a current llama.cpp`,
     { file, version },
   )
 }
@@ -128,7 +128,7 @@ async function readTensor(reader: SlabReader, file: string, index: number): Prom
   if (reader.available < 4) await reader.fill(4)
   const dims = reader.u32()
   if (dims < 1 || dims > MAX_DIMS) {
-    throw malformed(file, `${shown(name)} has ${dims} dimensions and 1 to ${MAX_DIMS} are possible`)
+    throw malformed(file, `${shown(name)} has ${dims} dimensions, but 1 to ${MAX_DIMS} are allowed`)
   }
   if (reader.available < dims * 8 + 12) await reader.fill(dims * 8 + 12)
   const shape: number[] = []
@@ -137,7 +137,7 @@ async function readTensor(reader: SlabReader, file: string, index: number): Prom
     if (size < 1n || size > BigInt(Number.MAX_SAFE_INTEGER)) {
       throw malformed(
         file,
-        `${shown(name)} has a dimension of ${size}, which no file of ${reader.remaining} bytes holds`,
+        `${shown(name)} has a dimension of ${size}, which is too large for the ${reader.remaining} bytes left in the file`,
       )
     }
     shape.unshift(Number(size))
@@ -182,7 +182,7 @@ function locate(source: ByteSource, tensor: RawTensor, dataStart: number, alignm
   if (k % BLOCKS[dtype].elements !== 0) {
     throw malformed(
       source.name,
-      `${shown(name)} has rows of ${k}, and ${dtype} rows are multiples of ${BLOCKS[dtype].elements}`,
+      `${shown(name)} has rows of ${k}, but ${dtype} rows must be multiples of ${BLOCKS[dtype].elements}`,
     )
   }
   if (tensor.offset % BigInt(alignment) !== 0n) {

@@ -37,7 +37,7 @@ function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
   if (scale.dtype !== 'F32' || (factors !== 1 && factors !== experts)) {
     throw malformed(
       file.name,
-      `the scales of ${shown(name)} [${shape}] are ${scale.dtype} [${scale.shape}] where it takes F32 [1] or [${experts}]`,
+      `the scales of ${shown(name)} [${shape}] are ${scale.dtype} [${scale.shape}] but must be F32 [1] or [${experts}]`,
     )
   }
   let scales: Float32Array | undefined
@@ -78,7 +78,7 @@ export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadat
     number: integerOf(file, 'split.no', 0),
     count: splitCount(file),
   }))
-  if (first === undefined) throw new HalfbyteError('format', 'no GGUF file was given; give the model file')
+  if (first === undefined) throw new HalfbyteError('format', 'no GGUF file was given; pass the model file')
   const splits = inOrder([first, ...others])
   if (splits.length === 1) return first
   const tensors = new Map<string, TensorInfo>()
@@ -110,7 +110,7 @@ function splitCount(file: GgufFile): number {
 function integerOf(file: GgufFile, key: string, fallback: number): number {
   const value: MetaValue = file.metadata.get(key) ?? fallback
   if (isCount(value) && (key !== 'split.count' || value <= SPLIT_LIMIT)) return value
-  throw malformed(file.source.name, `${key} is ${shown(value)}, which must be a whole number from 0`)
+  throw malformed(file.source.name, `${key} is ${shown(value)}, which must be a whole number of at least 0`)
 }
 
 /** One file or all its splits, in any order. */

@@ -47,7 +47,7 @@ test('one applies to all experts', async () => {
 
 test('any other number of scales is a format error', () => {
   expect(() => scaleTensors(new Map([EXPERTS, scalesOf(Float32Array.of(1, 2))]))).toThrow(
-    /blk.0.ffn_up_exps.weight.*F32 \[2\] where it takes F32 \[1\] or \[3\]/,
+    /blk.0.ffn_up_exps.weight.*F32 \[2\] but must be F32 \[1\] or \[3\]/,
   )
 })
 

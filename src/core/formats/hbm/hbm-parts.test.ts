@@ -80,22 +80,22 @@ test.each([
   [
     'one of a pack in another number of files',
     (parts: Parts[0][]) => parts.splice(1, 1, cut(whole, 2000)[1]!),
-    /split 2 of 3 among splits of a model in 4/,
+    /split 2 of 3, but the other files belong to a model in 4/,
   ],
   [
     'a part that is too short',
     (parts: Parts[0][]) => parts.splice(1, 1, bufferSource(parts[1]!.name, whole.subarray(1500, 2900))),
-    /tiny-00002-of-00004\.hbm: it has 1400 bytes where the first part has 1500/,
+    /tiny-00002-of-00004\.hbm: it has 1400 bytes but the first part has 1500/,
   ],
   [
     'a last part that is too short',
     (parts: Parts[0][]) => parts.splice(3, 1, bufferSource(parts[3]!.name, whole.subarray(0, 64))),
-    new RegExp(`tiny\\.hbm: it has 4564 bytes where its prefix says ${whole.length}`),
+    new RegExp(`tiny\\.hbm: it has 4564 bytes but its prefix says ${whole.length}`),
   ],
   [
     'a first part that is not a pack',
     (parts: Parts[0][]) => parts.splice(0, 1, bufferSource(parts[0]!.name, new Uint8Array(1500))),
-    /tiny\.hbm: it does not begin with HBM1/,
+    /tiny\.hbm: it does not start with HBM1/,
   ],
 ])('%s among the parts is an error', async (_, change, message) => {
   const parts = cut(whole, 1500)
@@ -110,7 +110,7 @@ test.each([
 test('two complete packs are not parts of one', async () => {
   const two = [bufferSource('a.hbm', whole), bufferSource('b.hbm', whole)]
   await expect(openModel(two)).rejects.toThrow(
-    /2 files were given and a\.hbm is a whole model; give one of them/,
+    /2 files were given but a\.hbm is a whole model; pass only one of them/,
   )
 })
 

@@ -247,7 +247,7 @@ describe('a false header with a correct hash', () => {
     async (encoding) => {
       const found = readPack(source(await lie(withEntry({ encoding }))))
       await expect(found).rejects.toMatchObject({ code: 'unsupported', detail: { encoding } })
-      await expect(found).rejects.toThrow(/which this version does not read; convert the model again/)
+      await expect(found).rejects.toThrow(/which this version does not support; convert the model again/)
     },
   )
 
@@ -260,9 +260,9 @@ describe('a false header with a correct hash', () => {
     const bytes = await lie(() => ' '.repeat(100 << 20), 1000)
     expect(bytes.length).toBeLessThan(1 << 20)
     const { message } = (await readPack(source(bytes)).catch((error) => error)) as Error
-    expect(message).toMatch(/unpacks to \d+ bytes where 1000/)
+    expect(message).toMatch(/decompresses to \d+ bytes, not the declared 1000/)
     // It stops at the first piece over the limit.
-    expect(Number(/unpacks to (\d+)/.exec(message)?.[1])).toBeLessThan(1 << 20)
+    expect(Number(/decompresses to (\d+)/.exec(message)?.[1])).toBeLessThan(1 << 20)
   })
 })
 
@@ -281,10 +281,12 @@ describe('a pack of another version', () => {
   test('newer or older than the known ones is unsupported, and the message says what to do', async () => {
     const later = readPack(source(await ofVersion(whole, 3)))
     await expect(later).rejects.toMatchObject({ code: 'unsupported', detail: { version: 3 } })
-    await expect(later).rejects.toThrow(/version 3 and version 2 is read; update Halfbyte/)
+    await expect(later).rejects.toThrow(/version 3 pack, but only version 2 is supported; update Halfbyte/)
     const never = readPack(source(await ofVersion(whole, 0)))
     await expect(never).rejects.toMatchObject({ code: 'unsupported', detail: { version: 0 } })
-    await expect(never).rejects.toThrow(/version 0 and version 2 is read; convert the model again/)
+    await expect(never).rejects.toThrow(
+      /version 0 pack, but only version 2 is supported; convert the model again/,
+    )
   })
 
   test('is rejected before any tensor is read if it has a layout that has changed since', async () => {
@@ -293,7 +295,9 @@ describe('a pack of another version', () => {
     expect(await codeOf(readAll(now))).toBe('no error')
     const before = readPack(source(await ofVersion(now, 1)))
     await expect(before).rejects.toMatchObject({ code: 'unsupported', detail: { version: 1 } })
-    await expect(before).rejects.toThrow(/version 1 and version 2 is read; convert the model again/)
+    await expect(before).rejects.toThrow(
+      /version 1 pack, but only version 2 is supported; convert the model again/,
+    )
   })
 
   test('is version 1, for older releases, if no layout in the pack has changed since', async () => {

@@ -176,16 +176,17 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
-  if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
+  if (size < PREFIX_BYTES)
+    throw malformed(file, `it has ${size} bytes, but a pack has at least ${PREFIX_BYTES}`)
   const prefix = await source.read(0, PREFIX_BYTES, signal)
   const view = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_BYTES)
-  if (view.getUint32(0) !== MAGIC) throw malformed(file, 'it does not begin with HBM1')
+  if (view.getUint32(0) !== MAGIC) throw malformed(file, 'it does not start with HBM1')
   const version = view.getUint32(4, true)
   if (version < 1 || version > PACK_VERSION) throw otherVersion(file, version, PACK_VERSION)
   const storedBytes = view.getUint32(8, true)
   const jsonBytes = view.getUint32(12, true)
   const fileBytes = packBytes(prefix)
-  if (fileBytes !== size) throw malformed(file, `it has ${size} bytes where its prefix says ${fileBytes}`)
+  if (fileBytes !== size) throw malformed(file, `it has ${size} bytes but its prefix says ${fileBytes}`)
   if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
     throw malformed(
       file,
@@ -233,7 +234,7 @@ export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): nu
 function otherVersion(file: string, version: number, read: number): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${file}: it is a pack of version ${version} and version ${read} is read; ${version > read ? 'update Halfbyte' : 'convert the model again'}`,
+    `${file}: it is a version ${version} pack, but only version ${read} is supported; ${version > read ? 'update Halfbyte' : 'convert the model again'}`,
     { file, version },
   )
 }
@@ -258,7 +259,7 @@ export function headerHash(head: Uint8Array): Promise<string> {
 function parseHeader(file: string, json: JsonObject): PackHeader {
   const { name, config, tokenizer, generation, about, tensors } = json
   if (typeof name !== 'string' || !isObject(config) || !Array.isArray(tensors)) {
-    throw malformed(file, 'its header lacks name, config or tensors')
+    throw malformed(file, 'its header is missing name, config or tensors')
   }
   return {
     name,
@@ -283,7 +284,7 @@ function parseEntry(file: string, value: unknown): PackEntry {
   if (!Object.hasOwn(DTYPE_OF, encoding)) {
     throw new HalfbyteError(
       'unsupported',
-      `${file}: the tensor ${shown(name)} is stored as ${shown(encoding)}, which this version does not read; convert the model again`,
+      `${file}: the tensor ${shown(name)} is stored as ${shown(encoding)}, which this version does not support; convert the model again`,
       { tensor: name, encoding },
     )
   }
@@ -313,7 +314,7 @@ function locate(source: ByteSource, entry: PackEntry, dataStart: number): Tensor
   if (!elements || (!isVector && !isMatrix)) {
     throw malformed(
       source.name,
-      `${shown(name)} [${shape}] as ${entry.encoding} does not take ${bytes} bytes`,
+      `${shown(name)} has ${bytes} bytes, which does not match ${entry.encoding} [${shape}]`,
     )
   }
   if (entry.sha256.length !== Math.ceil(bytes / CHUNK_BYTES)) {

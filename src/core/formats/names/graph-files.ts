@@ -93,7 +93,7 @@ export function chooseGraph(names: readonly string[], dtype?: GraphDtype): strin
   throw new HalfbyteError(
     'format',
     dtype === undefined
-      ? `the files have ${graphs.length} ONNX graphs (${shown.join(', ')}), and none is called model.onnx; give one of them`
+      ? `the files have ${graphs.length} ONNX graphs (${shown.join(', ')}), and none is called model.onnx; pass one of them`
       : `the files have no graph ${wanted[0]} for dtype ${dtype}; they have ${shown.join(', ') || 'none'}`,
     { files: shown, ...(dtype && { dtype }) },
   )

@@ -102,16 +102,16 @@ function faultOf(path: string): string | undefined {
   const [special] = /[\\:?#]/.exec(path) ?? []
   if (special !== undefined) return `has the character ${special}`
   // Some servers decode a path twice.
-  if (/%[0-9a-f]{2}/i.test(path)) return 'has a character that is written as a percent code'
+  if (/%[0-9a-f]{2}/i.test(path)) return 'has a percent-encoded character'
   for (const part of path.split('/')) {
     if (part === '') return 'is outside of the folder or has an empty part'
     if (/^\.+$/.test(part)) return 'is outside of the folder'
     // Windows ignores both at the end of a name.
     if (part.trim() !== part || part.endsWith('.'))
-      return 'has a part that begins or ends with a space or a dot'
+      return 'has a part that starts or ends with a space or a dot'
   }
   // Some file systems and servers store names in this form, in which U+2025 is two dots and U+FF0F a slash.
   const plain = path.normalize('NFKC').split(/[/\\]/)
   const isSame = plain.length === path.split('/').length && !plain.some((part) => /^\.+$/.test(part))
-  return isSame ? undefined : 'has characters that represent dots or slashes'
+  return isSame ? undefined : 'has characters that look like dots or slashes'
 }

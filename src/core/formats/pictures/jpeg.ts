@@ -88,7 +88,7 @@ function nextMarker(bytes: Uint8Array, from: number): number | undefined {
     const marker = bytes[at + 1]!
     const isData = marker === 0 || (marker >= 0xd0 && marker <= 0xd7)
     if (marker !== 0xff && !isData) {
-      if (marker === SOI) throw new Error('it begins twice')
+      if (marker === SOI) throw new Error('it has two start markers')
       return at
     }
     at = bytes.indexOf(0xff, at + (marker === 0xff ? 1 : 2))
@@ -104,11 +104,11 @@ function segmentAt(bytes: Uint8Array, marker: number): Uint8Array {
 
 function readFrame(content: Uint8Array, isProgressive: boolean): Frame {
   const [depth = 0, high = 0, low = 0, wide = 0, narrow = 0, count = 0] = content
-  if (depth !== 8) throw new Error(`it has ${depth} bits a sample, and 8 are decoded`)
+  if (depth !== 8) throw new Error(`it has ${depth} bits per sample, but only 8 are supported`)
   const [height, width] = [high * 256 + low, wide * 256 + narrow]
   checkSides(width, height)
   if (![1, 3, 4].includes(count) || content.length !== 6 + 3 * count)
-    throw new Error(`it has ${count} channels, and 1, 3 or 4 are decoded`)
+    throw new Error(`it has ${count} channels, but only 1, 3 or 4 are supported`)
   const given = Array.from({ length: count }, (_, index) => {
     const [id = 0, factors = 0] = content.subarray(6 + 3 * index)
     return { id, across: factors >> 4, down: factors & 15 }

@@ -78,13 +78,13 @@ export function readPng(bytes: Uint8Array): Png {
     const end = at + 8 + length
     if (end + 4 > bytes.length) throw new Error(`a chunk of ${length} bytes extends beyond its end`)
     const name = String.fromCharCode(...bytes.subarray(at + 4, at + 8))
-    if ((name === 'IHDR') !== (head === undefined)) throw new Error('its header is missing or there twice')
+    if ((name === 'IHDR') !== (head === undefined)) throw new Error('its header is missing or occurs twice')
     const content = bytes.subarray(at + 8, end)
     if (name === 'IDAT') data.push(content)
     else if (name === 'IEND') break
     else if (name === 'IHDR' || name === 'PLTE' || name === 'tRNS') {
       if (crc32(bytes.subarray(at + 4, end)) !== view.getUint32(end))
-        throw new Error(`its part ${name} has another checksum`)
+        throw new Error(`its ${name} chunk has the wrong checksum`)
       if (name === 'IHDR') head = readHead(content)
       else if (name === 'PLTE') palette ??= content
       else transparency ??= content
@@ -106,7 +106,7 @@ function readHead(content: Uint8Array) {
   const [depth = 0, colour = 0, packing = 0, filter = 0, interlace = 0] = content.subarray(8)
   checkSides(width, height)
   const { channels, depths } = COLOURS.get(colour) ?? { channels: 0, depths: [] }
-  if (!depths.includes(depth)) throw new Error(`it has ${depth} bits of the colour type ${colour}`)
+  if (!depths.includes(depth)) throw new Error(`it has ${depth} bits with colour type ${colour}`)
   if (packing !== 0 || filter !== 0 || interlace > 1)
     throw new Error(`it is packed, filtered and interlaced as ${packing}, ${filter} and ${interlace}`)
   const passes = (interlace === 1 ? ADAM7 : ONE_PASS)
@@ -133,5 +133,5 @@ function checkColours(
   if (transparency === undefined) return
   const { length } = transparency
   const isRight = colour === INDEXED ? length <= colours : length === 2 * channels && colour < INDEXED
-  if (!isRight) throw new Error(`its transparency has ${length} bytes with the colour type ${colour}`)
+  if (!isRight) throw new Error(`its transparency has ${length} bytes with colour type ${colour}`)
 }

@@ -30,7 +30,7 @@ export async function openSafetensors(
   if (config === undefined) {
     throw new HalfbyteError(
       'format',
-      `${file.name}: safetensors hold no architecture; give the model's config.json (and tokenizer.json) with it`,
+      `${file.name}: safetensors files do not name an architecture; add the model's config.json (and tokenizer.json)`,
       { file: file.name },
     )
   }

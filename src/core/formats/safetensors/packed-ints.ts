@@ -57,7 +57,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
   if (bits !== 4 && (bits !== 8 || order === 'awq')) {
     throw unread(
       file,
-      `${shown(name)} has ${bits} bits a weight`,
+      `${shown(name)} has ${bits} bits per weight`,
       '4 bits, or 8 in GPTQ and compressed-tensors',
     )
   }
@@ -74,7 +74,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
     if (of === undefined || (`${of.shape}` === `${shape}` && of.dtype === is)) return
     throw malformed(
       file,
-      `${shown(of.name)} is ${of.dtype} [${of.shape}] where ${shown(name)} [${n},${k}] in groups of ${groupSize} takes ${is} [${shape}]`,
+      `${shown(of.name)} is ${of.dtype} [${of.shape}] where ${shown(name)} [${n},${k}] in groups of ${groupSize} needs ${is} [${shape}]`,
     )
   }
   const isByRows = order === 'rows'
@@ -145,7 +145,7 @@ const sortedBy = (groupOf: Uint32Array): Uint32Array =>
 export const unread = (file: string, found: string, supported: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: ${found}, and Halfbyte reads ${supported}; take a GGUF of the model`,
+    `${file}: ${found}, but Halfbyte supports ${supported}; use a GGUF of the model`,
     { file },
   )
 
@@ -291,6 +291,6 @@ function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Row
   if (wrong < 0) return { groupOf, inputs }
   throw malformed(
     file,
-    `${shown(packed.name)} has ${groups} groups of ${groupSize} and its input ${wrong} is in group ${found[wrong]! | 0}`,
+    `${shown(packed.name)} has ${groups} groups of ${groupSize} but its input ${wrong} is in group ${found[wrong]! | 0}`,
   )
 }

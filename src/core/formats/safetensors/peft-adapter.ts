@@ -28,7 +28,9 @@ export async function readPeftAdapter(
   const add = (pairs: Map<string, LowRank>, isTable: boolean) => {
     for (const [name, pair] of pairs) {
       if (changes.has(name))
-        throw malformed(file, `${shown(name)} has pairs of a matrix and of a table`, { tensor: name })
+        throw malformed(file, `${shown(name)} has low-rank pairs for both a matrix and an embedding`, {
+          tensor: name,
+        })
       changes.set(name, { ...pair, isTable, magnitude: magnitudeOf(file, name, { settings, parts }) })
     }
   }
@@ -131,7 +133,7 @@ function refuseVariants(file: string, settings: JsonObject): void {
   if (typeof start === 'string' && SPLITS_MODEL.test(start)) {
     throw new HalfbyteError(
       'unsupported',
-      `${file}: init_lora_weights is ${shown(start)}, so it belongs to a model without its first A and B; save it ` +
+      `${file}: init_lora_weights is ${shown(start)}, so it needs a base model minus the initial A and B; save it ` +
         'with path_initial_model_for_weight_conversion, or merge it into its model',
       { file, init: start },
     )

@@ -38,7 +38,7 @@ export function patternValues(
     refuse: ({ most }) =>
       new HalfbyteError(
         'unsupported',
-        `${file}: ${setting} takes more than ${most} tries to match patterns; merge the adapter into its model`,
+        `${file}: ${setting} takes more than ${most} steps to match patterns; merge the adapter into its model`,
         { file, most },
       ),
   })
@@ -49,7 +49,7 @@ export function patternValues(
     if (part !== undefined) return { part, value }
     throw new HalfbyteError(
       'unsupported',
-      `${file}: the pattern ${shown(pattern)} of ${setting} cannot be read; give it as names of modules, or merge ` +
+      `${file}: the pattern ${shown(pattern)} of ${setting} is not supported; list the module names instead, or merge ` +
         'the adapter into its model',
       { file, pattern },
     )

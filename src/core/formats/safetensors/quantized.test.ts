@@ -160,7 +160,7 @@ test('inputs that were sorted by activation order keep their groups', async () =
   expect([...order].sort((a, b) => a - b)).toEqual(Array.from({ length: K }, (_, i) => i))
   expect(await valuesIn(gptqTensors('x', matrix), config)).toEqual(['F32 like Q8_0', intValues(matrix)])
   expect(await failure(valuesIn(gptqTensors('x', matrix), gptq(4, 64, { sym: false })))).toMatch(
-    /^format: .*4 groups of 64 and its input \d+ is in group \d/,
+    /^format: .*4 groups of 64 but its input \d+ is in group \d/,
   )
 })
 
@@ -255,7 +255,7 @@ describe('are rejected if they do not match', () => {
   test.each([
     ['3 bits', good, gptq(3, 64), /^unsupported: .*3 bits/],
     ['groups of 48', good, gptq(4, 48), /^unsupported: .*groups of 48/],
-    ['other groups', good, gptq(4, 128), /^format: .*\[4,40\] where .* takes .* \[2,40\]/],
+    ['other groups', good, gptq(4, 128), /^format: .*\[4,40\] where .* needs .* \[2,40\]/],
     ['no configuration', good, undefined, /^unsupported: .*undefined/],
     ['a tool that is not read', good, { quant_method: 'hqq' }, /^unsupported: .*hqq/],
     [
@@ -289,7 +289,7 @@ describe('are rejected if they do not match', () => {
     const tensors = gptqTensors('x', { ...matrix, groupOf })
     for (const desc_act of [false, true]) {
       expect(await failure(reading(tensors, gptq(4, 64, { desc_act })))).toMatch(
-        /^format: .*4 groups of 64 and its input 200 is in group 4/,
+        /^format: .*4 groups of 64 but its input 200 is in group 4/,
       )
     }
   })

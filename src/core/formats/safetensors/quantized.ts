@@ -40,7 +40,7 @@ function scaledBytes(
   if (shape.length !== 2 || Math.ceil(n / a) !== down || Math.ceil(k / b) !== across) {
     throw malformed(
       file.name,
-      `the scales of ${shown(name)} [${shape}] are [${scale?.shape}], not one, one for each row or one for each block of [${block}]`,
+      `the scales of ${shown(name)} [${shape}] are [${scale?.shape}], not one in total, one per row or one per block of [${block}]`,
     )
   }
   const levels = levelsOf(dtype)
@@ -88,11 +88,11 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
     if (tensor !== undefined) return tensor
     throw new HalfbyteError(
       'format',
-      `${file}: a quantised matrix lacks ${shown(name)}; download the model again`,
+      `${file}: a quantised matrix is missing ${shown(name)}; download the model again`,
     )
   }
   if (settings['quant_method'] === 'bitnet' && settings['quantization_mode'] === 'online') {
-    throw unread(file, 'its weights are to be made ternary while they are used', 'packed ones')
+    throw unread(file, 'its weights are meant to be rounded to ternary at run time', 'packed ones')
   }
   let scheme: Scheme | undefined
   for (const [name, tensor] of stored) {
@@ -179,7 +179,7 @@ function schemeOf(file: string, config: JsonObject): Scheme {
   }
   throw new HalfbyteError(
     'unsupported',
-    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8, FP8 and MXFP4; take one of these, or a GGUF`,
+    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, but Halfbyte supports gptq, gptq_v2, AWQ's gemm, pack-quantized, int8, FP8 and MXFP4; use one of these, or a GGUF`,
     { method, layout },
   )
 }

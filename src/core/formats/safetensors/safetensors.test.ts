@@ -127,7 +127,7 @@ describe('shards', () => {
 
   test('the error names missing ones, with and without the index', async () => {
     await expect(readShards([first], index)).rejects.toThrow(
-      /2 files and 1 were given; add model-00002-of-00002/,
+      /2 files but 1 were given; add model-00002-of-00002/,
     )
     await expect(readShards([second], undefined)).rejects.toThrow(/add model-00001-of-00002.safetensors/)
   })

@@ -62,7 +62,7 @@ export type StoredIndex = ReadonlyMap<string, StoredTensor>
 /** Reads a header. Throws `format` if it is damaged, `unsupported` for an unsupported dtype. */
 export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<StoredIndex> {
   const { name: file, size } = source
-  if (size < 10) throw malformed(file, `it has ${size} bytes and a safetensors file at least 10`)
+  if (size < 10) throw malformed(file, `it has ${size} bytes, but a safetensors file has at least 10`)
   const prefix = await source.read(0, 8, signal)
   const length = new DataView(prefix.buffer, prefix.byteOffset, 8).getBigUint64(0, true)
   if (length > BigInt(Math.min(size - 8, HEADER_LIMIT_BYTES))) {
@@ -99,7 +99,7 @@ function locate(source: ByteSource, name: string, entry: unknown, dataStart: num
   if (elements === undefined || elements * STORED_BYTES[stored.dtype] !== end - begin) {
     throw malformed(
       source.name,
-      `${shown(name)} [${shape}] as ${dtype} does not take the ${end - begin} bytes it has`,
+      `${shown(name)} has ${end - begin} bytes, which does not match ${dtype} [${shape}]`,
     )
   }
   return { ...stored, byteLength: end - begin }
@@ -121,8 +121,8 @@ function unreadDType({
 }: Pick<StoredTensor, 'name' | 'dtype' | 'source'>): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${FLOATS.join(', ')} from safetensors, others ` +
-      'only in a quantised model; take the unquantised one, or a GGUF of it',
+    `${source.name}: ${shown(name)} is ${shown(dtype)} but Halfbyte reads ${FLOATS.join(', ')} from safetensors, and others ` +
+      'only in a quantised model; use the unquantised model, or a GGUF of it',
     { file: source.name, tensor: name, dtype, supported: FLOATS },
   )
 }
@@ -169,7 +169,7 @@ export async function readShards(
   for (const [name, file] of Object.entries(weightMap(index))) {
     const held = tensors.get(name)
     if (held === undefined || baseName(held.source.name) !== file) {
-      throw malformed(shown(file), `the index names ${shown(name)} in it, but it is missing`)
+      throw malformed(shown(file), `it should have ${shown(name)} according to the index, but does not`)
     }
   }
   return tensors
@@ -199,7 +199,7 @@ function checkComplete(sources: readonly ByteSource[], index: JsonObject | undef
   if (missing.length === 0) return
   throw new HalfbyteError(
     'format',
-    `the model is split in ${wanted.size} files and ${given.length} were given; add ${missing.slice(0, 8).join(', ')}`,
+    `the model is split into ${wanted.size} files but ${given.length} were given; add ${missing.slice(0, 8).join(', ')}`,
     { count: wanted.size, given: given.length, missing: missing.slice(0, 64) },
   )
 }

@@ -82,9 +82,9 @@ test('tokenizer_config.json adds tokens, names BOS and EOS, and has the template
 })
 
 test.each<[string, Fields, JsonObject, RegExp]>([
-  ['a unigram model', { type: 1 }, {}, /of the kind 1; 2 \(BPE\) is read/],
+  ['a unigram model', { type: 1 }, {}, /the model type 1; only 2 \(BPE\) is supported/],
   ['a model that trims texts', { trims: true }, {}, /trimming spaces; give the model's tokenizer.json/],
-  ['a model with a table of characters', { charsmap: new Uint8Array(4) }, {}, /changes texts/],
+  ['a model with a table of characters', { charsmap: new Uint8Array(4) }, {}, /normalises text/],
   ['an invalid added token', {}, { added_tokens_decoder: { x: {} } }, /added token "x"/],
 ])('%s is rejected', (_name, fields, config, message) => {
   expect(() => tokenizerOf(fields, config)).toThrow(message)

@@ -46,9 +46,9 @@ export function readSentencePiece(
     }
   })
   if (trained.type !== BPE)
-    throw unsupported(`of ${file} is of the kind ${trained.type}; 2 (BPE) is read`, NEXT)
+    throw unsupported(`of ${file} has the model type ${trained.type}; only 2 (BPE) is supported`, NEXT)
   if (normal.charsmap > 0 || normal.trims)
-    throw unsupported(`of ${file} changes texts before it cuts them, by a table or by trimming spaces`, NEXT)
+    throw unsupported(`of ${file} normalises text with a table or by trimming spaces`, NEXT)
   addTokens(pieces, config)
   const named = (key: string, id: number): number | undefined => {
     const value = config[key]
@@ -91,7 +91,7 @@ function addTokens(pieces: Piece[], config: JsonObject): void {
     const id = Number(key)
     const { content: text, special } = isObject(token) ? token : {}
     if (!isCount(id) || id >= MAX_TOKENS || typeof text !== 'string')
-      throw unsupported(`has an added token ${shown(key)} without a text or an id`, NEXT)
+      throw unsupported(`has an added token ${shown(key)} without text or an id`, NEXT)
     while (pieces.length < id) pieces.push({ text: '', score: 0, type: NORMAL })
     const known = pieces[id]
     // Unknown tokens and bytes keep their type.

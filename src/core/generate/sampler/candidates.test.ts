@@ -27,11 +27,11 @@ test('a floor and bans leave fewer than k', () => {
 })
 
 test('banning every id is a typed error', () => {
-  expect(() => raceOf([NONE, NONE])).toThrow(/all 2 ids are banned/)
+  expect(() => raceOf([NONE, NONE])).toThrow(/all 2 token ids are banned/)
   expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
 
-test('weights of logits that would overflow are right', () => {
+test('weights are correct for logits whose exponentials would overflow', () => {
   const set = raceOf([1000, 1000 + Math.log(3)])
   expect(set.weights[0]! / set.total).toBeCloseTo(0.75, 4)
   expect(set.weights[1]! / set.total).toBeCloseTo(0.25, 4)

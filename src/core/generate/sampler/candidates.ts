@@ -215,7 +215,7 @@ export class Candidates {
 function allBanned(vocab: number): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `all ${vocab} ids are banned, so none can be next; loosen the bans, the constraint or the processors`,
+    `all ${vocab} token ids are banned, so none can be sampled; loosen the bans, the constraint or the processors`,
     { vocab },
   )
 }

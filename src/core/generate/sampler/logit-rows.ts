@@ -204,7 +204,7 @@ export function brokenLogit(row: Float32Array, file = 'the model'): HalfbyteErro
   const logit = String(row[id])
   return new HalfbyteError(
     'integrity',
-    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove the stored model and download it again`,
+    `${file}: the logit of id ${id} is ${logit}, so its weights are corrupt; remove the stored model and download it again`,
     { file, id, logit },
   )
 }

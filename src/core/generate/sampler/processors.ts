@@ -84,13 +84,13 @@ export function runProcessors(
       disown(answer)
       throw faultOf(
         processor.name,
-        'returned something; it must change the logits in place, at once, and return nothing',
+        'returned something; it must change the logits in place, synchronously, and return nothing',
       )
     }
     if (logits.length !== vocab) {
       throw faultOf(
         processor.name,
-        `left ${logits.length} of ${vocab} logits; it must not give their buffer away`,
+        `left ${logits.length} of ${vocab} logits; it must not transfer their buffer`,
       )
     }
     for (let id = 0; id < logits.length; id++) {

@@ -106,7 +106,7 @@ test.each<[SamplerOptions, RegExp]>([
   [{ frequencyPenalty: -1e300 }, /frequencyPenalty is -1e\+300 .* from -1000000000 to/],
   [{ presencePenalty: -1e300 }, /presencePenalty/],
   [{ bannedTokens: Uint32Array.of(3) as never }, /bannedTokens is \{"0":3\} but must be a list/],
-  [{ drySequenceBreakers: [3] as never }, /a text in drySequenceBreakers is 3/],
+  [{ drySequenceBreakers: [3] as never }, /a string in drySequenceBreakers is 3/],
   [{ seed: 3n as never }, /seed is 3 but/],
 ])('%o is rejected with both numbers', (options, message) => {
   expect(() => samplerOf(10, options)).toThrow(message)
@@ -215,7 +215,7 @@ test.each<[string, LogitProcessor['process'], RegExp]>([
   ['answers later', async () => undefined, /p returned something/],
   ['makes NaN', (logits) => void logits.fill(Number.NaN, 1, 2), /p made the logit of id 1 NaN/],
   ['makes infinity', (logits) => void logits.fill(1 / 0, 2), /p made the logit of id 2 Infinity/],
-  ['bans everything', (logits) => void logits.fill(-1 / 0), /all 3 ids are banned/],
+  ['bans everything', (logits) => void logits.fill(-1 / 0), /all 3 token ids are banned/],
 ])('a processor that %s is a typed error', (_, process, message) => {
   const sample = () =>
     samplerOf(3, {}, { processors: [{ name: 'p', process }] }).sample(new Float32Array(3), [])

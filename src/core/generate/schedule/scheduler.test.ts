@@ -188,7 +188,7 @@ test('a request that finds no room fails alone and leaves its state readable', a
 test('more tokens than fit in the context are rejected; a full context ends the text', async () => {
   const { scheduler, sequenceOf } = engineOf({ contextLength: 100 })
   const sequence = sequenceOf(promptOf(95))
-  expect(() => sequence.setTokens(promptOf(101))).toThrow(/needs 101 tokens but the context holds 100/)
+  expect(() => sequence.setTokens(promptOf(101))).toThrow(/needs 101 tokens but the context has room for 100/)
   expect(sequence.tokens).toEqual(promptOf(95))
   const { reason, timings } = await scheduler.generate({ sequence, sampler: greedy })
   expect(reason).toBe('length')
@@ -322,8 +322,8 @@ test('a busy sequence rejects other work, changes and its release', async () => 
   const sequence = sequenceOf(promptOf(5))
   const run = scheduler.generate({ sequence, sampler: greedy, maxTokens: 3 })
   expect(await codeOf(scheduler.generate({ sequence, sampler: greedy }))).toBe('internal')
-  expect(() => sequence.setTokens([1])).toThrow(/still at work/)
-  expect(() => sequence.release()).toThrow(/still at work/)
+  expect(() => sequence.setTokens([1])).toThrow(/still running/)
+  expect(() => sequence.release()).toThrow(/still running/)
   await run
   sequence.release()
 })

@@ -103,7 +103,7 @@ export class Scheduler {
     if (sequences.length <= room) return
     throw new HalfbyteError(
       'internal',
-      `guidance needs ${sequences.length} rows in a step, but it has room for ${room}`,
+      `guidance needs ${sequences.length} rows in a step, but a step has room for ${room}`,
     )
   }
 
@@ -286,7 +286,7 @@ function checkRunnable(sequence: Sequence, vocab: number, inputs: RowSource): vo
   if (wrong === undefined) return
   throw new HalfbyteError(
     'format',
-    `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to another model`,
+    `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to a different model`,
     { token: wrong, vocab },
   )
 }
@@ -294,7 +294,10 @@ function checkRunnable(sequence: Sequence, vocab: number, inputs: RowSource): vo
 /** Throws `unsupported` if the logits of all rows are requested and some rows must be in one step. */
 function refuseAll({ sequence: { tokens }, logits }: ForwardRequest, inputs: RowSource): void {
   if (logits !== 'all' || inputs.untilTogether(tokens, 0, tokens.length) === tokens.length) return
-  throw new HalfbyteError('unsupported', 'a text with pictures of this model has no logits of every position')
+  throw new HalfbyteError(
+    'unsupported',
+    'this model does not give logits at every position for text with images',
+  )
 }
 
 // hot

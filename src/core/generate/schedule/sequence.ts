@@ -255,7 +255,7 @@ export class Sequence {
   /** Throws `internal` while work is scheduled on this sequence. */
   checkIdle(): void {
     if (this.busy)
-      throw new HalfbyteError('internal', 'this sequence is still at work; wait for it to end first')
+      throw new HalfbyteError('internal', 'this sequence is still running; wait for it to finish first')
   }
 
   #newState(tokens: readonly number[]): SequenceState {

@@ -24,7 +24,7 @@ export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): Pac
   const names = weight.parts.map(({ name }) => name).join(' + ')
   throw new HalfbyteError(
     'unsupported',
-    `${names} are read together but stored as ${encoding} and ${other}; choose one precision with weights, or another file of the model`,
+    `${names} are used together but stored as ${encoding} and ${other}; choose one precision with the weights option, or another file of the model`,
     { names, encodings: [String(encoding), String(other)] },
   )
 }

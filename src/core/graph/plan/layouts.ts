@@ -48,7 +48,7 @@ export class Slots {
     if (kind === 'vector') return floatStride(n)
     if (!isSparse(encoding)) return matrixBytes(encoding, n, k)
     if (this.#stripBytesOf !== undefined) return this.#stripBytesOf(name)
-    throw new HalfbyteError('internal', `nobody knows how long ${name} is as ${encoding}`)
+    throw new HalfbyteError('internal', `the size of ${name} as ${encoding} is unknown`)
   }
 }
 

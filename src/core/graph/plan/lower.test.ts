@@ -169,7 +169,7 @@ describe('lower', () => {
 
   test('rejects more kinds of state than the engine has tables', () => {
     expect(() => planOf('f32', model([0, 64, 128, 192, 256]))).toThrow(
-      /5 kinds of layers with state .* holds 4/,
+      /5 kinds of layers with state .* supports at most 4/,
     )
   })
 

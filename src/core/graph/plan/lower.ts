@@ -51,7 +51,7 @@ class Lowering {
     if (kinds > ABI.MAX_STATE_GROUPS) {
       throw new HalfbyteError(
         'architecture',
-        `the model has ${kinds} kinds of layers with state but the engine holds ${ABI.MAX_STATE_GROUPS}`,
+        `the model has ${kinds} kinds of layers with state but the engine supports at most ${ABI.MAX_STATE_GROUPS}`,
       )
     }
     for (const node of nodes) this.#lower(node)

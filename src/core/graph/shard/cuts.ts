@@ -216,6 +216,6 @@ export function cutRows(weight: WeightRef, columns: Columns): WeightRef {
 export function uncut({ op, output }: Pick<Node, 'op' | 'output'>, why: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `this model cannot be shared out to workers without shared memory: its ${op} ${output?.label ?? ''} ${why}; use one thread`,
+    `this model cannot be sharded across workers: its ${op} ${output?.label ?? ''} ${why}; use one thread`,
   )
 }

@@ -226,7 +226,7 @@ test('groups with their own norms stay whole, and more shards than groups are re
     [3, 3],
   ])
   const five = () => all(graph, [1, 1, 1, 1, 1])
-  expect(five).toThrow(/32 in units of 8 cannot be shared by 5 workers; use at most 4/)
+  expect(five).toThrow(/32 in units of 8 cannot be split across 5 workers; use at most 4/)
 })
 
 test('states that do not fill groups of channels are rejected by name', () => {

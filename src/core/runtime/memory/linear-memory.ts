@@ -65,7 +65,7 @@ export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number
 export function refused(neededBytes: number, grantedBytes: number, purpose = 'the model'): HalfbyteError {
   return new HalfbyteError(
     'out-of-memory',
-    `${purpose} needs ${megabytes(neededBytes)} MB of memory but only ${megabytes(grantedBytes)} MB were granted; ` +
+    `${purpose} needs ${megabytes(neededBytes)} MB of memory but only ${megabytes(grantedBytes)} MB could be allocated; ` +
       'close other tabs, shorten the context or choose a smaller model',
     { neededBytes, grantedBytes },
   )

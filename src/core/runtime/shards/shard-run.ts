@@ -222,7 +222,7 @@ export class ShardRun {
     if (floats.length === length) return
     throw new HalfbyteError(
       'internal',
-      `a worker sent ${floats.length} values where ${length} belong; load the model again`,
+      `a worker sent ${floats.length} values instead of ${length}; load the model again`,
     )
   }
 }

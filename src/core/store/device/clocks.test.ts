@@ -80,7 +80,7 @@ describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
     expect(await notes.read('threads')).toBe(5)
   })
 
-  test('leaves stored files with dates that can be sorted', async () => {
+  test('leaves stored files with sortable dates', async () => {
     const server = await serveFiles({ 'm.gguf': bytes('model') })
     try {
       setClock(clock)

@@ -277,7 +277,7 @@ export class Opfs {
 
   async #writeJson(name: string, value: unknown): Promise<void> {
     const file = await openSyncFile(this.#folder, `${name}.json`)
-    if (file === undefined) throw new Error('it cannot be written in place')
+    if (file === undefined) throw new Error('it does not support writing in place')
     try {
       writeJson(file, value)
     } finally {

@@ -198,7 +198,7 @@ export class SessionStore {
 export const noStorage = (): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    'nothing can be stored here (a private window, a page without TLS, or no browser); keep the file from session.save()',
+    'storage is unavailable here (a private window, a page without TLS, or no browser); keep the file from session.save()',
   )
 
 const lockOf = (key: string): string => `session-${key}`

@@ -40,7 +40,7 @@ export function full(
   { what, instead }: Purpose = MODEL,
 ): HalfbyteError {
   const need = size > 0 ? `${what} ${size} bytes of storage` : `${what} storage`
-  const room = free === undefined ? 'the browser has no room for it' : `the browser has room for ${free}`
+  const room = free === undefined ? 'the browser has no space for it' : `the browser has space for ${free}`
   return new HalfbyteError(
     'storage-full',
     `${need} but ${room}; ${instead}`,
@@ -121,7 +121,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
     const taken = file.write(rest, { at: at + written })
     // A full disk writes fewer bytes than requested. Chromium's private windows return 2^32 - 8.
     if (!(taken > 0 && taken <= rest.byteLength))
-      throw new DOMException('the disk takes no more', 'QuotaExceededError')
+      throw new DOMException('the disk is full', 'QuotaExceededError')
     written += taken
   }
 }

@@ -74,7 +74,7 @@ test('reading from a server without ranges is bounded, and the connection is clo
   await expect(sources[0]?.read(300 * MIB, 10)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining(
-      `byte ${300 * MIB} is part of the header, but the server sends no ranges`,
+      `byte ${300 * MIB} is part of the header, but the server does not support range requests`,
     ),
   })
   await close()
@@ -136,7 +136,7 @@ test('without a network, the error names the damaged header and what the load ne
   const { sources, close } = await peekAddress(givenPlace(url), { firstWaitMs: 1 })
   await expect(sources[0]!.read(0, 100)).rejects.toMatchObject({
     code: 'network',
-    message: expect.stringContaining('m.gguf was stored on this device but is lost'),
+    message: expect.stringContaining('m.gguf was stored on this device but is missing'),
   })
   await close()
 })

@@ -150,7 +150,7 @@ class Beginning implements ByteSource {
     void response.body?.cancel()
     throw new HalfbyteError(
       'unsupported',
-      `${this.name}: the server reports no size, so nothing is known before the download; load it`,
+      `${this.name}: the server does not report a size, so the model cannot be inspected before downloading; load it`,
     )
   }
 
@@ -159,7 +159,7 @@ class Beginning implements ByteSource {
     if (offset + length > LONGEST_BEGINNING) {
       throw new HalfbyteError(
         'unsupported',
-        `${this.name}: byte ${offset} is part of the header, but the server sends no ranges; load the model instead`,
+        `${this.name}: byte ${offset} is part of the header, but the server does not support range requests; load the model instead`,
       )
     }
     while (this.#loaded < offset + length) {

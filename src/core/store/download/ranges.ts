@@ -192,12 +192,12 @@ class RangeFile {
     const asked = run.length - run.filled
     const response =
       answer ?? (await request(this.#url, { ...this.#options, signal }, { start, length: asked }))
-    if (response === undefined) throw this.#changed('it is gone')
+    if (response === undefined) throw this.#changed('it no longer exists')
     const part = await plainPart(this.#url, response)
     const difference = differenceOf(response, start, this.#version)
     if (part === undefined || difference !== undefined) {
       await response.body?.cancel()
-      throw this.#changed(difference ?? 'the server no longer answers ranges')
+      throw this.#changed(difference ?? 'the server no longer supports range requests')
     }
     const before = run.filled
     const body = pieces(this.#url, response, { ...this.#options, signal })
@@ -280,7 +280,7 @@ class RangeFile {
   #changed(how: string): HalfbyteError {
     return new HalfbyteError(
       'integrity',
-      `${fileName(this.#url)} changed on the server while it was read: ${how}; load it again`,
+      `${fileName(this.#url)} changed on the server during reading: ${how}; load it again`,
     )
   }
 }

@@ -71,7 +71,7 @@ test('a body without an end is an integrity error once it is longer than any suc
   }
   await expect(reading()).rejects.toMatchObject({
     code: 'integrity',
-    message: expect.stringContaining('config.json: the server sends more than 268435456 bytes'),
+    message: expect.stringContaining('config.json: the server sent more than the limit of 268435456 bytes'),
   })
   expect(pulled).toBeLessThan(260 << 20)
   expect(cancel).toHaveBeenCalledTimes(1)
@@ -94,6 +94,6 @@ test('a server that accepts a request but never answers is abandoned', async () 
   vi.stubGlobal('fetch', () => new Promise(() => undefined))
   await expect(request(URL, { stallMs: 5 })).rejects.toMatchObject({
     code: 'network',
-    cause: expect.objectContaining({ message: 'nothing came for 0.005 s' }),
+    cause: expect.objectContaining({ message: 'no data arrived for 0.005 s' }),
   })
 })

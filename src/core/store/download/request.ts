@@ -40,12 +40,12 @@ function partFault({ headers, type }: Response): string | undefined {
   if (said === null && contentType.startsWith('multipart/'))
     return `it has several parts (Content-Type: ${contentType})`
   // Pages of other origins see it only if the server exposes it.
-  if (said === null) return 'no Content-Range can be read'
+  if (said === null) return 'its Content-Range is missing or hidden by CORS'
   const [, start, last, size] = (RANGE.exec(said) ?? []).map(Number)
   if (start === undefined || last === undefined || size === undefined)
     return `its Content-Range is "${said.slice(0, 80)}" instead of "bytes FIRST-LAST/SIZE"`
   if (start > last || last >= size || !Number.isSafeInteger(size))
-    return `its Content-Range is "${said.slice(0, 80)}", which is not a part of a file`
+    return `its Content-Range is "${said.slice(0, 80)}", which is not a valid range of a file`
   const length = headers.get('content-length')
   // CORS hides that a body was compressed. Then this is the length of the compressed body.
   if (length !== null && Number(length) !== last - start + 1 && type !== 'cors')
@@ -58,8 +58,8 @@ function partFault({ headers, type }: Response): string | undefined {
  */
 export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
   const part = partOf(response)
-  if (part === undefined) return 'the server no longer answers ranges'
-  if (part.start !== start) return `bytes from ${part.start} came instead of ${start}`
+  if (part === undefined) return 'the server no longer supports range requests'
+  if (part.start !== start) return `it sent bytes from ${part.start} instead of ${start}`
   if (part.version.size !== size) return `it has ${part.version.size} bytes instead of ${size}`
   if (part.version.etag === etag) return undefined
   return `its version is ${part.version.etag || 'gone'} instead of ${etag || 'none'}`
@@ -102,7 +102,7 @@ export async function request(
   if (response.ok && (range !== undefined || response.status !== 206)) return response
   await response.body?.cancel()
   const { status } = response
-  if (status === 206) throw uselessPart(url, partFault(response) ?? 'nobody asked for a part', { status })
+  if (status === 206) throw uselessPart(url, partFault(response) ?? 'no range was requested', { status })
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   throw new HalfbyteError(
     'network',
@@ -179,7 +179,7 @@ export function checkProgress(
   if (loaded >= Math.min(asked, LEAST_BYTES)) return
   throw new HalfbyteError(
     'network',
-    `${fileName(url)}: the server sent ${loaded} of the ${asked} bytes from ${start} that were asked for, at least ${LEAST_BYTES} are needed; load it from another server`,
+    `${fileName(url)}: the server sent ${loaded} of the ${asked} bytes requested from ${start}, but at least ${LEAST_BYTES} are needed; load it from another server`,
     { loaded, asked },
   )
 }
@@ -223,7 +223,7 @@ export async function* firstBytes(
 function cutShort(url: string, loaded: number, total: number, start: number): HalfbyteError {
   return new HalfbyteError(
     'network',
-    `${fileName(url)}: ${loaded} of ${total} bytes came at ${start}; load it again`,
+    `${fileName(url)}: received ${loaded} of ${total} bytes at ${start}; load it again`,
     { loaded, total },
   )
 }
@@ -313,7 +313,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
 /** Rejects if `work` takes longer than `ms`. */
 function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1000} s`)), ms)
+    const timer = setTimeout(() => reject(new Error(`no data arrived for ${ms / 1000} s`)), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }
@@ -321,7 +321,7 @@ function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
 export const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',
-    `${fileName(url)} broke off after ${loaded} of ${total || 'an unknown number of'} bytes ` +
+    `${fileName(url)} stopped after ${loaded} of ${total || 'an unknown number of'} bytes ` +
       `(${reasonOf(cause)}); load it again`,
     { loaded, total },
     { cause },
@@ -330,7 +330,7 @@ export const brokenOff = (url: string, loaded: number, total: number, cause: unk
 const endless = (url: string, most: number): HalfbyteError =>
   new HalfbyteError(
     'integrity',
-    `${fileName(url)}: the server sends more than ${most} bytes, the most that it may have; check the address`,
+    `${fileName(url)}: the server sent more than the limit of ${most} bytes; check the address`,
     { file: fileName(url), most },
   )
 

@@ -138,7 +138,7 @@ describe('a server with ranges', () => {
     server.behaviour.shifts = 1
     await expect(bring()).rejects.toMatchObject({
       code: 'integrity',
-      message: expect.stringContaining('bytes from 1 came instead of 0'),
+      message: expect.stringContaining('it sent bytes from 1 instead of 0'),
     })
     expect(file.chunks.size).toBe(0)
   })
@@ -150,7 +150,7 @@ describe('a server with ranges', () => {
     const onProgress = () => void (file.chunks.size >= 2 && Object.assign(server.behaviour, { raw: login }))
     await expect(bring({ onProgress, attempts: 2 })).rejects.toMatchObject({
       code: 'network',
-      message: expect.stringContaining('a web page came instead of m.gguf'),
+      message: expect.stringContaining('received a web page instead of m.gguf'),
     })
     const there = [...file.chunks.keys()]
     expect(there.length).toBeGreaterThan(1)
@@ -287,7 +287,7 @@ describe('a server with ranges', () => {
     }
     await expect(bring({ onProgress, attempts: 3 })).rejects.toMatchObject({
       code: 'network',
-      message: expect.stringMatching(/m\.gguf broke off after 10 of \d+ bytes.*load it again/),
+      message: expect.stringMatching(/m\.gguf stopped after 10 of \d+ bytes.*load it again/),
     })
     expect(file.chunks.size).toBeGreaterThan(0)
   })

@@ -62,7 +62,7 @@ export async function transfer(
       if (!isLast) continue
       throw new HalfbyteError(
         'integrity',
-        `${fileName(url)} keeps changing on the server while it is downloaded: ${error.message}; try later`,
+        `${fileName(url)} keeps changing on the server during the download: ${error.message}; try later`,
       )
     }
   }
@@ -198,7 +198,7 @@ class Transfer {
     if (this.#file.version?.size) await this.#refusePage(ranged)
     if (ranged?.status === 200 || part?.start === range.start) return ranged
     await ranged?.body?.cancel()
-    if (part !== undefined) throw new Changed(`bytes from ${part.start} came instead of ${range.start}`)
+    if (part !== undefined) throw new Changed(`it sent bytes from ${part.start} instead of ${range.start}`)
     return this.#request()
   }
 
@@ -227,7 +227,7 @@ class Transfer {
     const response = answer ?? (await this.#request({ start: from, length: asked }))
     await this.#refusePage(response)
     const part = response && (await plainPart(this.#url, response))
-    const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
+    const difference = response === undefined ? 'it no longer exists' : differenceOf(response, from, version)
     if (response === undefined || part === undefined || difference !== undefined) {
       await response?.body?.cancel()
       throw new Changed(difference)
@@ -253,7 +253,7 @@ class Transfer {
     await response.body?.cancel()
     throw new HalfbyteError(
       'network',
-      `a web page came instead of ${fileName(this.#url)}; log in to this network, or check the address`,
+      `received a web page instead of ${fileName(this.#url)}; log in to this network, or check the address`,
     )
   }
 
@@ -263,7 +263,7 @@ class Transfer {
     return this.#retry(async () => {
       const response = ready ?? (await this.#request())
       ready = undefined
-      if (response === undefined) throw new Changed('it is gone')
+      if (response === undefined) throw new Changed('it no longer exists')
       const etag = tagOf(response)
       this.#total = bodyLength(response)
       this.#loaded = 0

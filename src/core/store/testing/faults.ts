@@ -123,7 +123,7 @@ export const FAULTS: readonly Fault[] = [
   {
     title: 'sends 10 bytes of each part, and says so',
     behaviour: { etag: '"1"', most: 10 },
-    sees: 'the server sent 10 of the bytes that were asked for; load it from another server',
+    sees: 'the server sent 10 of the requested bytes; load it from another server',
     code: 'network',
     requests: 26,
     seconds: 20,
@@ -153,7 +153,7 @@ export const FAULTS: readonly Fault[] = [
   {
     title: 'answers 206 always, and sends no `Content-Range`',
     behaviour: { etag: '"1"', isAlwaysPart: true, saysRange: '' },
-    sees: '206 came, and no `Content-Range` can be read; load it from another server',
+    sees: '206 came, and its `Content-Range` is missing or hidden by CORS; load it from another server',
     code: 'network',
     requests: 2,
     seconds: 2,
@@ -176,7 +176,7 @@ export const FAULTS: readonly Fault[] = [
   {
     title: 'asks for a login with a page, in the middle, until one has logged in',
     behaviour: { etag: '"1"', raw: answer('text/html', '<title>Log in</title>'), rawAfter: 2 },
-    sees: 'a web page came; log in to this network, or check the address',
+    sees: 'received a web page instead; log in to this network, or check the address',
     code: 'network',
     requests: 20,
     seconds: 20,
@@ -287,7 +287,7 @@ export const FAULTS: readonly Fault[] = [
   {
     title: 'stalls for ever in the middle of a body',
     behaviour: { etag: '"1"', stalls: true },
-    sees: 'broke off after so many bytes; load it again',
+    sees: 'stopped after so many bytes; load it again',
     code: 'network',
     requests: 21,
     seconds: 200,

@@ -95,10 +95,10 @@ describe('errors', () => {
     expect(message(() => new ChatTemplate('{% for x in y %}'))).toMatch(/cannot be read/)
     expect(message(() => renderChat([], { template: '{{ messages | nonsense }}' }))).toMatch(/cannot render/)
     expect(message(() => renderChat([], { template: '{% for i in range(10**12) %}{% endfor %}' }))).toMatch(
-      /counts to 1000000000000; at most 100000/,
+      /1000000000000 elements; the limit is 100000/,
     )
     expect(message(() => new ChatTemplate(' '.repeat((1 << 20) + 1)))).toMatch(
-      /1048577 characters; at most 1048576/,
+      /1048577 characters; the limit is 1048576/,
     )
   })
 

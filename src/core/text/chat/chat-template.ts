@@ -63,7 +63,7 @@ export class ChatTemplate {
   /** Throws `format` if the template cannot be parsed. */
   constructor(source: string) {
     if (source.length > MAX_TEMPLATE_LENGTH) {
-      throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
+      throw templateError(`has ${source.length} characters; the limit is ${MAX_TEMPLATE_LENGTH}`)
     }
     this.source = source
     this.#program = attempt('cannot be read', () => parse(source))
@@ -85,8 +85,7 @@ export class ChatTemplate {
     return attempt('cannot render these messages', () => {
       const budget = new Budget({
         work: RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools, templateArguments]),
-        refuse: ({ most }) =>
-          templateError(`takes more work than the ${most} steps and characters it may have`),
+        refuse: ({ most }) => templateError(`exceeds the limit of ${most} steps and characters`),
       })
       const spend = (units: number) => budget.spend(units)
       const variables = new Scope()
@@ -245,7 +244,7 @@ function attempt<T>(what: string, action: () => T): T {
     return action()
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    if (cause instanceof TemplateRefusal) throw templateError(`refuses these messages: ${cause.message}`)
+    if (cause instanceof TemplateRefusal) throw templateError(`rejects these messages: ${cause.message}`)
     throw templateError(`${what} (${reasonOf(cause)})`, cause)
   }
 }

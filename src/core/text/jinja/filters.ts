@@ -105,7 +105,8 @@ function floatOf(value: Value): number | undefined {
 }
 
 function integerOf(value: Value, [fallback = 0, base = 10]: readonly Value[]): Value {
-  if (value === undefined) throw new TemplateError('UndefinedError', 'an undefined value has no integer')
+  if (value === undefined)
+    throw new TemplateError('UndefinedError', 'an undefined value cannot be converted to an integer')
   const written = stringOf(value)
   const radix = indexOf(base)
   const bare = written === undefined ? '' : stripped(written, undefined, true, true)
@@ -283,7 +284,8 @@ const FILTERS: ReadonlyMap<string, readonly [parameters: string | undefined, run
     float: [
       'default?',
       (value, [fallback = float(0)]) => {
-        if (value === undefined) throw new TemplateError('UndefinedError', 'an undefined value has no float')
+        if (value === undefined)
+          throw new TemplateError('UndefinedError', 'an undefined value cannot be converted to a float')
         const number = floatOf(value)
         return number === undefined ? fallback : float(number)
       },

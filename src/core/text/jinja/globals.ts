@@ -86,7 +86,7 @@ export function globals(now: Date, spend: Spend): ReadonlyMap<string, Value> {
     strftime_now: (args, keywords) => {
       const [format] = bound('strftime_now', ['format'], args, keywords)
       const text = stringOf(format)
-      if (text === undefined) throw typeError('strftime_now() needs a text')
+      if (text === undefined) throw typeError('strftime_now() needs a string')
       spend(text.length * DATE_UNITS)
       return strftime(now, text)
     },
@@ -103,10 +103,7 @@ function range([first, last, by]: readonly Value[], spend: Spend): View {
   if (step === 0) throw new TemplateError('ValueError', 'range() arg 3 must not be zero')
   const count = Math.max(0, Math.ceil((end - start) / step))
   if (count > MAX_RANGE) {
-    throw new TemplateError(
-      'OverflowError',
-      `the template counts to ${count}; at most ${MAX_RANGE} are possible`,
-    )
+    throw new TemplateError('OverflowError', `range() has ${count} elements; the limit is ${MAX_RANGE}`)
   }
   spend(count * PART_UNITS)
   return new View(
@@ -122,7 +119,7 @@ function dict(args: readonly Value[], keywords: Keywords, spend: Spend): Dict {
       ? [...from]
       : iterate(from, spend).map((pair) => {
           const items = itemsOf(pair) ?? []
-          if (items.length !== 2) throw new TemplateError('ValueError', 'a mapping is made of pairs')
+          if (items.length !== 2) throw new TemplateError('ValueError', 'a mapping needs key-value pairs')
           return [items[0], items[1]] as const
         })
   spend((pairs.length + keywords.size) * PART_UNITS)

@@ -92,7 +92,8 @@ const mapped: Filter = (value, args, tools, keywords) => {
 /** `select`, `reject`, `selectattr` and `rejectattr`. */
 function selecting(keeps: boolean, byAttribute: boolean): Filter {
   return (value, args, tools, keywords: Keywords) => {
-    if (keywords.size > 0) throw typeError(`tests take no keyword argument '${[...keywords.keys()][0]}'`)
+    if (keywords.size > 0)
+      throw typeError(`tests do not take the keyword argument '${[...keywords.keys()][0]}'`)
     const [attribute, ...others] = args
     if (byAttribute && attribute === undefined) {
       throw new TemplateError('FilterArgumentError', 'Missing parameter for attribute name')
@@ -140,7 +141,8 @@ const grouped: Filter = (value, [attribute, fallback, isCased], tools) => {
 
 const dictsort: Filter = (value, [isCased, by = 'key', isReversed], tools) => {
   if (!(value instanceof Map)) throw typeError(`'${typeName(value)}' object has no attribute 'items'`)
-  if (by !== 'key' && by !== 'value') throw new TemplateError('FilterArgumentError', 'by is key or value')
+  if (by !== 'key' && by !== 'value')
+    throw new TemplateError('FilterArgumentError', 'by must be key or value')
   const pairs = Array.from(value, (pair) => new Tuple(pair))
   return sorted(
     pairs,
@@ -151,7 +153,7 @@ const dictsort: Filter = (value, [isCased, by = 'key', isReversed], tools) => {
 }
 
 function batched(items: readonly Value[], size: number, fill: Value, { spend }: Tools): Value[][] {
-  if (size < 1) throw new TemplateError('ValueError', 'a batch has at least 1 item')
+  if (size < 1) throw new TemplateError('ValueError', 'a batch needs at least 1 item')
   const batches: Value[][] = []
   for (let at = 0; at < items.length; at += size) batches.push(items.slice(at, at + size))
   const last = batches.at(-1)
@@ -165,7 +167,7 @@ function batched(items: readonly Value[], size: number, fill: Value, { spend }: 
 const sliced: Filter = (value, [slices, fill], { spend }) => {
   const items = iterate(value, spend)
   const count = indexOf(slices)
-  if (count < 1) throw new TemplateError('ZeroDivisionError', 'a list has at least 1 slice')
+  if (count < 1) throw new TemplateError('ZeroDivisionError', 'a list needs at least 1 slice')
   spend(count * PART_UNITS)
   const each = Math.floor(items.length / count)
   const more = items.length % count

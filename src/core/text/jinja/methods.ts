@@ -57,7 +57,10 @@ const CHANGES: readonly string[] = [
 /** Transformers renders templates in a sandbox that makes lists and mappings immutable. */
 const refuseChange = (name: string) =>
   new Callable(name, () => {
-    throw new TemplateError('SecurityError', `${name}() changes a value, which templates may not`)
+    throw new TemplateError(
+      'SecurityError',
+      `${name}() modifies a value, which templates are not allowed to do`,
+    )
   })
 
 function mapMethod(map: Dict, name: string, spend: Spend): Callable | undefined {

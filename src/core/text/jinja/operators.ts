@@ -80,7 +80,10 @@ function arithmetic(sign: string, m: number, n: number, isFloating: boolean): Va
                 : m ** n
   if (isFloating || sign === '/' || (sign === '**' && n < 0)) return float(result)
   if (!Number.isSafeInteger(result)) {
-    throw new TemplateError('OverflowError', `${m} ${sign} ${n} is beyond the integers of templates, 2 ** 53`)
+    throw new TemplateError(
+      'OverflowError',
+      `${m} ${sign} ${n} exceeds the largest integer in templates, 2 ** 53`,
+    )
   }
   return result
 }
@@ -179,8 +182,8 @@ export function slice(value: Value, parts: readonly Value[], spend: Spend): Valu
   const all: readonly Value[] | undefined = text === undefined ? items : charactersOf(text)
   if (all === undefined) {
     throw value === undefined
-      ? typeError('an undefined value has no parts')
-      : typeError(`'${typeName(value)}' object has no slices`)
+      ? typeError('an undefined value cannot be sliced')
+      : typeError(`'${typeName(value)}' object cannot be sliced`)
   }
   const [start, stop, by] = parts.map((part) =>
     part === undefined || part === null ? undefined : indexOf(part),
@@ -237,7 +240,7 @@ export function bound(
   }
   for (const [at, parameter] of parameters.entries()) {
     if (!parameter.endsWith('?') && !given.has(names[at]!)) {
-      throw typeError(`${name}() misses the argument '${parameter}'`)
+      throw typeError(`${name}() is missing the argument '${parameter}'`)
     }
   }
   return names.map((each) => given.get(each))

@@ -131,7 +131,7 @@ describe('a template that would never end is stopped', () => {
     expect(() => new ChatTemplate(source).render([])).toThrow(
       expect.objectContaining({
         code: 'format',
-        message: expect.stringMatching(/^the chat template (takes more work|refuses|cannot .*call stack)/),
+        message: expect.stringMatching(/^the chat template (exceeds|rejects|cannot .*call stack)/),
       }),
     )
   })

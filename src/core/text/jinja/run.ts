@@ -400,7 +400,7 @@ export class TemplateRun {
         return depth0
       case 'cycle':
         return new Callable('cycle', (args) => {
-          if (args.length === 0) throw typeError('no items for cycling given')
+          if (args.length === 0) throw typeError('cycle() needs at least one item')
           return args[at % args.length]
         })
       case 'changed':

@@ -281,7 +281,7 @@ export function reprOf(value: Value, spend: Spend, depth = 1): string {
   }
   if (value instanceof Namespace) return `<Namespace ${inner(new Map(value.fields))}>`
   if (value instanceof Loop) return `<LoopContext ${value.at + 1}/${value.items.length}>`
-  throw typeError(`a ${typeName(value)} has no text; Python would write its address`)
+  throw typeError(`a ${typeName(value)} cannot be converted to a string; Python would print its address`)
 }
 
 function rangeText(items: readonly Value[]): string {

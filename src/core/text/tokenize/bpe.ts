@@ -83,8 +83,7 @@ export interface Bpe {
  * is not a pair or whose tokens are not in the vocabulary.
  */
 export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
-  if (merges.length > MAX_MERGES)
-    throw malformed(`has ${merges.length} merges; at most ${MAX_MERGES} are possible`)
+  if (merges.length > MAX_MERGES) throw malformed(`has ${merges.length} merges; the limit is ${MAX_MERGES}`)
   const { byteLevel, byteFallback, ignoreMerges, unknownId, fuseUnknown } = options
   const { pairs, made } = readMerges(vocabulary, merges)
   const merger = new Merger({
@@ -170,7 +169,7 @@ function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges 
     if (leftId === undefined || rightId === undefined || id === undefined) {
       const missing = leftId === undefined ? left : rightId === undefined ? right : left + right
       throw malformed(
-        `has a merge ${rank} of ${shown(left)} and ${shown(right)} but no token ${shown(missing)}`,
+        `has merge ${rank} of ${shown(left)} and ${shown(right)} but no token ${shown(missing)}`,
       )
     }
     pairs.add(leftId, rightId, rank)
@@ -188,5 +187,5 @@ function readPair(merge: unknown, rank: number): readonly [string, string] {
     const [left, right] = merge
     if (typeof left === 'string' && typeof right === 'string') return [left, right]
   }
-  throw malformed(`has a merge ${rank} that is not two tokens: ${shown(merge)}`)
+  throw malformed(`has merge ${rank}, which is not two tokens: ${shown(merge)}`)
 }

@@ -39,7 +39,7 @@ export class PieceSearch {
         let next = this.#edges.find(node, unit)
         if (next === NONE) {
           next = parents.length
-          if (next >= MAX_NODES) throw malformed(`has pieces of more than ${MAX_NODES} characters in all`)
+          if (next >= MAX_NODES) throw malformed(`has pieces of more than ${MAX_NODES} characters in total`)
           this.#edges.add(node, unit, next)
           parents.push(node)
           units.push(unit)
@@ -70,7 +70,9 @@ export class PieceSearch {
       const count = counts[ending]! + (this.#ids[node] === NONE ? 0 : 1)
       counts[node] = count
       if (count > MAX_ENDINGS)
-        throw malformed(`has more than ${MAX_ENDINGS} pieces that end one in another`, { most: MAX_ENDINGS })
+        throw malformed(`has more than ${MAX_ENDINGS} pieces that are suffixes of each other`, {
+          most: MAX_ENDINGS,
+        })
     }
   }
 

@@ -123,8 +123,8 @@ export function preTokenizer(name = 'default'): PreTokenizer {
   const family = BY_NAME.get(name === '' ? 'default' : name)
   if (family === undefined) {
     throw unsupported(
-      `splits words by ${shown(name)}, which is not among the ${BY_NAME.size} known ways`,
-      'use the safetensors files of the model, whose tokenizer.json defines the way',
+      `uses the pre-tokeniser ${shown(name)}, which is not one of the ${BY_NAME.size} known ones`,
+      "use the model's safetensors files, whose tokenizer.json defines it",
       { pre: name },
     )
   }

@@ -263,7 +263,7 @@ describe('more tokens than the model has rows', () => {
     )
     expect(tokenizer.idOf('<image>')).toBeUndefined()
     expect(() => tokenizer.encode('a<image>', { parseSpecial: true })).toThrow(
-      `reads "<image>" as token ${rows}, and the model knows the first ${rows} only; remove it`,
+      `maps "<image>" to token ${rows}, but the model only has the first ${rows}; remove it`,
     )
   })
 

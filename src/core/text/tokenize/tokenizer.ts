@@ -209,7 +209,7 @@ function checkRows(vocabulary: Vocabulary, ids: readonly number[], rows: number)
   const id = ids.find((each) => each >= rows)
   if (id === undefined) return
   throw unsupported(
-    `reads ${shown(vocabulary.tokens[id])} as token ${id}, and the model knows the first ${rows} only`,
+    `maps ${shown(vocabulary.tokens[id])} to token ${id}, but the model only has the first ${rows}`,
     'remove it from the text',
     { id, rows },
   )

@@ -123,7 +123,7 @@ export class Vocabulary {
    */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
-      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} fit`)
+      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} are supported`)
     }
     this.tokens = tokens
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(tokens.length * 1.5)))
@@ -133,7 +133,7 @@ export class Vocabulary {
       longest = Math.max(longest, token.length)
       if (token.length > MAX_TOKEN_LENGTH) {
         throw malformed(
-          `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
+          `has a token of ${token.length} characters (id ${id}); the limit is ${MAX_TOKEN_LENGTH}`,
         )
       }
       this.#slots[this.#slotOf(token)] = id + 1

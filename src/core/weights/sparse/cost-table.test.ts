@@ -48,11 +48,11 @@ test('built-in times cover any shape, but not the rest of a token', () => {
 
 describe('a table that measure-costs could not have written is rejected', () => {
   test.each([
-    [{ version: 2 }, /its version is 2 where 1 is read/],
+    [{ version: 2 }, /its version is 2, but only 1 is supported/],
     [{ format: 'w4m_g32' }, /its format is "w4m_g32" but must be w4_g32 or w8_g32/],
-    [{ machine: 7 }, /its machine is 7 and no text/],
+    [{ machine: 7 }, /its machine is 7, not a string/],
     [{ threads: 0 }, /its threads are 0/],
-    [{ restMs: '2' }, /its restMs is "2" and no time/],
+    [{ restMs: '2' }, /its restMs is "2", not a time/],
     [{ matrices: [] }, /it has no matrices/],
     [{ matrices: [{ ...matrix, k: 0 }] }, /matrix 0 of 1 has no shape/],
     [{ matrices: [{ ...matrix, denseMs: 0 }] }, /the dense time of 64 x 32 is 0/],

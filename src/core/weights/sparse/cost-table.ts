@@ -114,15 +114,15 @@ export function parseCostTable(file: string, table: JsonObject): CostTable {
   const wrong = (what: string) =>
     new HalfbyteError('format', `${file}: ${what}; write it with halfbyte measure-costs`, { file })
   const { version, machine, model, build, threads, format, restMs, matrices } = table
-  if (version !== 1) throw wrong(`its version is ${shown(version)} where 1 is read`)
+  if (version !== 1) throw wrong(`its version is ${shown(version)}, but only 1 is supported`)
   if (format !== 'w4_g32' && format !== 'w8_g32') {
     throw wrong(`its format is ${shown(format)} but must be w4_g32 or w8_g32`)
   }
   for (const [name, text] of Object.entries({ machine, model, build })) {
-    if (typeof text !== 'string') throw wrong(`its ${name} is ${shown(text)} and no text`)
+    if (typeof text !== 'string') throw wrong(`its ${name} is ${shown(text)}, not a string`)
   }
   if (!isCount(threads) || threads < 1) throw wrong(`its threads are ${shown(threads)}`)
-  if (!isTime(restMs)) throw wrong(`its restMs is ${shown(restMs)} and no time`)
+  if (!isTime(restMs)) throw wrong(`its restMs is ${shown(restMs)}, not a time`)
   if (!Array.isArray(matrices) || matrices.length === 0) throw wrong('it has no matrices')
   for (const [index, each] of matrices.entries()) {
     if (!isObject(each) || !isCount(each['n']) || !isCount(each['k']) || each['n'] * each['k'] === 0) {
@@ -132,7 +132,7 @@ export function parseCostTable(file: string, table: JsonObject): CostTable {
     if (!isTime(each['denseMs'])) throw wrong(`the dense time of ${shape} is ${shown(each['denseMs'])}`)
     for (const name of COST_FORMATS) {
       if (!isCurve(each[name])) {
-        throw wrong(`${name} of ${shape} is not a list of two or more [share, ms] that rises by share`)
+        throw wrong(`${name} of ${shape} is not a list of two or more [share, ms] sorted by share`)
       }
     }
   }

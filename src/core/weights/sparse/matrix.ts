@@ -66,7 +66,7 @@ export async function* stripRuns(
     const offsets = Array.from(table.subarray(first, end + 1), (at) => at - from)
     for (let i = 0; i < end - first; i++) {
       if (!STRIP_READERS[format].isWhole(bytes.subarray(offsets[i], offsets[i + 1]), base, groups))
-        throw damaged(tensor, `strip ${first + i} is no ${encoding}`)
+        throw damaged(tensor, `strip ${first + i} is not valid ${encoding}`)
     }
     yield { first, offsets, bytes }
     first = end

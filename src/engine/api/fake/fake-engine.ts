@@ -51,7 +51,7 @@ function answersOf(replies: readonly FakeReply[] | Answer): Answer {
   if (!Array.isArray(replies))
     throw new HalfbyteError(
       'unsupported',
-      'a fake engine needs a list of replies or a function that makes them',
+      'a fake engine needs a list of replies or a function that returns them',
     )
   const given: readonly FakeReply[] = replies
   let asked = 0

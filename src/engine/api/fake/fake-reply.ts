@@ -114,7 +114,7 @@ function answerOf(reply: FakeReply): FakeAnswer {
   if (typeof reply !== 'object' || reply === null) {
     throw new HalfbyteError(
       'unsupported',
-      `a fake reply is ${String(reply)}; give a text, its pieces, an object with text or toolCalls, or an error`,
+      `a fake reply is ${String(reply)}; give a string, its pieces, an object with text or toolCalls, or an error`,
     )
   }
   return isPieces(reply) ? { text: reply } : reply

@@ -55,7 +55,7 @@ export class FakeService implements EngineService {
     if (promptTokens > contextLength && overflow !== 'shift') {
       throw new HalfbyteError(
         'context-overflow',
-        `the prompt has ${promptTokens} tokens but the context holds ${contextLength}; shorten it or give the fake ` +
+        `the prompt has ${promptTokens} tokens but the context has room for ${contextLength}; shorten it or give the fake ` +
           'engine a model with a longer contextLength',
         { tokens: promptTokens, contextLength },
       )

@@ -113,5 +113,5 @@ export class RemoteHost implements Host {
 const unread = (): HalfbyteError =>
   new HalfbyteError(
     'internal',
-    'the tab with the model answers in a form that this tab cannot read; reload both tabs',
+    'the tab with the model sent a message that this tab cannot read; reload both tabs',
   )

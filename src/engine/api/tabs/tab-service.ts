@@ -85,7 +85,7 @@ export class TabService {
       return this.#ask('load', [], port) as Promise<EngineInfo>
     },
     probe: () =>
-      Promise.reject(new HalfbyteError('unsupported', 'a shared engine is not probed; use Engine.probe')),
+      Promise.reject(new HalfbyteError('unsupported', 'a shared engine cannot probe; use Engine.probe')),
     generate: (request, port) => this.#generate(request, port),
     countTokens: ((...args: unknown[]) => this.#ask('countTokens', args)) as never,
     tokenize: ((...args: unknown[]) => this.#ask('tokenize', args)) as never,
@@ -378,7 +378,7 @@ function after(known: string, text: string): { readonly rest: string; readonly i
 const differs = (): HalfbyteError =>
   new HalfbyteError(
     'disposed',
-    'the tab with the model was closed in the middle of this reply, and the next tab would have continued differently; ask again',
+    'the tab with the model was closed during this reply, and another tab would have continued differently; ask again',
   )
 
 const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!

@@ -16,6 +16,6 @@ export function decodePicture(bytes: Uint8Array): Pixels {
     case 'jpeg':
       return jpegPixels(bytes)
     default:
-      throw new Error('outside a browser, only PNG and JPEG are decoded')
+      throw new Error('outside a browser, only PNG and JPEG are supported')
   }
 }

@@ -56,7 +56,7 @@ async function browserPixels(source: Blob): Promise<Pixels> {
   if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
     throw new HalfbyteError(
       'unsupported',
-      'this browser does not decode pictures in workers; update it, or pass { width, height, data }',
+      'this browser does not decode images in workers; update it, or pass { width, height, data }',
     )
   }
   const bitmap = await createImageBitmap(source).catch((cause: unknown) => {
@@ -66,7 +66,7 @@ async function browserPixels(source: Blob): Promise<Pixels> {
     const { width, height } = bitmap
     checkSides(width, height)
     const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })
-    if (context === null) throw notDecoded(source, 'the browser gives no canvas to read it from')
+    if (context === null) throw notDecoded(source, 'the browser did not provide a canvas to read it from')
     context.drawImage(bitmap, 0, 0)
     return { width, height, data: context.getImageData(0, 0, width, height).data }
   } finally {
@@ -83,7 +83,7 @@ function notDecoded(
   const kind = type === '' ? '' : ` (${type})`
   return new HalfbyteError(
     'format',
-    `a picture of ${size} bytes${kind} cannot be decoded: ${reason.replace(/:\s*$/, '')}; give a ${give}`,
+    `an image of ${size} bytes${kind} cannot be decoded: ${reason.replace(/:\s*$/, '')}; give a ${give}`,
     { part: 'image', type, bytes: size },
     cause === undefined ? undefined : { cause },
   )

@@ -88,7 +88,7 @@ export class Vision {
     if (width !== modelWidth) {
       throw new HalfbyteError(
         'architecture',
-        `${file.name} makes rows of ${width} numbers but the model has rows of ${modelWidth}; give the tower ` +
+        `${file.name} outputs rows of ${width} numbers but the model has rows of ${modelWidth}; pass the tower ` +
           'that belongs to the model',
         { width, modelWidth },
       )
@@ -249,7 +249,7 @@ function prepare(
     },
     plan: compile(graph, { tokens: rows, logitRows: 1, encodingOf }),
     shardPlan: () => {
-      throw new HalfbyteError('internal', 'a vision tower is not shared out')
+      throw new HalfbyteError('internal', 'a vision tower cannot be sharded')
     },
     parameters: 0,
     contextLength: rows,

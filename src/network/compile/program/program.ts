@@ -63,7 +63,7 @@ interface ProgramReport {
   readonly groups: number
   /** Bytes of values that groups read and write. */
   readonly movedBytes: number
-  /** Bytes that the same loops would read and write one by one. */
+  /** Bytes that the same loops would read and write without fusion. */
   readonly unfusedBytes: number
   /** Bytes that Reshape, Transpose, Slice and the like would read and write if they were copies. */
   readonly viewBytes: number

@@ -63,7 +63,7 @@ function dtypeOf(node: Node, attribute: string): DType | undefined {
 function quantisedOf(node: Node, zero: DType | undefined): DType {
   const stated = dtypeOf(node, 'output_dtype')
   if (zero !== undefined && stated !== undefined && zero !== stated)
-    throw unfit(node, `its zero point is ${zero} where its output is ${stated}`)
+    throw unfit(node, `its zero point is ${zero} but its output is ${stated}`)
   const dtype = zero ?? stated ?? 'u8'
   if (QUANTISED.includes(dtype)) return dtype
   throw unclaimed(node, `it makes ${dtype}`)
@@ -119,7 +119,7 @@ const dequantizeLinear: Operator = define({
     const scale = given(context, 1)
     const zero = inputs[2]
     if (zero !== undefined && zero.dtype !== x.dtype)
-      throw unfit(node, `its zero point is ${zero.dtype} where its input is ${x.dtype}`)
+      throw unfit(node, `its zero point is ${zero.dtype} but its input is ${x.dtype}`)
     const made = zeros(dtypeOf(node, 'output_dtype') ?? scale.dtype, x.dims)
     const place = places(node, x.dims, scale, zero)
     const value = reader(x)

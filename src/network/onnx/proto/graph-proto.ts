@@ -182,7 +182,7 @@ function readShape(message: Message, name: string): Dim[] {
 export function unsupportedPart(file: string, what: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${file}: it has ${what}, which Halfbyte does not read; export the model without it, or as GGUF or safetensors`,
+    `${file}: it has ${what}, which Halfbyte does not support; export the model without it, or as GGUF or safetensors`,
     { file },
   )
 }

@@ -157,7 +157,7 @@ function unpackNibbles(to: Int8Array | Uint8Array, dtype: 'i4' | 'u4', bytes: Ui
 function unsupportedTensor(file: string, name: string, what: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${file}: tensor ${name} ${what}, which Halfbyte does not read; export the model with another data type`,
+    `${file}: tensor ${name} ${what}, which Halfbyte does not support; export the model with another data type`,
     { file, tensor: name },
   )
 }

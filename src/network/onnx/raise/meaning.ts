@@ -10,7 +10,7 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
  * an input. `present`: the same, followed by the step's own. `control`: masks, positions, lengths, and
  * anything computed from them and from shapes. `constant`: a weight that is not read yet. `gate`: an
  * activation of rows that a product may still join. `sigmoid`: the sigmoid of rows, until they are
- * multiplied by it. `scaled`: rows times a number that their only reader passes on. `matrix`: a constant in
+ * multiplied by it. `scaled`: rows times a constant, which their only reader absorbs. `matrix`: a constant in
  * codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id or by
  * position; the first position is row `from`. `terms`: a recurrent layer's computation between its matrices.
  */

@@ -54,7 +54,7 @@ test('writes JSON, a table and a plot, and shows an earlier model alongside', as
   const [, , line = ''] = second.out.split('\n')
   const [, , , , one, two] = line.split('|')
   expect(two).toBe(one)
-  expect(second.out).toMatch(/^Beside one, paired by items:$/m)
+  expect(second.out).toMatch(/^Compared with one, paired by items:$/m)
   expect(second.out).toMatch(/^\| choices \| 5 questions \| acc, % \| \+0\.0 ± 0\.0 \|$/m)
 }, 120_000)
 
@@ -122,7 +122,7 @@ test('mistakes have specific messages', async () => {
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['bfcl_simple=x'], 2, /give bfcl_simple=questions,answers/],
-    [[`ifeval=${data}`], 1, /^format: .*line 1 lacks an "instruction_id_list"/],
+    [[`ifeval=${data}`], 1, /^format: .*line 1 has no "instruction_id_list"/],
     [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
     [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],
     [[`choices=${data}`, '--resume'], 1, /^unsupported: .*give --output FILE to resume/],

@@ -176,7 +176,7 @@ describe('prune', () => {
     await writeFile(costs, '{"version": 2}')
     const old = await halfbyte('prune', model, path('none.hbm'), ...asked, '--speed', '1.2')
     expect(old.err).toMatch(
-      /^format: .*costs\.json: its version is 2 where 1 is read; write it with halfbyte measure/,
+      /^format: .*costs\.json: its version is 2, but only 1 is supported; write it with halfbyte measure/,
     )
   }, 240_000)
 

@@ -93,7 +93,7 @@ describe('a name with one slash', () => {
     const { code, err } = await there('inspect', 'owner/gone')
     expect(code).toBe(1)
     expect(err).toContain(
-      `owner/gone was taken for a repository of ${hub.address}; write ./owner/gone for a place beside the page or a path`,
+      `owner/gone was interpreted as a repository on ${hub.address}; write ./owner/gone for a path relative to the page`,
     )
     expect((await there('inspect', './owner/gone')).err).toContain('there is no file or folder ./owner/gone')
   }, 120_000)

@@ -60,7 +60,7 @@ test('a body beyond the limit of one is rejected before it ends', async () => {
   const stream = new PassThrough()
   const end = outcome(bodies, stream)
   await written(stream, 65)
-  expect(await end).toMatch(/^400 the body has more than/)
+  expect(await end).toMatch(/^400 the body is larger than/)
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 

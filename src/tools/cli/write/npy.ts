@@ -45,7 +45,7 @@ export function readNpy(name: string, bytes: Uint8Array): NetworkTensor {
   const data = bytes.slice(end)
   const due = countOf(dims) * Number(descr.slice(1))
   if (data.byteLength !== due)
-    throw malformed(name, `it has ${data.byteLength} bytes where its shape [${dims}] needs ${due}`)
+    throw malformed(name, `it has ${data.byteLength} bytes but its shape [${dims}] needs ${due}`)
   const made = zeros(dtype, dims)
   if (dtype === 'f16') {
     const patterns = new Uint16Array(data.buffer)

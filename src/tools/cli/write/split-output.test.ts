@@ -72,7 +72,7 @@ test('more parts than are read are rejected before one is written', async () => 
   await expect(writing).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
-      /1000 bytes, which need 1000 parts of 1 bytes, but at most 999 parts are read; make parts of at least 2 bytes/,
+      /1000 bytes, which need 1000 parts of 1 bytes, but the limit is 999 parts; make parts of at least 2 bytes/,
     ),
   })
   expect(await readdir(folder)).toEqual([])

@@ -81,7 +81,7 @@ function partPaths(path: string, totalBytes: number, partBytes: number): readonl
     const least = Math.ceil(totalBytes / MAX_PARTS)
     throw new HalfbyteError(
       'unsupported',
-      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but at most ${MAX_PARTS} parts are read; ` +
+      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but the limit is ${MAX_PARTS} parts; ` +
         `make parts of at least ${least} bytes`,
       { totalBytes, count },
     )

@@ -61,7 +61,7 @@ export async function bfcl(
   }
   const items = asked.map(({ place, id, question, functions }): ReplyItem => {
     const possible = right.get(id)
-    if (possible === undefined) throw wrong(place, `has the id "${id}", which ${answers.name} lacks`)
+    if (possible === undefined) throw wrong(place, `has the id "${id}", which is missing in ${answers.name}`)
     const called = functions.find((each) => each.name === possible.name)
     if (called === undefined) throw wrong(place, `has no function "${possible.name}", which the answer calls`)
     const mark = ({ toolCalls }: Reply) => ({
@@ -99,7 +99,7 @@ function readItem(line: Line): BfclItem {
   const { question, function: given } = line.value
   const turns = Array.isArray(question) ? question[0] : undefined
   if (!Array.isArray(turns) || !Array.isArray(given) || given.length === 0)
-    throw wrong(line, 'lacks turns under "question" or functions under "function"')
+    throw wrong(line, 'has no turns under "question" or functions under "function"')
   const messages = turns.map((turn) => {
     if (isObject(turn) && isRole(turn['role']) && typeof turn['content'] === 'string')
       return { role: turn['role'], content: turn['content'] }

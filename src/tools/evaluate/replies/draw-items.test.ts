@@ -133,7 +133,7 @@ test('answers may be missing for unused items, but not for used ones', async () 
   const task = await bfcl('bfcl_simple', questions, right, { limit: 1 })
   expect({ count: task.count, ids: task.items.map(({ id }) => id) }).toEqual({ count: 2, ids: ['a'] })
   await expect(bfcl('bfcl_simple', questions, right, {})).rejects.toMatchObject({
-    message: expect.stringMatching(/line 2 has the id "b", which data\.jsonl lacks/),
+    message: expect.stringMatching(/line 2 has the id "b", which is missing in data\.jsonl/),
   })
   await expect(bfcl('bfcl_simple', questions, answers, { limit: 1 })).rejects.toMatchObject({
     message: expect.stringMatching(/line 1 does not have exactly one call/),

@@ -51,11 +51,11 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
 function readChecks(line: Line): readonly (Check | undefined)[] {
   const { instruction_id_list: ids, kwargs } = line.value
   if (!Array.isArray(ids) || !Array.isArray(kwargs) || ids.length === 0 || ids.length !== kwargs.length)
-    throw wrong(line, 'lacks an "instruction_id_list" with the same number of "kwargs"')
+    throw wrong(line, 'has no "instruction_id_list" with the same number of "kwargs"')
   return ids.map((id, at) => {
     const found = instructionCheck(String(id), isObject(kwargs[at]) ? kwargs[at] : {})
     if (found !== 'unknown') return found === 'unchecked' ? undefined : found
-    throw wrong(line, `has the instruction "${id}", which is unknown or lacks an argument`)
+    throw wrong(line, `has the instruction "${id}", which is unknown or is missing an argument`)
   })
 }
 

@@ -182,7 +182,7 @@ describe('ifeval', () => {
     [
       'a missing argument',
       { instruction_id_list: ['keywords:existence'], kwargs: [{}] },
-      /lacks an argument/,
+      /is missing an argument/,
     ],
     [
       'too few arguments',

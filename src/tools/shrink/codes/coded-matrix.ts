@@ -97,7 +97,7 @@ export function checkWeights(weights: ArrayLike<number>, n: number, k: number): 
     if (Number.isFinite(weights[i]!)) continue
     throw new HalfbyteError(
       'format',
-      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding can represent; the file is damaged, so download it again`,
+      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding can represent; the file is corrupt, so download it again`,
       { output: Math.floor(i / k), input: i % k },
     )
   }

@@ -59,7 +59,7 @@ function encoded(name: string, values: Float32Array, n: number, k: number, dtype
   if (large === undefined) return bytesOf(floatsToHalves(values))
   throw new HalfbyteError(
     'unsupported',
-    `${name} has the weight ${large}, and F16 holds up to ${HALF_LIMIT}; choose --format f32`,
+    `${name} has the weight ${large}, but F16 only goes up to ${HALF_LIMIT}; choose --format f32`,
     { matrix: name },
   )
 }

@@ -70,6 +70,6 @@ test('a rotation that the keys cannot express is rejected', async () => {
 
 test('a weight too large for F16 is reported', async () => {
   await expect(written({ gain: 1e6 }, 'F16')).rejects.toThrow(
-    /weight has the weight -?[\d.]+, and F16 holds up to 65504; choose --format f32/,
+    /weight has the weight -?[\d.]+, but F16 only goes up to 65504; choose --format f32/,
   )
 })

@@ -36,7 +36,7 @@ export function compareSpelling(
       const own = ids.map((id) => newIds.get(id))
       if (own.includes(undefined)) return
       if (own.length !== newer.length || own.some((id, at) => id !== newer[at]))
-        throw wrong('a text of kept tokens gets other tokens with the trimmed tokenizer')
+        throw wrong('text made of kept tokens is tokenized differently by the trimmed tokenizer')
       found.samePieces++
     },
     get texts() {

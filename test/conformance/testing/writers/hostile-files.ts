@@ -109,7 +109,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   folder(
     'safetensors without tokenizer.json',
     'format',
-    /without a tokenizer; give its tokenizer\.json/,
+    /has no tokenizer; pass its tokenizer\.json/,
     (files) => files.filter(({ name }) => !name.startsWith('tokenizer')),
   ),
   folder('safetensors without config.json', 'format', /config\.json/, (files) =>

@@ -67,10 +67,18 @@ function localLayers(fields: Fields): boolean[] {
   return fields.list('attention_types').flatMap((entry) => {
     const [kinds, count] = Array.isArray(entry) ? entry : []
     if (!Array.isArray(kinds) || typeof count !== 'number' || !(count >= 0 && count <= 1 << 10))
-      throw unbuiltVariant(fields.file, 'another form of attention_types', 'lists of kinds and their count')
+      throw unbuiltVariant(
+        fields.file,
+        'an unknown form of attention_types',
+        'lists of kinds and their count',
+      )
     const turn = kinds.map((kind) => {
       if (kind === 'local' || kind === 'global') return kind === 'local'
-      throw unbuiltVariant(fields.file, 'another kind of layer in attention_types', 'global and local ones')
+      throw unbuiltVariant(
+        fields.file,
+        'an unknown kind of layer in attention_types',
+        'global and local ones',
+      )
     })
     return Array.from({ length: count }, () => turn).flat()
   })

@@ -1,4 +1,4 @@
-// gpt-oss: sinks in attention, biases, experts with a limited gate, in MXFP4 or in floats.
+// gpt-oss: attention sinks, biases, experts with a clamped gate, in MXFP4 or floats.
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { ggufExperts } from '../../config/experts-config.ts'

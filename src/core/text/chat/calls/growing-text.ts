@@ -5,7 +5,7 @@
 export type Reading<T> = Generator<undefined, T, undefined>
 
 /** Thrown by readers if the text is not in their form. */
-export const MISMATCH = new Error('the text has another form')
+export const MISMATCH = new Error('the text has a different form')
 /** Thrown by readers if the reply ends before the form does. */
 export const CUT = new Error('the reply ends too early')
 

@@ -55,10 +55,7 @@ export function charactersMap(map: unknown): (text: string) => string {
 }
 
 const tooLong = (length: number) =>
-  unsupported(
-    `makes a text of ${length} characters more than ${MOST_GROWTH} times longer`,
-    'choose another model',
-  )
+  unsupported(`expands a text of ${length} characters more than ${MOST_GROWTH} times`, 'choose another model')
 
 /** A tokenizer.json stores the bytes in base64, GGUF as a list. */
 function decoded(map: unknown): Uint8Array {

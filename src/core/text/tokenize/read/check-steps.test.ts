@@ -25,8 +25,8 @@ test.each([
   ['x|(?=(a*)*b)', 'a'],
   ['(?<=(a*)*b)c', 'a'],
 ])('%s is rejected', (Regex) => {
-  expect(() => createTokenizer(jsonSpec({ pre_tokenizer: split(Regex) }))).toThrow(/may never end/)
-  expect(() => createTokenizer(jsonSpec({ normalizer: replace({ Regex }, 'x') }))).toThrow(/may never end/)
+  expect(() => createTokenizer(jsonSpec({ pre_tokenizer: split(Regex) }))).toThrow(/may never finish/)
+  expect(() => createTokenizer(jsonSpec({ normalizer: replace({ Regex }, 'x') }))).toThrow(/may never finish/)
 })
 
 const LLAMA3 =
@@ -79,18 +79,18 @@ describe('steps', () => {
       /times longer/,
       { normalizer: replace({ Regex: 'x*' }, 'y'.repeat(200)) },
     ],
-    ['that insert the preceding text', /writes "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
+    ['that insert the preceding text', /inserts "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
     [
       'that write no text',
-      /writes {"toString":5}/,
+      /inserts {"toString":5}/,
       { normalizer: replace({ String: 'a' }, { toString: 5 }) },
     ],
     [
       'that put an object in front',
-      /writes {"toString":5}/,
+      /inserts {"toString":5}/,
       { normalizer: { type: 'Prepend', prepend: { toString: 5 } } },
     ],
-    ['with an invalid marker', /writes {}/, { pre_tokenizer: { type: 'Metaspace', replacement: {} } }],
+    ['with an invalid marker', /inserts {}/, { pre_tokenizer: { type: 'Metaspace', replacement: {} } }],
     [
       'that split at empty matches',
       /every 0 characters/,
@@ -101,8 +101,8 @@ describe('steps', () => {
       /steps to split text/,
       { normalizer: normalizers(new Array(1000).fill({ type: 'NFC' })) },
     ],
-    ['that are not steps', /cuts text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
-    ['of a text', /cuts text|instead of/, { pre_tokenizer: { type: 'Split', pattern: { Regex: {} } } }],
+    ['that are not steps', /splits text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
+    ['of a text', /splits text|instead of/, { pre_tokenizer: { type: 'Split', pattern: { Regex: {} } } }],
   ])('%s are rejected', (_name, message, changes) => {
     expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)
   })

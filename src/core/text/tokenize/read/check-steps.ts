@@ -4,7 +4,7 @@ import { malformed, shown, type TokenizerSpec, unsupported } from '../../spec.ts
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
 
 const TYPES = {
-  strings: { what: 'an array of texts', fits: isListOf('string') },
+  strings: { what: 'an array of strings', fits: isListOf('string') },
   numbers: { what: 'an array of numbers', fits: isListOf('number') },
   text: { what: 'a text', fits: (value: unknown) => typeof value === 'string' },
   number: { what: 'a number', fits: (value: unknown) => typeof value === 'number' },
@@ -42,7 +42,7 @@ const REQUIRED: readonly string[] = ['tokens', 'model', 'tokenizer']
 export function checkedSpec(value: unknown): TokenizerSpec {
   const given: JsonObject = isObject(value) ? value : {}
   const { kind } = given
-  if (kind !== 'json' && kind !== 'gguf') throw malformed(`is of no known kind: ${shown(kind)}`)
+  if (kind !== 'json' && kind !== 'gguf') throw malformed(`has the unknown type ${shown(kind)}`)
   const spec: Record<string, unknown> = { kind }
   for (const [key, type] of Object.entries(FIELDS[kind])) {
     const field = given[key] ?? undefined
@@ -89,7 +89,7 @@ const REFERENCE = /\$[$&`'<\d]/
 export function checkSteps(...parts: readonly unknown[]): void {
   const steps = parts.flatMap(leaves)
   if (steps.length > MAX_STEPS) {
-    throw malformed(`has ${steps.length} steps to split text; at most ${MAX_STEPS} are possible`)
+    throw malformed(`has ${steps.length} steps to split text; the limit is ${MAX_STEPS}`)
   }
   checkGrowth(steps.reduce((growth, step) => growth * growthOfStep(step), 1))
 }
@@ -104,11 +104,13 @@ function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 
   for (const text of [content, prepend, replacement, str_rep]) {
     if (text === undefined || text === null) continue
     if (typeof text !== 'string' || text.length > MAX_CHARACTERS || REFERENCE.test(text)) {
-      throw malformed(`writes ${shown(text)} into text instead of up to ${MAX_CHARACTERS} characters`)
+      throw malformed(
+        `inserts ${shown(text)} into text, but at most ${MAX_CHARACTERS} characters are allowed`,
+      )
     }
   }
-  if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)
-  if (pattern === null) throw malformed('cuts text by a pattern that is not valid')
+  if (!isCount(_length) || _length === 0) throw malformed(`splits text every ${shown(_length)} characters`)
+  if (pattern === null) throw malformed('splits text by an invalid pattern')
   // A UTF-16 unit has up to 3 bytes, and each becomes a character.
   if (config['type'] === 'ByteLevel') return 3
   const least = pattern ? checkPattern(pattern) : 1
@@ -141,7 +143,7 @@ export function checkPattern({ source }: RegExp): number {
   const branches = parse(source)
   if (branches.some((branch) => weightOf([branch], false) > MAX_WEIGHT)) {
     throw unsupported(
-      `splits text by the pattern ${shown(source)}, which may never end`,
+      `splits text by the pattern ${shown(source)}, which may never finish`,
       'use the GGUF file of the model',
     )
   }

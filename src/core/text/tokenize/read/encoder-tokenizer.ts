@@ -99,9 +99,9 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
     max_input_chars_per_word: longestWord = LONGEST_WORD,
   } = model
   if (typeof inner !== 'string')
-    throw malformed(`marks parts of words with ${shown(inner)} instead of a text`)
+    throw malformed(`has ${shown(inner)} as its subword prefix instead of a string`)
   if (typeof longestWord !== 'number')
-    throw malformed(`has words of ${shown(longestWord)} characters at most`)
+    throw malformed(`has a maximum word length of ${shown(longestWord)} characters`)
   const unknownId = typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined
   if (unknownId === undefined)
     throw malformed(`names ${shown(unknown)} as unknown, which is not among its tokens`)
@@ -117,7 +117,7 @@ function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
   const pieces = listAt(model, 'vocab').map((entry, id) => {
     const [piece, score] = Array.isArray(entry) ? entry : []
     if (typeof piece === 'string' && Number.isFinite(score)) return { piece, score: score as number }
-    throw malformed(`has ${shown(entry)} as piece ${id} instead of a text with its score`)
+    throw malformed(`has ${shown(entry)} as piece ${id} instead of a string with its score`)
   })
   const own = Object.fromEntries(pieces.map(({ piece }, id) => [piece, id]))
   const added = readAdded(json, own)

@@ -149,7 +149,7 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
     throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
   }
   const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
-  if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
+  if (bad >= 0) throw malformed(`has score ${bad}, which is not a number`)
 }
 
 function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isMarked: boolean): Uint8Array {

@@ -109,7 +109,7 @@ export function readDecoding(decoder: unknown): Decoding {
     case 'Sequence':
       return stepsAt(json, 'decoders').map(readDecoding).reduce(joinDecodings, PLAIN)
   }
-  throw unsupported(`decodes by ${shown(decoder)}, an unknown decoder`, 'use the GGUF file of the model')
+  throw unsupported(`uses the unknown decoder ${shown(decoder)}`, 'use the GGUF file of the model')
 }
 
 function joinDecodings(a: Decoding, b: Decoding): Decoding {
@@ -151,7 +151,7 @@ export function readAffixes(processor: unknown): Affixes {
       return readTemplate(json)
     default:
       throw unsupported(
-        `adds tokens by ${shown(json['type'])}, an unknown post-processor`,
+        `uses the unknown post-processor ${shown(json['type'])}`,
         'use the GGUF file of the model',
       )
   }
@@ -187,7 +187,7 @@ export function idsOfSpecial(json: JsonObject, name: unknown): readonly number[]
 export function idOfPair(pair: unknown): number {
   const id: unknown = Array.isArray(pair) ? pair[1] : undefined
   if (isId(id)) return id
-  throw malformed(`adds ${shown(pair)} to every text, which names no token`)
+  throw malformed(`adds ${shown(pair)} to every text, which is not a token`)
 }
 
 /** Maximum factor by which replacements may lengthen a text. */
@@ -204,7 +204,7 @@ export function growthOf(content: string, length: number): number {
 export function checkGrowth(growth: number): void {
   if (growth <= MAX_GROWTH) return
   throw unsupported(
-    `makes a text ${growth} times longer; at most ${MAX_GROWTH} times is possible`,
+    `makes text ${growth} times longer; the limit is ${MAX_GROWTH} times`,
     'use the GGUF file of the model',
   )
 }
@@ -216,7 +216,7 @@ export const MAX_STEPS = 64
 export function stepsAt(json: JsonObject, key: string): readonly unknown[] {
   const steps = listAt(json, key)
   if (steps.length <= MAX_STEPS) return steps
-  throw malformed(`has ${steps.length} steps for ${key}; at most ${MAX_STEPS} are possible`)
+  throw malformed(`has ${steps.length} steps for ${key}; the limit is ${MAX_STEPS}`)
 }
 
 export function listAt(json: JsonObject, key: string): readonly unknown[] {

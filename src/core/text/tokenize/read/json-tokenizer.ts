@@ -81,9 +81,9 @@ export function jsonTokenizer(
 function checkModel(model: JsonObject): void {
   const type = model['type'] ?? (model['merges'] === undefined ? 'none' : 'BPE')
   const next = 'use a model with a BPE vocabulary'
-  if (type !== 'BPE') throw unsupported(`is of the kind ${shown(type)}; BPE is read`, next)
+  if (type !== 'BPE') throw unsupported(`has the type ${shown(type)}; only BPE is supported`, next)
   for (const key of ['continuing_subword_prefix', 'end_of_word_suffix']) {
-    if (model[key]) throw unsupported(`marks parts of words with ${key} ${shown(model[key])}`, next)
+    if (model[key]) throw unsupported(`marks subwords with ${key} ${shown(model[key])}`, next)
   }
 }
 
@@ -223,7 +223,7 @@ function ask<T>(action: () => T): T {
     return action()
   } catch (cause) {
     const message = reasonOf(cause)
-    throw unsupported(`cuts text in an unknown way (${message})`, 'use the GGUF file of the model')
+    throw unsupported(`splits text in an unsupported way (${message})`, 'use the GGUF file of the model')
   }
 }
 

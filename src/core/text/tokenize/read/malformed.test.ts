@@ -22,8 +22,8 @@ const spm = spmSpec(['a', 'b'])
 
 const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = [
   ['no merges', 'format', /no merges for its 269 tokens/, { ...bytes, merges: undefined }],
-  ['a merge of one token', 'format', /merge 0 .*"hello"/, { ...bytes, merges: ['hello'] }],
-  ['a merge without a right side', 'format', /merge 0 .*"h "/, { ...bytes, merges: ['h '] }],
+  ['a merge of one token', 'format', /merge 0, .*"hello"/, { ...bytes, merges: ['hello'] }],
+  ['a merge without a right side', 'format', /merge 0, .*"h "/, { ...bytes, merges: ['h '] }],
   [
     'a merge of no tokens',
     'format',
@@ -65,7 +65,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   [
     'a token that is not text',
     'format',
-    /7 at 1 for tokens instead of an array of texts/,
+    /7 at 1 for tokens instead of an array of strings/,
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
   ],
   [
@@ -90,10 +90,10 @@ const withModel = (changes: Record<string, unknown>) => jsonSpec({ model: { ...m
 const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] = [
   ['no model', 'format', /undefined for model/, jsonSpec({ model: undefined })],
   ['no vocabulary', 'format', /null for vocab/, withModel({ vocab: null })],
-  ['no merges', 'unsupported', /"none"; BPE/, withModel({ merges: undefined, type: undefined })],
+  ['no merges', 'unsupported', /"none"; only BPE/, withModel({ merges: undefined, type: undefined })],
   ['merges that are not a list', 'format', /"h e" for merges/, withModel({ merges: 'h e' })],
   ['a merge of three', 'format', /merge 0/, withModel({ merges: [['h', 'e', 'l']] })],
-  ['another kind', 'unsupported', /"Unigram"; BPE is read/, withModel({ type: 'Unigram' })],
+  ['another kind', 'unsupported', /"Unigram"; only BPE is supported/, withModel({ type: 'Unigram' })],
   [
     'parts of words marked',
     'unsupported',
@@ -115,7 +115,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ],
   ['an added token without text', 'format', /added token 0/, jsonSpec({ added_tokens: [{ id: 3 }] })],
   ['added tokens that are not a list', 'format', /added_tokens/, jsonSpec({ added_tokens: {} })],
-  ['an unknown decoder', 'unsupported', /decodes by .*CTC/, jsonSpec({ decoder: { type: 'CTC' } })],
+  ['an unknown decoder', 'unsupported', /unknown decoder .*CTC/, jsonSpec({ decoder: { type: 'CTC' } })],
   [
     'an unknown pre-tokeniser',
     'unsupported',
@@ -125,14 +125,14 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   [
     'a pattern that cannot be read',
     'unsupported',
-    /cuts text/,
+    /splits text/,
     jsonSpec({ pre_tokenizer: { type: 'Split', pattern: { Regex: '(' }, behavior: 'Isolated' } }),
   ],
-  ['an unknown normaliser', 'unsupported', /cuts text/, jsonSpec({ normalizer: { type: 'Magic' } })],
+  ['an unknown normaliser', 'unsupported', /splits text/, jsonSpec({ normalizer: { type: 'Magic' } })],
   [
-    'a decoder that doubles text after text',
+    'a decoder that doubles the text again and again',
     'unsupported',
-    /times longer; at most 64/,
+    /times longer; the limit is 64/,
     jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(34).fill(DOUBLING) } }),
   ],
   [

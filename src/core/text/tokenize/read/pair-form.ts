@@ -58,10 +58,11 @@ function templatePair(json: JsonObject): readonly PairPart[] {
     const found = isObject(sequence) ? sequence : isObject(token) ? token : {}
     const kind = found['type_id'] ?? 0
     if (typeof kind !== 'number' || !Number.isInteger(kind) || kind < 0 || kind >= MAX_KINDS)
-      throw malformed(`has tokens of the kind ${shown(kind)} in pairs; kinds go to ${MAX_KINDS - 1}`)
+      throw malformed(`has the token type id ${shown(kind)} in pairs; ids go to ${MAX_KINDS - 1}`)
     if (found === token) return { ids: idsOfSpecial(json, found['id']), kind }
     const text = found['id'] === 'A' ? 'first' : found['id'] === 'B' ? 'second' : undefined
-    if (text === undefined) throw malformed(`joins ${shown(found['id'])} in pairs, which are made of A and B`)
+    if (text === undefined)
+      throw malformed(`has ${shown(found['id'])} in its pair template, which must use A and B`)
     return { text, kind }
   })
   for (const text of ['first', 'second'] as const) {

@@ -45,7 +45,7 @@ const unused = () => 0
 
 /** An error ends the instance: libjpeg would longjmp to its caller. */
 const fail = () => {
-  throw new Error('its data are damaged')
+  throw new Error('its data is corrupt')
 }
 
 function openTurboJpeg(): TurboJpeg {
@@ -74,7 +74,7 @@ export function jpegPixels(bytes: Uint8Array): Pixels {
   try {
     codec.tjDecompress2(codec.tjInitDecompress(), file, end, pixels, width, 4 * width, height, format, 0)
   } catch (cause) {
-    throw new Error('its data are damaged', { cause })
+    throw new Error('its data is corrupt', { cause })
   }
   const data = new Uint8ClampedArray(codec.memory.buffer, pixels, 4 * width * height)
   if (format === CMYK) inksToColours(data)

@@ -49,7 +49,7 @@ function inflated({ data, rowBytes }: Png): Uint8Array {
     throw new Error(reason, { cause })
   }
   if (rows.length === rowBytes) return rows
-  throw new Error(`its pixels inflate to ${rows.length} bytes, and its header says ${rowBytes}`)
+  throw new Error(`its pixels inflate to ${rows.length} bytes, but its header says ${rowBytes}`)
 }
 
 /** Undoes a row's filter (W3C, 9.2). `before`: distance in bytes to the pixel on the left. */
