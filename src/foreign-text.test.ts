@@ -23,6 +23,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'core/formats/safetensors/safetensors.ts': 1,
         'core/formats/splits.ts': 2,
         'core/store/device/sync-file.ts': 1,
+        'core/text/chat/calls/python-values.ts': 1,
         'core/text/jinja/globals.ts': 2,
         'core/text/jinja/values.ts': 1,
       },
@@ -33,6 +34,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
       // Digits that a pattern matched, numbers and booleans by type, HTTP headers, and an age from a file
       // with unchecked contents.
       allowed: {
+        'core/arch/families/per-layer/tensors.ts': 1,
         'core/formats/gguf/gguf.ts': 3,
         'core/formats/gguf/gguf-values.ts': 3,
         'core/formats/hbm/hbm.ts': 1,

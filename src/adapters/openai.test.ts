@@ -542,7 +542,7 @@ test.each<[object, RegExp]>([
   [{ logprobs: true, top_logprobs: 1000 }, /top_logprobs is 1000 but must be .* to 100/],
   [{ temperature: Number.NaN }, /temperature is NaN/],
   [{ logit_bias: { x: 1 } }, /an id in logit_bias is "x"/],
-  [{ stop: [7] }, /a text in stop is 7/],
+  [{ stop: [7] }, /a string in stop is 7/],
   [{ max_tokens: -2 }, /max_tokens is -2/],
   [{ seed: 0.5 }, /seed is 0.5/],
   [{ n: 0 }, /n is 0/],

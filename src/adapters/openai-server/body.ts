@@ -10,7 +10,7 @@ const MOST_BODY_LEVELS = 1024
 export const MOST_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
-  `the body has more than ${most / 2 ** 20} MiB; send a shorter conversation`
+  `the body is larger than ${most / 2 ** 20} MiB; send a shorter conversation`
 
 /** The fields of a request. Throws `unsupported` for anything but a JSON object. */
 export async function readBody(request: Request, signal: AbortSignal | undefined): Promise<JsonObject> {
@@ -19,10 +19,10 @@ export async function readBody(request: Request, signal: AbortSignal | undefined
   try {
     body = parseJson(text, MOST_BODY_LEVELS, false)
   } catch (cause) {
-    throw new HalfbyteError('unsupported', `the body is not JSON (${reasonOf(cause)}); send an object`)
+    throw new HalfbyteError('unsupported', `the body is not valid JSON (${reasonOf(cause)}); send an object`)
   }
   if (isObject(body)) return requestFields(body)
-  throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
+  throw new HalfbyteError('unsupported', 'the body is not a JSON object; send the parameters as one')
 }
 
 /** A body may be an endless stream. */

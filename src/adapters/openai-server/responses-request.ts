@@ -125,7 +125,7 @@ function messagesOf({ input, instructions }: JsonObject): ChatMessageFields[] {
   if (instructions !== undefined && typeof instructions !== 'string')
     throw wrongOption('instructions', instructions, 'a text')
   if (typeof input !== 'string' && !Array.isArray(input))
-    throw wrongOption('input', input, 'a text or a list of items')
+    throw wrongOption('input', input, 'a string or a list of items')
   const said: ChatMessageFields[] = []
   if (typeof input === 'string') said.push({ role: 'user', content: input })
   else {

@@ -1,4 +1,5 @@
-// Qwen3-Next: the gated delta rule in three of every four layers, gated attention in the fourth, experts in all.
+// Qwen3-Next: the gated delta rule in three of every four layers, gated attention in the fourth, experts in
+// all.
 import { deltaLayer } from '../../blocks/delta.ts'
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
