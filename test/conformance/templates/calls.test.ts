@@ -22,7 +22,7 @@ import { folder } from './compare.ts'
 interface Derived {
   /** The mark before the calls that the template writes; '' for none. Absent without tools. */
   readonly calls?: string
-  /** The mark that opens a thought. */
+  /** The mark that opens a thought; absent if the template names none. */
   readonly thought?: string
   /** Where a reply begins. Default `start`. */
   readonly begins?: Beginning
@@ -132,10 +132,10 @@ function written(name: string, turns: readonly Message[], tools: readonly Tool[]
   // A mark that the prompt opens and the reply does not may share its first characters.
   if (at < prompt.length) at -= /<[^>\s]*$/.exec(whole.slice(0, at))?.[0].length ?? 0
   const form = reasoningFormOf(template.source)
-  const begins = form && beginningAfter(whole.slice(0, at), form)
+  const begins = beginningAfter(whole.slice(0, at), form)
   const rest = whole.slice(at)
   // A turn without a thought begins with the end of the empty one.
-  const reply = form && rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
+  const reply = rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
   return { template, prompt, reply, form, begins }
 }
 
@@ -153,9 +153,9 @@ describe('the calls are read back, letter by letter,', () => {
     const end = Math.min(...STOPS.map((stop) => before.indexOf(stop)).filter((at) => at > 0), before.length)
     const text = before.slice(0, end)
     const reader = toolCallsOf({ type: 'messages', messages: [question], tools: TOOLS })!
-    const splitter = form && reasoningSplitter(form, begins ?? 'start')
-    const pieces = [...text].map((letter) => splitter?.push(letter).text ?? letter)
-    pieces.push(splitter?.finish().text ?? '')
+    const splitter = reasoningSplitter(form, begins)
+    const pieces = [...text].map((letter) => splitter.push(letter).text)
+    pieces.push(splitter.finish().text)
     const left = pieces.map((piece) => reader.push(piece)).join('') + reader.finish()
     expect(reader.found.map((call) => [call.name, call.arguments])).toEqual(
       calls.map((call) => [call.name, call.arguments]),
@@ -168,11 +168,11 @@ describe('the calls are read back, letter by letter,', () => {
 describe.each(Object.entries(DERIVED))('of the template of %s', (name, derived) => {
   test('a thought has these marks, and a reply begins there', () => {
     const { prompt, form } = written(name, [{ role: 'assistant', content: 'It rains.' }])
-    expect(form?.open).toBe(derived.thought)
-    if (form !== undefined) expect(beginningAfter(prompt, form)).toBe(derived.begins ?? 'start')
+    expect(form.isAssumed ? undefined : form.open).toBe(derived.thought)
+    expect(beginningAfter(prompt, form)).toBe(derived.begins ?? 'start')
     const thought = written(name, [{ role: 'assistant', content: 'It rains.', reasoning: 'Wet?' }])
-    if (form === undefined || !thought.reply.includes('Wet?')) return
-    const splitter = reasoningSplitter(form, thought.begins ?? 'start')
+    if (!thought.reply.includes('Wet?')) return
+    const splitter = reasoningSplitter(form, thought.begins)
     const parts = [...[...thought.reply].map((letter) => splitter.push(letter)), splitter.finish()]
     expect(parts.map(({ reasoning }) => reasoning).join('')).toBe('Wet?')
     expect(parts.map(({ text }) => text).join('')).toMatch(/^It rains\./)
