@@ -99,7 +99,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   {
     title: 'a GGUF file without a tokenizer',
     code: 'format',
-    says: /without a tokenizer; convert/,
+    says: /has no tokenizer; convert/,
     files: async () => {
       const contents = ggufContents(model, 'F32')
       const kept = Object.entries(contents.metadata).filter(([key]) => !key.startsWith('tokenizer.'))
