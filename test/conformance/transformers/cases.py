@@ -1,4 +1,4 @@
-"""Cases. In: nothing. Out: 48 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
