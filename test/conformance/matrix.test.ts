@@ -27,6 +27,7 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
   granitemoe: /route reads/,
   lfm2moe: /route reads/,
   ernie4_5_moe: /route reads/,
+  dots1: /route reads/,
   deepseek2: /rmsnorm reads/,
   minicpm3: /rmsnorm reads/,
   gpt_oss: /adds a bias to a sum/,

@@ -18,6 +18,7 @@ const STATED: JsonObject = {
   ApertusForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 12_000_000 } },
   GptOssForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 150_000 } },
   DeepseekV2ForCausalLM: { num_experts_per_tok: 6 },
+  Dots1ForCausalLM: { n_routed_experts: 128, n_shared_experts: 2, num_experts_per_tok: 6 },
   Qwen2ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3MoeForCausalLM: { use_sliding_window: true, sliding_window: 4096 },

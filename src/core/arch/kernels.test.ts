@@ -434,6 +434,25 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   [
+    'dots1',
+    config({
+      family: 'dots1',
+      window: { positions: 4, layers: [1] },
+      experts: {
+        count: 6,
+        used: 3,
+        normalize: true,
+        scoring: 'sigmoid',
+        isBiased: true,
+        epsilon: 1e-20,
+        scale: 2.5,
+        size: 40,
+        shared: { size: 80, isGated: false },
+        denseLayers: [0],
+      },
+    }),
+  ],
+  [
     'deepseek2 with groups of experts',
     config({
       family: 'deepseek2',

@@ -137,6 +137,7 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen2moe: EXPERTS,
   granitemoe: EXPERTS,
   ernie4_5_moe: EXPERTS,
+  dots1: EXPERTS,
   gpt_oss: EXPERTS,
   phimoe: EXPERTS,
   lfm2moe: { ...EXPERTS, convTaps: 3, attentionLayers: [1] },

@@ -1,4 +1,4 @@
-"""Cases. In: nothing. Out: 48 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -457,6 +457,12 @@ CASES += [
         66, 3, 50, 269, layers=2, query=0, rank=33, plain=10, rotated=8, value=23,
         **rope(10000.0, **YARN, **OF_KEYS)),
         **deepseek(5, 2, 30, 1, 2, n_group=1, topk_group=1, norm_topk_prob=False, rope_interleave=False)}),
+    ("Dots1", "a dense layer first, windows after it", {**without_head_dim(
+        64, 4, 2, 70, 271, layers=3, sliding_window=9, max_window_layers=1, attention_bias=True, **rope(10000.0)),
+        **deepseek(6, 3, 33, 1, 2, norm_topk_prob=True, routed_scaling_factor=2.5)}),
+    ("Dots1", "groups, wide heads, weights as they are", {**sizes(
+        60, 3, 1, 36, 50, 269, sliding_window=None, tie_word_embeddings=True, **rope(50000.0, **YARN)),
+        **deepseek(8, 3, 28, 0, 1, n_group=4, topk_group=2)}),
     ("Youtu", "tied", latent(
         64, 4, 70, 271, query=48, rank=40, plain=16, rotated=8, value=16, pad_token_id=None)),
     ("Youtu", "halves, not tied", latent(

@@ -2,7 +2,7 @@
 config.json as transformers writes it, how its weights are made, and the logits of a few positions in float64;
 each class's defaults, and what it writes for files of earlier versions.
 
-    pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
+    pip install transformers==5.24.0 torch==2.15.0 safetensors==0.8.0 numpy==2.4.6
     python test/conformance/transformers/make.py [FAMILY...]     only those named, or all
     npx biome check --write test/conformance/transformers
 

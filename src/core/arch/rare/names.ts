@@ -39,6 +39,7 @@ export const RARE = [
   'bitnet',
   'bloom',
   'deepseek2',
+  'dots1',
   'ernie4_5_moe',
   'gpt_oss',
   'lfm2moe',

@@ -16,6 +16,7 @@ import { cohere, cohere2 } from '../families/cohere.ts'
 import { diffllama } from '../families/diffllama.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
 import { deepseek2, minicpm3 } from '../families/experts/deepseek.ts'
+import { dots1 } from '../families/experts/dots.ts'
 import { ernie45moe } from '../families/experts/ernie.ts'
 import { gptOss } from '../families/experts/gpt-oss.ts'
 import { phimoe } from '../families/experts/phimoe.ts'
@@ -83,6 +84,7 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   bitnet,
   bloom,
   deepseek2,
+  dots1,
   ernie4_5_moe: ernie45moe,
   gpt_oss: gptOss,
   lfm2moe,

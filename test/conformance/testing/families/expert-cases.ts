@@ -228,6 +228,33 @@ export const expertCasesOf = (sizes: Sizes): readonly StoredCase[] => [
     },
   },
   {
+    family: 'dots1',
+    layers: 3,
+    // llama.cpp's graph of it has as many heads of keys as of queries.
+    config: {
+      num_key_value_heads: sizes.heads,
+      n_routed_experts: 6,
+      num_experts_per_tok: 2,
+      moe_intermediate_size: SIZE,
+      n_shared_experts: 1,
+      first_k_dense_replace: 1,
+      norm_topk_prob: true,
+      routed_scaling_factor: 2.5,
+    },
+    gguf: {
+      keys: {
+        ...expertKeys(6, 2),
+        'attention.head_count_kv': u32(sizes.heads),
+        expert_shared_count: u32(1),
+        expert_weights_scale: ['f32', 2.5],
+        expert_weights_norm: ['bool', true],
+        expert_gating_func: u32(2),
+        leading_dense_block_count: u32(1),
+      },
+      names: [...SHARED_NAMES, ['mlp.gate.e_score_correction_bias', 'exp_probs_b.bias']],
+    },
+  },
+  {
     family: 'minicpm3',
     layers: 2,
     config: { ...LATENT, tie_word_embeddings: true },

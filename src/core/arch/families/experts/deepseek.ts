@@ -54,10 +54,12 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   return latentConfig(common, latent, { ...rope, scaling: { ...scaling, magnitude: 1 } }, magnitude ** 2)
 }
 
-/** V3 and its successors use `sigmoid`, V2 and Youtu softmax. */
-function hfExperts(fields: Fields, { layers }: ModelConfig, listed: string): Pick<ModelConfig, 'experts'> {
-  if (listed === 'YoutuForCausalLM') return {}
-  const isSigmoid = listed === 'DeepseekV3ForCausalLM'
+/** `isSigmoid`: experts are chosen as in V3, by sigmoids and a bias. Those of V2 are chosen by a softmax. */
+export function hfDeepseekExperts(
+  fields: Fields,
+  { layers }: ModelConfig,
+  isSigmoid: boolean,
+): Pick<ModelConfig, 'experts'> {
   const method = fields.text('topk_method', isSigmoid ? 'noaux_tc' : 'greedy')
   if (method !== 'greedy' && method !== 'group_limited_greedy' && method !== 'noaux_tc')
     throw unbuiltVariant(
@@ -86,6 +88,16 @@ function hfExperts(fields: Fields, { layers }: ModelConfig, listed: string): Pic
   return { experts }
 }
 
+/** A bias of the choice is only in files of models that choose by sigmoids. */
+export function ggufDeepseekExperts(
+  fields: Fields,
+  common: ModelConfig,
+  kinds: ReadonlySet<string>,
+): Pick<ModelConfig, 'experts'> {
+  const isBiased = kinds.has('exp_probs_b.bias')
+  return ggufExperts(fields, common, isBiased ? { isBiased, epsilon: 1e-20 } : {})
+}
+
 const V2 = {
   kv_lora_rank: 512,
   q_lora_rank: 1536,
@@ -100,14 +112,10 @@ export const deepseek2 = family(
     gguf: {
       architecture: 'deepseek2',
       pairing: 'interleaved',
-      config(fields, common, kinds) {
-        const { experts } = ggufExperts(fields, common)
-        const isBiased = kinds.has('exp_probs_b.bias')
-        return {
-          ...ggufLatent(fields, common),
-          experts: experts && isBiased ? { ...experts, isBiased, epsilon: 1e-20 } : experts,
-        }
-      },
+      config: (fields, common, kinds) => ({
+        ...ggufLatent(fields, common),
+        ...ggufDeepseekExperts(fields, common, kinds),
+      }),
     },
     hf: {
       classes: {
@@ -138,7 +146,8 @@ export const deepseek2 = family(
       biases: {},
       config: (fields, common, listed) => ({
         ...hfLatent(fields, common),
-        ...hfExperts(fields, common, listed),
+        ...(listed !== 'YoutuForCausalLM' &&
+          hfDeepseekExperts(fields, common, listed === 'DeepseekV3ForCausalLM')),
       }),
     },
   },
