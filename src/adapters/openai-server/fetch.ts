@@ -115,7 +115,13 @@ async function answer(call: Call): Promise<Response> {
   if (route === 'GET /models') return Response.json({ object: 'list', data: listed })
   const model = listed.find(({ id }) => route === `GET /models/${encodeURIComponent(id)}`)
   if (model !== undefined) return Response.json(model)
-  return failure(refusal(404, `${request.method} ${pathname} is not an endpoint of this server; use ${KNOWN}`, 'not_found'))
+  return failure(
+    refusal(
+      404,
+      `${request.method} ${pathname} is not an endpoint of this server; use ${KNOWN}`,
+      'not_found',
+    ),
+  )
 }
 
 const NO_CHAT = 'is not a chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'

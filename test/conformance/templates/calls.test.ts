@@ -1,178 +1,36 @@
 // Tests of what is derived from published templates. In: each template with a call, a thought and an answer
 // as it writes them. Out: the calls and thoughts that are read back, and the token that ends a turn.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MARKERS } from '../../../src/core/base/calls/marks.ts'
-import { ChatTemplate, turnEndIds } from '../../../src/core/text/chat/chat-template.ts'
-import { firstMark } from '../../../src/core/text/chat/marks.ts'
-import {
-  type Beginning,
-  beginningAfter,
-  reasoningFormOf,
-  reasoningSplitter,
-} from '../../../src/core/text/chat/reasoning.ts'
-import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
-import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
-import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
+import { turnEndIds } from '../../../src/core/text/chat/chat-template.ts'
+import { beginningAfter, reasoningSplitter } from '../../../src/core/text/chat/reasoning.ts'
 import { toolCallsOf } from '../../../src/engine/reply/reply-tool-calls.ts'
-import type { Message, Tool, ToolCall } from '../../../src/engine/types/conversation.ts'
 import { folder } from './compare.ts'
-
-interface Derived {
-  /** The mark before the calls that the template writes; '' for none. Absent without tools. */
-  readonly calls?: string
-  /** The mark that opens a thought. */
-  readonly thought?: string
-  /** Where a reply begins. Default `start`. */
-  readonly begins?: Beginning
-  /** The token after an answer, or before the next question. */
-  readonly end: string
-}
-
-/** Qwen's marks. */
-const CHATML = { calls: '<tool_call>', end: '<|im_end|>' }
-const EOS = '<|im_end|>'
-const THINK = '<think>'
-const DERIVED: Readonly<Record<string, Derived>> = {
-  'Apertus-8B-Instruct': {
-    calls: '<|tools_prefix|>',
-    thought: '<|inner_prefix|>',
-    end: '<|assistant_end|>',
-  },
-  'ByteDance-Seed-OSS': { calls: '<seed:tool_call>', thought: '<seed:think>', end: '<seed:eos>' },
-  'GLM-4.6': { calls: '<tool_call>', thought: THINK, end: '<|user|>' },
-  'HuggingFaceTB-SmolLM3-3B': { ...CHATML, thought: THINK },
-  'Mistral-Small-3.2-24B-Instruct-2506': { calls: '[TOOL_CALLS]', end: EOS },
-  'Qwen-Qwen2.5-7B-Instruct': CHATML,
-  'Qwen-Qwen3-0.6B': { ...CHATML, thought: THINK },
-  'Qwen3-Coder': CHATML,
-  'ServiceNow-AI-Apriel-1.6-15b-Thinker': {
-    calls: '<tool_calls>',
-    thought: 'Here are my reasoning steps:',
-    begins: 'thought',
-    end: '<|end|>',
-  },
-  'allenai-Olmo-3-7B-Instruct': { calls: '<function_calls>', end: EOS },
-  'deepseek-ai-DeepSeek-R1-Distill-Qwen-32B': { thought: THINK, begins: 'answer', end: EOS },
-  'deepseek-ai-DeepSeek-V3.1': { calls: '<tool_call>', thought: THINK, begins: 'answer', end: EOS },
-  'deepseek-ai-DeepSeek-V3.2': {
-    calls: '<｜DSML｜function_calls>',
-    thought: THINK,
-    begins: 'answer',
-    end: EOS,
-  },
-  'ibm-granite-granite-3.3-2B-Instruct': { calls: '<|tool_call|>', thought: THINK, end: '<|end_of_text|>' },
-  'ibm-granite-granite-4.0': { calls: '<tool_call>', end: '<|end_of_text|>' },
-  'internlm-Intern-S1-mini': {
-    calls: '<|action_start|><|plugin|>',
-    thought: THINK,
-    begins: 'thought',
-    end: EOS,
-  },
-  'microsoft-Phi-3.5-mini-instruct': { end: '<|end|>' },
-  'mistralai-Ministral-3-14B-Reasoning-2512': { calls: '[TOOL_CALLS]', thought: '[THINK]', end: EOS },
-  'mistralai-Mistral-Nemo-Instruct-2407': { calls: '[TOOL_CALLS]', end: EOS },
-  'openai-gpt-oss-120b': {
-    calls: '[TOOL_CALLS]',
-    thought: '<|channel|>analysis<|message|>',
-    end: '<|return|>',
-  },
-  'zai-org-GLM-4-9B-0414': { calls: '', end: '<|user|>' },
-}
-
-const spec = byteLevelSpec()
-const ENDS = [...new Set(Object.values(DERIVED).map(({ end }) => end))].filter((end) => end !== EOS)
-const tokens = [...ENDS, '<|tool_call|>']
-const tokenizer = createTokenizer({
-  ...spec,
-  tokens: [...spec.tokens, ...tokens],
-  types: [...spec.types!, ...tokens.map(() => 3)],
-})
-const PLAIN = { given: (text: string) => text, said: (text: string) => text }
-
-const TOOLS: readonly Tool[] = [
-  {
-    name: 'weather',
-    description: 'The weather',
-    parameters: { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } } },
-  },
-  { name: 'now', description: 'The time', parameters: { type: 'object', properties: {} } },
-]
-const CALLS: readonly ToolCall[] = [
-  { id: 'call00001', name: 'weather', arguments: { city: 'Oslo "x"', days: 2 } },
-  { id: 'call00002', name: 'now', arguments: {} },
-]
-/** Templates that write only the first call of a turn, or each as a turn of its own. */
-const SINGLE = ['openai-gpt-oss-120b', 'zai-org-GLM-4-9B-0414']
-const RESULT = 'twelve degrees'
-/** What a reply does not go beyond: its end, or the next turn. */
-const STOPS = [
-  ...tokens.slice(0, -1),
-  EOS,
-  '<|im_start|>',
-  '<|call|>',
-  '<|observation|>',
-  '<|bos|>',
-  '[TOOL_RESULTS]',
-  '<｜end▁of▁sentence｜>',
-]
-
-const question: Message = { role: 'user', content: 'Weather?' }
-
-/** What a model would have written to get the turns after its prompt. */
-function written(name: string, turns: readonly Message[], tools: readonly Tool[] = []) {
-  const template = new ChatTemplate(readFileSync(join(folder, 'published', `${name}.jinja`), 'utf8'))
-  const render = (messages: readonly Message[], addGenerationPrompt: boolean) =>
-    renderTurns({ template }, tokenizer, messages, { tools, addGenerationPrompt }, PLAIN)
-  const prompt = render([question], true)
-  const whole = render([question, ...turns], false)
-  let at = 0
-  while (at < prompt.length && prompt[at] === whole[at]) at++
-  // A mark that the prompt opens and the reply does not may share its first characters.
-  if (at < prompt.length) at -= /<[^>\s]*$/.exec(whole.slice(0, at))?.[0].length ?? 0
-  const form = reasoningFormOf(template.source)
-  const begins = form && beginningAfter(whole.slice(0, at), form)
-  const rest = whole.slice(at)
-  // A turn without a thought begins with the end of the empty one.
-  const reply = form && rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
-  return { template, prompt, reply, form, begins }
-}
+import { calledReply, DERIVED, question, TOOLS, tokenizer, written } from './derived.ts'
 
 describe('the calls are read back, letter by letter,', () => {
   const withCalls = Object.entries(DERIVED).filter(([, { calls }]) => calls !== undefined)
   test.each(withCalls)('of the template of %s', (name, derived) => {
-    const calls = SINGLE.includes(name) ? CALLS.slice(0, 1) : CALLS
-    const results = calls.map(
-      (call): Message => ({ role: 'tool', content: RESULT, toolCallId: call.id, name: call.name }),
-    )
-    const turns: readonly Message[] = [{ role: 'assistant', content: '', toolCalls: calls }, ...results]
-    const { reply, form, begins } = written(name, turns, TOOLS)
-    // Apertus writes results in a list behind its calls.
-    const before = reply.slice(0, reply.indexOf(RESULT)).replace(/(<\|tools_suffix\|>)\[$/, '$1')
-    const end = Math.min(...STOPS.map((stop) => before.indexOf(stop)).filter((at) => at > 0), before.length)
-    const text = before.slice(0, end)
+    const { calls, text, pieces, mark } = calledReply(name)
     const reader = toolCallsOf({ type: 'messages', messages: [question], tools: TOOLS })!
-    const splitter = form && reasoningSplitter(form, begins ?? 'start')
-    const pieces = [...text].map((letter) => splitter?.push(letter).text ?? letter)
-    pieces.push(splitter?.finish().text ?? '')
     const left = pieces.map((piece) => reader.push(piece)).join('') + reader.finish()
     expect(reader.found.map((call) => [call.name, call.arguments])).toEqual(
       calls.map((call) => [call.name, call.arguments]),
     )
     expect(left.trim(), text).toBe('')
-    expect(firstMark(pieces.join(''), MARKERS)?.mark ?? '').toBe(derived.calls)
+    expect(mark).toBe(derived.calls)
   })
 })
 
 describe.each(Object.entries(DERIVED))('of the template of %s', (name, derived) => {
   test('a thought has these marks, and a reply begins there', () => {
     const { prompt, form } = written(name, [{ role: 'assistant', content: 'It rains.' }])
-    expect(form?.open).toBe(derived.thought)
-    if (form !== undefined) expect(beginningAfter(prompt, form)).toBe(derived.begins ?? 'start')
+    expect(form.isAssumed ? undefined : form.open).toBe(derived.thought)
+    expect(beginningAfter(prompt, form)).toBe(derived.begins ?? 'start')
     const thought = written(name, [{ role: 'assistant', content: 'It rains.', reasoning: 'Wet?' }])
-    if (form === undefined || !thought.reply.includes('Wet?')) return
-    const splitter = reasoningSplitter(form, thought.begins ?? 'start')
+    if (!thought.reply.includes('Wet?')) return
+    const splitter = reasoningSplitter(form, thought.begins)
     const parts = [...[...thought.reply].map((letter) => splitter.push(letter)), splitter.finish()]
     expect(parts.map(({ reasoning }) => reasoning).join('')).toBe('Wet?')
     expect(parts.map(({ text }) => text).join('')).toMatch(/^It rains\./)

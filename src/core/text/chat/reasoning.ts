@@ -5,7 +5,7 @@
 //   Hunyuan                         <think>..</think><answer>..</answer>
 //   Granite 3.2                     Here is my thought process: .. Here is my response: ..
 //   Seed-OSS                        <seed:think>..</seed:think>
-//   Magistral                       [THINK]..[/THINK]
+//   Magistral, Ministral 3          [THINK]..[/THINK]
 //   Kimi-VL                         ◁think▷..◁/think▷
 //   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
 //   Apertus                         <|inner_prefix|>..<|inner_suffix|>

@@ -1,5 +1,5 @@
-// The table of families in docs/guide/models.md. In: the tables of families, the stored results of other
-// programs and their small models. Out: a row for each family; `node family-table.ts` writes it into the
+// The table of families in docs/guide/models.md. In: the tables of families and of their chats, the stored
+// results of other programs and their small models. Out: a row for each family; `node family-table.ts` writes it into the
 // page.
 import '../../../../scripts/test/rare-families.ts'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { prepareModel } from '../../../../src/engine/load/prepare.ts'
 import { type Row, tensorsOf } from '../../transformers/weights.ts'
 import { hubFolder } from '../model-files.ts'
 import type { StoredTensor } from '../writers/safetensors-writer.ts'
+import { FAMILY_CHATS } from './family-chats.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)
 const PAGE = new URL('docs/guide/models.md', ROOT)
@@ -60,6 +61,12 @@ function shardsOf(cut: readonly (boolean | undefined)[]): string {
   return cut.includes(false) ? 'no' : ''
 }
 
+/** The cell with the keys of `named`, as code. */
+const codes = (named: object = {}): string =>
+  Object.keys(named)
+    .map((name) => `\`${name.replaceAll('|', '\\|')}\``)
+    .join(', ')
+
 export async function familyTable(): Promise<string> {
   const cases = readdirSync(GOLDEN).flatMap(casesIn)
   const native = Object.keys(JSON.parse(read(new URL('test/conformance/golden/families.json', ROOT))))
@@ -79,14 +86,16 @@ export async function familyTable(): Promise<string> {
       classes.map((name) => name.replace(/For(CausalLM|ConditionalGeneration)$|LMHeadModel$/, '')).join(', '),
       gguf.architecture === undefined ? '' : `\`${gguf.architecture}\``,
       seen.map(([name]) => name).join(', '),
+      codes(FAMILY_CHATS[family]?.tools),
+      codes(FAMILY_CHATS[family]?.thoughts),
       shardsOf(cut),
       compared.join(', ') || 'neither',
     ]
     rows.push(`| ${cells.join(' | ')} |`)
   }
   return [
-    '| family | classes of transformers | in GGUF | pictures | shards | compared with |',
-    '|---|---|---|---|---|---|',
+    '| family | classes of transformers | in GGUF | pictures | tools | thoughts | shards | compared with |',
+    '|---|---|---|---|---|---|---|---|',
     ...rows,
   ].join('\n')
 }
