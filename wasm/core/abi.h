@@ -309,7 +309,7 @@ struct op_linear_experts {
 struct op_bias_experts { uint32_t code, rows, y, y_stride, n, bias, route, experts; };
 
 /* y[m] *= 1 / (1 + e^-x[m][0]) */
-struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n; };
+struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n, width; };
 
 /* Row m of y has `heads` heads of y_dim numbers. Each is s[m], `shared` numbers (0: none), then the first `own`
  * numbers of the same head of x[m], whose heads are x_dim apart, then zeros. */

@@ -105,7 +105,7 @@ test.each(BUILDS)('%s: rows of any kind are normalised, gated and quantised', (b
   machine.op('layernorm', rows)
   machine.op('rescale', { ...at('y', y), n, scale: 2, cap: 30 })
   machine.op('clamp', { ...at('x', x), ...at('y', y), n, least: -1, most: 30 })
-  machine.op('gate_rows', { ...at('x', x), ...at('y', y), n })
+  machine.op('gate_rows', { ...at('x', x), ...at('y', y), n, width: 24 })
   machine.op('match_rms', { ...at('x', x), ...at('by', up), ...at('y', y), n, least: 1e-5 })
   machine.op('cut_low', { ...at('x', x), ...at('y', y), n, scale: 1 })
   machine.op('weigh', { ...at('x', x), weight, ...at('y', y), n })

@@ -85,6 +85,41 @@ INLINE void convolve(const struct op_conv1d *op, const struct sequence *sequence
     }
 }
 
+/* The input row at `place`, counted from the oldest kept input. */
+static const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
+                           uint32_t place) {
+    const uint32_t kept = op->taps - 1;
+    return place < kept ? state + place * op->channels
+                        : AT(const float *, op->x + (sequence->row0 + place - kept) * op->x_stride);
+}
+
+/* Any number of taps. Unrolled forms of more than MOST_TAPS would make every page's module larger. */
+static void convolve_many(const struct op_conv1d *op, const struct sequence *sequence, uint32_t from, uint32_t to) {
+    const struct exp_constants constants = exp_constants();
+    float *state = AT(float *, sequence->tables[op->group] + op->state_offset);
+    for (uint32_t r = 0; r < sequence->rows; r++) {
+        const uint32_t m = sequence->row0 + r;
+        float *y = AT(float *, op->y + m * op->y_stride);
+        for (uint32_t c = from; c < to; c += GROUP) {
+            v128_t v[GROUP / 4] = {0};
+            ROLLED for (uint32_t i = 0; i < min_u32(GROUP, to - c); i += 4) {
+                const float *w = AT(const float *, op->w) + (c + i) / PANEL * PANEL * op->taps + i % PANEL;
+                v128_t sum = op->bias ? load(AT(const float *, op->bias) + c + i) : splat(0);
+                ROLLED for (uint32_t j = 0; j < op->taps; j++) {
+                    sum = add(sum, mul(load(w + j * PANEL), load(tap_at(op, sequence, state, r + j) + c + i)));
+                }
+                v[i / 4] = activated(sum, &constants, op->activation);
+            }
+            store_group(y + c, v);
+            if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->channels, c / GROUP, v);
+        }
+    }
+    ROLLED for (uint32_t j = 0; j + 1 < op->taps; j++) {
+        const float *next = tap_at(op, sequence, state, sequence->rows + j);
+        for (uint32_t c = from; c < to; c += 4) store(state + j * op->channels + c, load(next + c));
+    }
+}
+
 static uint32_t tiles(const struct op *o, const struct step *step) {
     return step->sequences * ((((const struct op_conv1d *)o)->channels + CHANNELS - 1) / CHANNELS);
 }
@@ -95,7 +130,8 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const uint32_t from = t / step->sequences * CHANNELS, to = min_u32(from + CHANNELS, op->channels);
     if (op->taps == 4) convolve(op, sequence, from, to, 4);
     else if (op->taps == 3) convolve(op, sequence, from, to, 3);
-    else convolve(op, sequence, from, to, 2);
+    else if (op->taps == 2) convolve(op, sequence, from, to, 2);
+    else convolve_many(op, sequence, from, to);
 }
 
 /* kernel: OP_CONV1D conv1d plain */

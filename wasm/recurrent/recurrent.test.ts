@@ -28,6 +28,7 @@ const CONVS: Op[] = [
   { words: 96 * 3, lay: (m, count, first) => conv1d(m, { channels: 96, taps: 4 }, count, first) },
   { words: 160 * 2, lay: (m, count, first) => conv1d(m, { channels: 160, taps: 3 }, count, first) },
   { words: 32, lay: (m, count, first) => conv1d(m, { channels: 32, taps: 2, bias: false }, count, first) },
+  { words: 80 * 6, lay: (m, count, first) => conv1d(m, { channels: 80, taps: 7 }, count, first) },
   { words: 112 * 3, lay: (m, count, first) => conv1d(m, { channels: 112, taps: 4 }, count, first) },
   {
     words: 72 * 2,

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
  * change to wasm/core/abi.h. The kernels' build reads this line.
  */
-export const ABI_VERSION = 22
+export const ABI_VERSION = 23
 
 /** A record as seen by the cost functions below. */
 export interface OpReader {
@@ -335,7 +335,7 @@ export const OPS = {
   },
   gate_rows: {
     code: 32,
-    fields: ['x', 'x_stride', 'y', 'y_stride', 'n'],
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'width'],
     reads: { x: [], y: ['n'] },
     writes: { y: ['n'] },
     work: perElement(1, 'n'),

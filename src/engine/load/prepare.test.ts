@@ -144,6 +144,7 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   deepseek2: { ...EXPERTS, ...LATENT },
   minicpm3: LATENT,
   lfm2: { convTaps: 3, attentionLayers: [1] },
+  lfm3: { convTaps: 3, attentionLayers: [1] },
   apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
   bloom: { alibi: 8 },
   mpt: { alibi: 8 },

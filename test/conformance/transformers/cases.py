@@ -435,6 +435,11 @@ CASES += [
         72, 3, 1, 60, 269, layers=2, num_experts=4, num_experts_per_tok=3, moe_intermediate_size=33,
         num_dense_layers=0, use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.5,
         layer_types=["full_attention", "conv"])),
+    ("Lfm3", "windows in some layers", sizes(
+        64, 4, 2, 16, 70, 271, layers=5, sliding_window=9, conv_L_cache=4,
+        layer_types=["conv", "conv", "full_attention", "conv", "sliding_attention"])),
+    ("Lfm3", "kinds as usual, a window as long as the context, untied", sizes(
+        72, 3, 1, 20, 61, 269, layers=7, sliding_window=256, tie_word_embeddings=False)),
     ("Ernie4_5_Moe", "two shared blocks", without_head_dim(
         64, 4, 2, 70, 271, layers=3, moe_num_experts=6, moe_k=2, moe_num_shared_experts=2, moe_intermediate_size=28,
         moe_layer_start_index=1)),

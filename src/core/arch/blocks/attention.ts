@@ -52,9 +52,14 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
 
 /** Attention's output times the sigmoid of a projection of its input, in families with such a gate. */
 function gated({ b, config, traits }: Parts, at: string, input: Value, attended: Value): Value {
-  if (traits.attentionGate !== true) return attended
-  const weight = matrix(config.hiddenSize, { [`${at}.attn_gate.weight`]: config.heads * config.headDim })
-  return b.swiglu(`${at}.attn_gated`, [b.linear(`${at}.attn_gate`, input, weight), attended], 'sigmoid')
+  const { heads, headDim, hiddenSize } = config
+  if (traits.attentionGate === undefined) return attended
+  const isOne = traits.attentionGate === 'head'
+  const weight = matrix(hiddenSize, { [`${at}.attn_gate.weight`]: isOne ? heads : heads * headDim })
+  const gate = b.linear(`${at}.attn_gate`, input, weight)
+  return isOne
+    ? b.node(`${at}.attn_gated`, { op: 'gateRows', input: attended, gate })
+    : b.swiglu(`${at}.attn_gated`, [gate, attended], 'sigmoid')
 }
 
 /** Queries, keys and values clipped to the model's range, and the norms that they still need. */

@@ -47,8 +47,11 @@ export interface DecoderTraits {
   /** Each head's softmax has one more score, for a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
-  /** Attention's output is multiplied by the sigmoid of another projection of its input. */
-  readonly attentionGate?: true
+  /**
+   * Attention's output is multiplied by the sigmoid of another projection of its input: number by number, or
+   * one for each head.
+   */
+  readonly attentionGate?: 'number' | 'head'
   /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
   readonly positions: 'rope' | 'learned' | 'alibi'
 }

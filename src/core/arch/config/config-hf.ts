@@ -215,7 +215,9 @@ function window(
   if (!('sliding_window' in defaults) || !fields.fact('use_sliding_window', true)) return undefined
   const positions = fields.number('sliding_window', 0)
   const kinds = fields.list('layer_types')
-  const strange = kinds.find((kind) => kind !== 'sliding_attention' && kind !== 'full_attention')
+  const strange = kinds.find(
+    (kind) => kind !== 'sliding_attention' && kind !== 'full_attention' && kind !== 'conv',
+  )
   if (strange !== undefined) {
     throw unbuiltVariant(fields.file, 'an unknown kind of layer in layer_types', 'full and sliding attention')
   }

@@ -97,7 +97,7 @@ class ConfigCheck {
       ['subtracted', subtracted !== undefined, traits?.isDifferential === true],
       ['sharedBlocks', config.sharedBlocks !== undefined, traits?.sharedBlocks === true],
       ['streams', streams !== undefined, traits?.streams === true],
-      ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
+      ['convTaps', convTaps !== undefined, /^lfm[23]/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
@@ -329,7 +329,7 @@ class ConfigCheck {
 
   /** Checks the number of inputs that the convolution kernels support. */
   #taps(key: string, count: number): void {
-    this.#built(key, count, 4, 1, 2)
+    this.#built(key, count, 8, 1, 2)
   }
 
   #whole(key: string, value: number, most: number): void {

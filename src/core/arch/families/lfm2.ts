@@ -1,12 +1,14 @@
-// LFM2, dense or with experts: short convolutions between two gates in most layers, attention in some.
+// LFM2, dense or with experts, and LFM3: short convolutions between two gates in most layers, attention in
+// some.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import { attention } from '../blocks/attention.ts'
 import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { denseLayers, ggufExperts } from '../config/experts-config.ts'
-import { type Fields, layersOf, layersWithHeads } from '../config/fields.ts'
-import { defaults, type FamilyFile, type Names } from '../family.ts'
+import { Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
+import { hfRope, localRope } from '../config/hf-rope.ts'
+import { defaults, type FamilyFile, type Names, NO_GGUF } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
@@ -193,6 +195,61 @@ export const lfm2: FamilyFile = {
     },
     names: HF_NAMES,
   },
+}
+
+const LFM3: DecoderTraits = { ...TRAITS, norms: 'around', attentionGate: 'head' }
+/** The rotation of layers without a window, where the file does not say it. */
+const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.5, rope_theta: 1e6 }
+
+export const lfm3: FamilyFile = {
+  traits: LFM3,
+  build: (config, decoder) => decoder(config, LFM3, mix),
+  gguf: NO_GGUF,
+  hf: {
+    classes: {
+      Lfm3ForCausalLM: defaults(128_000, 2048, 7680, 24, 16, 128_000, {
+        num_key_value_heads: 4,
+        head_dim: 128,
+        rms_norm_eps: 1e-5,
+        sliding_window: 256,
+        tie_word_embeddings: true,
+      }),
+    },
+    keys: { rms_norm_eps: 'norm_eps' },
+    config(fields, own) {
+      for (const key of ['use_sandwich_norm', 'use_attention_gate'])
+        if (!fields.fact(key, true)) throw unbuiltVariant(fields.file, `${key} false`, 'true')
+      const listed = fields.list('layer_types')
+      const kinds = layersOf(own).map((layer) => listed[layer] ?? usualKind(layer))
+      const rope = fields.record('rope_parameters')?.record('full_attention')
+      return {
+        attentionLayers: layersOf(own).filter((layer) => kinds[layer] !== 'conv'),
+        convTaps: fields.number('conv_L_cache', 7),
+        window: windowOf(
+          own,
+          fields.number('sliding_window'),
+          kinds.map((kind) => kind === 'sliding_attention'),
+        ),
+        rope: hfRope(fields, rope ?? Fields.of(fields.file, FULL_ROPE), own, 1e6),
+        localRope: localRope(fields, own, 10_000),
+      }
+    },
+    names: {
+      ...HF_NAMES,
+      'layers.N.attn_gate.weight': `${HF}.self_attn.gate_proj.weight|${HF}.self_attn.g_proj.weight`,
+      'layers.N.attn_q_norm.weight': `${HF}.self_attn.q_norm.weight`,
+      'layers.N.attn_k_norm.weight': `${HF}.self_attn.k_norm.weight`,
+      'layers.N.attn_output.weight': `${HF}.self_attn.o_proj.weight`,
+      'layers.N.attn_post_norm.weight': `${HF}.post_operator_norm.weight`,
+      'layers.N.mlp_post_norm.weight': `${HF}.post_ffn_norm.weight`,
+    },
+  },
+}
+
+/** The kind of a layer in a file that does not list them. */
+function usualKind(layer: number): string {
+  if (layer % 4 === 2) return 'full_attention'
+  return layer % 4 === 0 && layer > 0 ? 'sliding_attention' : 'conv'
 }
 
 /** The feed-forward size: two thirds of the size in config.json, rounded to whole blocks. */

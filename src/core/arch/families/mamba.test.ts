@@ -101,7 +101,7 @@ describe('configurations', () => {
   test.each([
     [{ innerSize: 1530 }, 'unsupported', /ssm.innerSize 1530, .* multiple of 32/],
     [{ innerSize: -32 }, 'architecture', /ssm.innerSize is -32/],
-    [{ convKernel: 5 }, 'unsupported', /ssm.convKernel 5, .* from 2 to 4/],
+    [{ convKernel: 9 }, 'unsupported', /ssm.convKernel 9, .* from 2 to 8/],
     [{ convKernel: 2.5 }, 'architecture', /ssm.convKernel is 2.5/],
     [{ timeStepRank: 0 }, 'architecture', /ssm.timeStepRank is 0/],
   ] as const)('%j is %s for Mamba', async (changes, code, message) => {

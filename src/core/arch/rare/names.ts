@@ -43,6 +43,7 @@ export const RARE = [
   'ernie4_5_moe',
   'gpt_oss',
   'lfm2moe',
+  'lfm3',
   'minicpm3',
   'modernbert_decoder',
   'qwen2moe',

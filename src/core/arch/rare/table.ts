@@ -23,7 +23,7 @@ import { phimoe } from '../families/experts/phimoe.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
 import { granite, granitehybrid, granitemoe, graniteSwa, hyperclovax } from '../families/granite.ts'
-import { lfm2moe } from '../families/lfm2.ts'
+import { lfm2moe, lfm3 } from '../families/lfm2.ts'
 import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
 import { modernbertDecoder } from '../families/modernbert-decoder.ts'
@@ -88,6 +88,7 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   ernie4_5_moe: ernie45moe,
   gpt_oss: gptOss,
   lfm2moe,
+  lfm3,
   minicpm3,
   modernbert_decoder: modernbertDecoder,
   qwen2moe,

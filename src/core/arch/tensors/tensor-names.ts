@@ -101,8 +101,10 @@ const isDense: IsIn = (config, traits, layer) => hasMlp(config, traits, layer) &
 const isGated: IsIn = (config, traits, layer) =>
   traits.mlp !== 'plain' && traits.mlp !== 'shifted' && isDense(config, traits, layer)
 const hasUp: IsIn = (config, traits, layer) => traits.mlp !== 'shifted' && isDense(config, traits, layer)
+const gates: Shape = (config, traits, layer) =>
+  traits.attentionGate === 'head' ? [config.heads, config.hiddenSize] : query(config, traits, layer)
 const hasGate: IsIn = (config, traits, layer) =>
-  traits.attentionGate === true && attends(config, traits, layer)
+  traits.attentionGate !== undefined && attends(config, traits, layer)
 const hasShared: IsIn = (config, _, layer) => config.experts?.shared !== undefined && routes(config, layer)
 const hasExpertGate: IsIn = (config, traits, layer) =>
   traits.mlp !== 'plain' && hasExperts(config, traits, layer)
@@ -176,7 +178,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasKeyNorms),
   bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
   bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
-  weight('attn_gate', '', '', query, hasGate),
+  weight('attn_gate', '', '', gates, hasGate),
   weight('attn_sub_norm', 'attn_sub_norm', 'self_attn.attn_sub_norm', first(query), hasSubNorms),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', attended, attends),
   bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),

@@ -320,7 +320,7 @@ export const renorm: KernelKind<Renorm> = {
   },
 }
 
-/** input * sigmoid(gate), where each row has one gate. Overwrites the input. */
+/** input * sigmoid(gate), where each row has one gate, or one for each of its heads. Overwrites the input. */
 export interface GateRows {
   readonly op: 'gateRows'
   readonly input: Value
@@ -328,12 +328,21 @@ export interface GateRows {
   readonly output: Value
 }
 
+/** Columns that share a gate. A row with one gate may have any number of them. */
+const widthOfGate = (input: Value, gate: Value): number =>
+  gate.shape[1] === 1 ? 4 * Math.ceil(input.shape[1] / 4) : input.shape[1] / gate.shape[1]
+
 export const gateRows: KernelKind<GateRows> = {
   shape({ input, gate }) {
-    expectWidth(gate, 1, 'a gate')
+    if (widthOfGate(input, gate) % 4 !== 0)
+      throw new HalfbyteError(
+        'internal',
+        `${gate.shape[1]} gates do not fit rows of ${input.shape[1]} numbers`,
+      )
     return input.shape
   },
   record({ gate, output }, { rowsAt }) {
-    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n: output.shape[1] })
+    const width = widthOfGate(output, gate)
+    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n: output.shape[1], width })
   },
 }

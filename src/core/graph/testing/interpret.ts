@@ -252,7 +252,10 @@ function compute(
     }
     case 'gateRows': {
       const gates = read(node.gate)
-      return read(node.input).map((row, m) => row.map((x) => x / (1 + Math.exp(-gates[m]![0]!))))
+      const width = Math.ceil(node.input.shape[1] / node.gate.shape[1])
+      return read(node.input).map((row, m) =>
+        row.map((x, i) => x / (1 + Math.exp(-gates[m]![Math.floor(i / width)]!))),
+      )
     }
     case 'joinHeads': {
       const { heads, own, width } = node

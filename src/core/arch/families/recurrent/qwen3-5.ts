@@ -7,7 +7,7 @@ import { type Fields, layersOf } from '../../config/fields.ts'
 import { attentionIn, hfDelta } from '../../config/recurrent-config.ts'
 import { defaults, type FamilyFile, type Names } from '../../family.ts'
 
-const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: true }
+const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: 'number' }
 
 /** Rows of the projection that holds each head's query and then its gate. */
 const half =

@@ -10,7 +10,7 @@ import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../
 import { hfQwenExperts } from '../qwen.ts'
 import { attentionLayers, everyLast, gatedQueries, ggufDelta, QWEN_NEXT_NORMS } from './qwen3-5.ts'
 
-const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: true, mlp: 'experts' }
+const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: 'number', mlp: 'experts' }
 const LINEAR = 'model.layers.N.linear_attn'
 const PROJECTION = `${LINEAR}.in_proj_qkvz.weight`
 
