@@ -213,7 +213,7 @@ describe('other graphs are rejected with the entry that runs them:', () => {
     [
       'a tokenizer of another model',
       repository('bert', { 'config.json': { vocab_size: 12 } }),
-      'belongs to another model',
+      'belongs to a different model',
     ],
     ['pictures', withData(lookup([IDS, named('pixel_values', ['b', 3, 8, 8])])), 'pixel_values'],
     ['no ids', withData(lookup([{ ...IDS, name: 'ids' }])), 'instead of input_ids'],

@@ -73,7 +73,7 @@ test('a text that a trimmed vocabulary spells differently is rejected', () => {
   expect(() => proof.check(before.encode('cat'), tokenizer.encode('cab'))).toThrow(
     /changes a text by encoding/,
   )
-  expect(() => proof.check(before.encode('cat'), tokenizer.encode('c a t'))).toThrow(/other tokens/)
+  expect(() => proof.check(before.encode('cat'), tokenizer.encode('c a t'))).toThrow(/tokenized differently/)
 })
 
 test('a piece with a character that is not a token of its own is kept', () => {
