@@ -20,7 +20,7 @@ const SPECIALS = [
 const TURN = 2
 /** It omits thoughts, as most templates do for earlier turns. */
 const TEMPLATE =
-  "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1] + '<|turn|>' }}" +
+  "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1].split('<think>')[0] + '<|turn|>' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 
 /** It writes `THOUGHT` and `ANSWER`. */

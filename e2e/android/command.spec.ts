@@ -137,7 +137,7 @@ test('a phone disconnected while it is detected is reported, and the command exi
     },
   })
   expect(code, errors).toBe(0)
-  expect(output).toContain('A phone went away before it was measured; connect it again and repeat.')
+  expect(output).toContain('A phone disappeared before it was measured; connect it again and repeat.')
 })
 
 test('results from before a phone was disconnected are stored', async () => {

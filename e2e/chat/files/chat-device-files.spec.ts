@@ -69,7 +69,7 @@ test('if the browser asks first, the page offers the file, and another model ans
   await page.reload()
   await ready(page)
   await expect(name(page)).toHaveText('Halfbyte Stories')
-  await expect(page.locator('.notice')).toContainText('tiny.hbm is a file of this device.')
+  await expect(page.locator('.notice')).toContainText('tiny.hbm is a file on this device.')
   expect(await overflowing(page)).toEqual([])
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/device-file.png' })

@@ -280,8 +280,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   async #goOn(): Promise<void> {
-    // If the script of these answers cannot be loaded, the model answers.
-    const isAnswered = await this.#conversation.answerAlone(this.assist).catch(() => false)
+    const isAnswered = await this.#conversation.answerAlone(this.assist)
     if (isAnswered) this.#isAsked = false
     if (!this.#isAsked || !this.#conversation.isWaiting) return
     const { engine } = this.#loading

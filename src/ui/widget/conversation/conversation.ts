@@ -91,12 +91,15 @@ export class Conversation {
   async answerAlone(assist: Assist): Promise<boolean> {
     const asked = this.#entries
     if (!this.isWaiting || assist === 'none') return false
-    const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
-    if (this.#entries !== asked || !this.isWaiting) return false
+    const activity: Activity = { name: 'answering' }
+    this.#show(activity, asked)
     const question = asked.at(-1)?.content ?? ''
-    const own = careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined)
+    // If the script of these answers cannot be loaded, the model answers.
+    const own = await ownAnswer(question, assist).catch(() => undefined)
+    if (this.#activity !== activity || this.#entries !== asked) return false
+    this.#show(undefined, asked)
     if (own === undefined) return false
-    const entry: Entry = { role: 'assistant', content: own.text }
+    const entry: Entry = { role: 'assistant', content: own }
     this.#error = undefined
     this.#finish([...asked, entry])
     this.#events.onEntry(entry)
@@ -262,6 +265,12 @@ export class Conversation {
     this.#entries = entries
     this.#events.onChange()
   }
+}
+
+/** The text of an answer that needs no model. */
+async function ownAnswer(question: string, assist: Assist): Promise<string | undefined> {
+  const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
+  return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
 function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
