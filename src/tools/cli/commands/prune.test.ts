@@ -116,7 +116,7 @@ describe('prune', () => {
       await halfbyte('prune', model, path('other.hbm'), ...few, '--speed', '2', '--pattern', '2:4'),
     ).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^unsupported: a budget goes by measured times of sv32 and sb84/),
+      err: expect.stringMatching(/^unsupported: a budget uses measured times of sv32 and sb84/),
     })
   }, 240_000)
 
