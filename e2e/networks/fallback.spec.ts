@@ -69,7 +69,7 @@ test('in the page, in a worker and on two threads, nodes that are not compiled r
     model,
   )
   expect(await refused).toMatch(
-    /^unsupported: node share \(LpNormalization\): .* set the option fallback to ort/,
+    /^unsupported: node share \(LpNormalization\): .* set fallback: 'ort' to run it/,
   )
   expect(asked.filter(isPart)).toEqual([])
   expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)

@@ -1,5 +1,6 @@
 // People in need. In: a user's message. Out: what they may need help with, and their language. The interface
 // then answers by itself instead of the model.
+import { memo } from '../../../core/base/values.ts'
 import { ASIAN } from './patterns/asian.ts'
 import { ENGLISH } from './patterns/english.ts'
 import { GERMANIC } from './patterns/germanic.ts'
@@ -55,11 +56,11 @@ const SCRIPTS = {
   hangul: /\p{Script=Hangul}/u,
 } as const
 
+/** The patterns in use. They live for one task: those of all languages would take 6 MB in each tab. */
+const compiled = new Map<readonly string[], RegExp>()
+
 class Language {
   readonly #set: PatternSet
-  #needs: readonly (readonly [Need, RegExp])[] | undefined
-  #harmless: RegExp | undefined
-  #spellings: readonly (readonly [RegExp, string])[] | undefined
 
   constructor(set: PatternSet) {
     this.#set = set
@@ -75,25 +76,25 @@ class Language {
 
   needIn(text: string): Need | undefined {
     const { selfHarm, medical, violence, harmless } = this.#set
-    this.#harmless ??= this.#any(harmless, 'g')
-    this.#needs ??= [
-      ['medical', this.#any(medical)],
-      ['violence', this.#any(violence)],
-      ['self-harm', this.#any(selfHarm)],
-    ]
-    const serious = this.#corrected(text).replaceAll(this.#harmless, ' ')
-    return this.#needs.find(([, pattern]) => pattern.test(serious))?.[0]
+    const serious = this.#corrected(text).replaceAll(this.#any(harmless, 'g'), ' ')
+    if (this.#any(medical).test(serious)) return 'medical'
+    if (this.#any(violence).test(serious)) return 'violence'
+    return this.#any(selfHarm).test(serious) ? 'self-harm' : undefined
   }
 
   #corrected(text: string): string {
     const { spellings = [] } = this.#set
-    this.#spellings ??= spellings.map(
-      ([mistake, meant]) => [this.#any([mistake], 'g', 'both'), meant] as const,
+    return spellings.reduce(
+      (written, [mistake, meant]) => written.replaceAll(this.#compile([mistake], 'g', 'both'), meant),
+      text,
     )
-    return this.#spellings.reduce((written, [mistake, meant]) => written.replaceAll(mistake, meant), text)
   }
 
   #any(sources: readonly string[], flags = '', edges = this.#set.edges ?? 'start'): RegExp {
+    return memo(compiled, sources, () => this.#compile(sources, flags, edges))
+  }
+
+  #compile(sources: readonly string[], flags: string, edges: PatternSet['edges']): RegExp {
     const { script = 'latin' } = this.#set
     const source = unaccented(sources.join('|'))
     // Folded Latin text is ASCII, for which the built-in `\b` is correct and much faster.
@@ -178,6 +179,7 @@ function withoutFiction(text: string): string {
  * violence. Understands 19 languages. Undefined for other messages, and for events in stories and games.
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
+  if (compiled.size === 0) setTimeout(() => compiled.clear())
   const said = withoutFiction(folded(text))
   for (const language of LANGUAGES) {
     const need = language.isIn(said) ? language.needIn(said) : undefined
