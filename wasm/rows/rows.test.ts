@@ -387,24 +387,34 @@ describe('gate_rows', () => {
     [48, 3, 4],
     [4160, 2, 52],
     [2080, 3, 20],
-  ])('matches its definition bit for bit for %i lanes, %i rows, %i gates, and is a sigmoid', (n, m, gates) => {
-    let laid: { x: Rows; y: Rows } | undefined
-    const value = (row: number, lane: number) => row + lane / n - 1
-    const { machine, difference } = compare((each) => {
-      const x = each.rows(m, gates, (row, place) => 3 * row - 4 + place / gates)
-      const y = each.rows(m, n, value)
-      tokens(each, m)
-      each.op('gate_rows', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n, width: n / gates })
-      laid = { x, y }
-    })
-    expect(difference).toBeUndefined()
-    for (let row = 0; row < m; row++) {
-      const gate = (lane: number) =>
-        1 / (1 + Math.exp(4 - 3 * row - Math.floor((lane * gates) / n) / gates))
-      for (const [lane, made] of machine.floats(laid!.y, row).entries())
-        expect(Math.abs(made - gate(lane) * value(row, lane))).toBeLessThan(1e-6 * (1 + row))
-    }
-  })
+  ])(
+    'matches its definition bit for bit for %i lanes, %i rows, %i gates, and is a sigmoid',
+    (n, m, gates) => {
+      let laid: { x: Rows; y: Rows } | undefined
+      const value = (row: number, lane: number) => row + lane / n - 1
+      const { machine, difference } = compare((each) => {
+        const x = each.rows(m, gates, (row, place) => 3 * row - 4 + place / gates)
+        const y = each.rows(m, n, value)
+        tokens(each, m)
+        each.op('gate_rows', {
+          x: x.at,
+          x_stride: x.stride,
+          y: y.at,
+          y_stride: y.stride,
+          n,
+          width: n / gates,
+        })
+        laid = { x, y }
+      })
+      expect(difference).toBeUndefined()
+      for (let row = 0; row < m; row++) {
+        const gate = (lane: number) =>
+          1 / (1 + Math.exp(4 - 3 * row - Math.floor((lane * gates) / n) / gates))
+        for (const [lane, made] of machine.floats(laid!.y, row).entries())
+          expect(Math.abs(made - gate(lane) * value(row, lane))).toBeLessThan(1e-6 * (1 + row))
+      }
+    },
+  )
 })
 
 describe('join_heads', () => {

@@ -419,10 +419,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
       },
     }),
   ],
-  [
-    'lfm3',
-    config({ family: 'lfm3', layers: 3, attentionLayers: [1], convTaps: 3 }),
-  ],
+  ['lfm3', config({ family: 'lfm3', layers: 3, attentionLayers: [1], convTaps: 3 })],
   [
     'ernie4_5_moe',
     config({
