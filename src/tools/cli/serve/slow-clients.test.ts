@@ -88,7 +88,6 @@ test('a client that takes nothing of a long answer is disconnected, and one that
     limits: { readMilliseconds: 400 },
     onRequest: ({ milliseconds }) => lines.push(milliseconds),
   })
-  const started = performance.now()
   const asleep = await silent(address, request({ max_tokens: 2 }))
   const slow = await silent(address, request({ max_tokens: 2 }))
   let bytes = 0
@@ -102,8 +101,8 @@ test('a client that takes nothing of a long answer is disconnected, and one that
     read()
   })
   const closed = new Promise<void>((resolve) => asleep.once('close', () => resolve()))
-  await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0)
-  expect(performance.now() - started).toBeGreaterThan(400)
+  // The slow client's request may end first.
+  await expect.poll(() => lines.some((milliseconds) => milliseconds >= 400), { timeout: 20_000 }).toBe(true)
   expect(await said(address)).toBe('short')
   await whole
   expect(bytes).toBeGreaterThanOrEqual(LONG)
