@@ -43,19 +43,18 @@ export const numbersOf = (region: string | undefined, isMedical: boolean): Numbe
   return ambulance === undefined ? (NUMBERS.get(region) ?? {}) : { emergency: ambulance }
 }
 
+const AMERICA = /^(?:America\/|Pacific\/Honolulu|US\/|Canada\/)/
 /** The time zones of the regions above, by the beginning of their names. */
-const ZONES: readonly (readonly [RegExp, RegExp])[] = [
-  [/^(?:US|CA)$/, /^(?:America\/|Pacific\/Honolulu|US\/|Canada\/)/],
-  [/^AU$/, /^Australia\//],
-  [/^NZ$/, /^Pacific\/(?:Auckland|Chatham)/],
-  [/^JP$/, /^(?:Asia\/Tokyo|Japan)/],
-  [/^KR$/, /^(?:Asia\/Seoul|ROK)/],
-  [/^TW$/, /^(?:Asia\/Taipei|ROC)/],
-]
+const ZONES: ReadonlyMap<string, RegExp> = new Map([
+  ['US', AMERICA],
+  ['CA', AMERICA],
+  ['AU', /^Australia\//],
+  ['NZ', /^Pacific\/(?:Auckland|Chatham)/],
+  ['JP', /^(?:Asia\/Tokyo|Japan)/],
+  ['KR', /^(?:Asia\/Seoul|ROK)/],
+  ['TW', /^(?:Asia\/Taipei|ROC)/],
+])
 const EUROPE = /^(?:Europe\/|Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik))/
-/** Zones that contain only one of the regions above. */
-const ALONE: readonly string[] = ['AU', 'NZ', 'JP', 'KR', 'TW']
-
 /**
  * The region of a user with this language and time zone, if both agree or the time zone alone determines it.
  * Many browsers outside the United States are set to `en-US`, so the language alone does not.
@@ -66,9 +65,9 @@ export function regionOf(tag: string | undefined, timeZone: string | undefined):
   const isEuropean = region !== undefined && (EUROPEAN.includes(region) || region === 'GB' || region === 'IE')
   // 112 works everywhere in the European Union and in the neighbouring countries above.
   if (EUROPE.test(timeZone)) return isEuropean ? region : 'EU'
-  const zone = ZONES.find(([regions]) => region !== undefined && regions.test(region))?.[1]
-  if (zone?.test(timeZone)) return region
-  return ALONE.find((each) => ZONES.find(([regions]) => regions.test(each))?.[1].test(timeZone))
+  if (region !== undefined && ZONES.get(region)?.test(timeZone)) return region
+  // America's zones are those of other regions, too.
+  return [...ZONES].find(([, zone]) => zone !== AMERICA && zone.test(timeZone))?.[0]
 }
 
 function namedRegion(tag: string | undefined): string | undefined {

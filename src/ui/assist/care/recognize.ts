@@ -85,16 +85,20 @@ class Language {
   #corrected(text: string): string {
     const { spellings = [] } = this.#set
     return spellings.reduce(
-      (written, [mistake, meant]) => written.replaceAll(this.#compile([mistake], 'g', 'both'), meant),
+      (written, spelling) =>
+        written.replaceAll(
+          memo(compiled, spelling, () => this.#compile([spelling[0]], 'g', 'both')),
+          spelling[1],
+        ),
       text,
     )
   }
 
-  #any(sources: readonly string[], flags = '', edges = this.#set.edges ?? 'start'): RegExp {
-    return memo(compiled, sources, () => this.#compile(sources, flags, edges))
+  #any(sources: readonly string[], flags = ''): RegExp {
+    return memo(compiled, sources, () => this.#compile(sources, flags))
   }
 
-  #compile(sources: readonly string[], flags: string, edges: PatternSet['edges']): RegExp {
+  #compile(sources: readonly string[], flags: string, edges = this.#set.edges ?? 'start'): RegExp {
     const { script = 'latin' } = this.#set
     const source = unaccented(sources.join('|'))
     // Folded Latin text is ASCII, for which the built-in `\b` is correct and much faster.

@@ -25,8 +25,7 @@ const infinite = (expression: string) => new RangeError(`"${expression}" has no 
  */
 export function calculate(expression: string): Big {
   if (expression.length > LONGEST) throw new RangeError(`The expression has more than ${LONGEST} characters.`)
-  const value = new Reader(expression).whole()
-  return value
+  return new Reader(expression).whole()
 }
 
 /** Recursive descent, with a method for each precedence. */
@@ -164,7 +163,5 @@ export function plainNumber(value: Big): string {
 }
 
 /** `expression = value`, with ≈ if the value is rounded. */
-export const equation = (expression: string): string => {
-  const value = calculate(expression)
-  return `${expression} ${isShownExactly(value) ? '=' : '≈'} ${plainNumber(value)}`
-}
+export const equation = (expression: string, value: Big): string =>
+  `${expression} ${isShownExactly(value) ? '=' : '≈'} ${plainNumber(value)}`

@@ -1,5 +1,6 @@
 // Times of the day. In: a question such as "how long until noon?" and the present. Out: a sentence, or none.
 import { askedText, clockText, count } from './dates.ts'
+import { type Form, firstAnswer } from './frame.ts'
 
 const MINUTE = 60_000
 const DAY_MINUTES = 1440
@@ -49,7 +50,7 @@ const asTime = (minutes: number): string => {
 
 const weekdayOf = (at: Date): string => at.toLocaleDateString('en-GB', { weekday: 'long' })
 
-type Reader = (found: RegExpExecArray, now: Date) => string | undefined
+type Reader = Form<[Date]>[1]
 
 const moved =
   (sign: 1 | -1): Reader =>
@@ -80,7 +81,7 @@ const until: Reader = ([, unit, to], now) => {
 }
 
 const UNIT = '(?:how many (hours|minutes)|how long)'
-const FORMS: readonly (readonly [RegExp, Reader])[] = [
+const FORMS: readonly Form<[Date]>[] = [
   [new RegExp(`^what(?: is the)? time (?:will it be |is it |it is |will it be now )?in ${SPAN}$`), moved(1)],
   [new RegExp(`^what(?: is the)? time (?:will it be |is it )?${SPAN} from now$`), moved(1)],
   [new RegExp(`^what(?: is the)? time was it ${SPAN} ago$`), moved(-1)],
@@ -95,11 +96,5 @@ const FORMS: readonly (readonly [RegExp, Reader])[] = [
 
 /** A sentence that answers a question about times of the day; undefined for other questions. */
 export function askedClock(question: string, now: Date): string | undefined {
-  const text = askedText(question)
-  for (const [form, read] of FORMS) {
-    const found = form.exec(text)
-    const said = found === null ? undefined : read(found, now)
-    if (said !== undefined) return said
-  }
-  return undefined
+  return firstAnswer(FORMS, [askedText(question)], now)
 }

@@ -1,6 +1,6 @@
 // Dates and times. In: a question about the calendar or the clock, and the current time. Out: a sentence, or
 // none.
-import { bareQuestion } from './frame.ts'
+import { bareQuestion, type Form, firstAnswer } from './frame.ts'
 import { inFigures } from './numbers.ts'
 
 const DAY = 86_400_000
@@ -117,7 +117,7 @@ const inUnit = (days: number, unit: string): string => {
   return days % 7 === 0 ? count(weeks, 'week') : `${count(weeks, 'week')} and ${count(days % 7, 'day')}`
 }
 
-type Reader = (found: RegExpExecArray, today: Day, now: Date) => string | undefined
+type Reader = Form<[today: Day, now: Date]>[1]
 
 const untilDay: Reader = ([, unit, text], today) => {
   const day = comingDay(text!, today)
@@ -267,7 +267,7 @@ const timeIn: Reader = ([, place], _, now) => {
 const D = '(days?|weeks?)'
 const SPAN = '(\\d+|an?) (days?|weeks?|months?|years?)'
 const OF_DAY = '(?:the )?(?:day|date)(?: of the week)? (?:is it |will it be |was it |was |is |will be )?'
-const FORMS: readonly (readonly [RegExp, Reader])[] = [
+const FORMS: readonly Form<[today: Day, now: Date]>[] = [
   [
     /^(?:(?:the )?time(?: is it)?(?: right)?|time is it(?: right)?)$|^clock$/,
     (_, __, now) => `It is ${clockText(now)}.`,
@@ -294,7 +294,7 @@ const FORMS: readonly (readonly [RegExp, Reader])[] = [
   [new RegExp(`^${OF_DAY}in ${SPAN}$`), later],
   [new RegExp(`^${OF_DAY}${SPAN} (ago|from today|later)$`), later],
 ]
-const COUNTS: readonly (readonly [RegExp, Reader])[] = [
+const COUNTS: readonly Form<[today: Day, now: Date]>[] = [
   [
     new RegExp(
       `^how many ${D} (?:are (?:there |left )?|is it |left )?(?:until|till|to|before) (?:(?:my|our|his|her|their|the) [a-z' ]+ on )?(.+)$`,
@@ -364,16 +364,7 @@ export function askedDate(question: string, now: Date): string | undefined {
     .replace(/ (?:right now|now|currently|there)$/, '')
     .replace(/(?<=\d|\w), (?=\d{4}$)/, ' ')
   const today = todayOf(now)
-  for (const [form, read] of COUNTS) {
-    const found = form.exec(plain)
-    const said = found === null ? undefined : read(found, today, now)
-    if (said !== undefined) return said
-  }
-  const { bare } = bareQuestion(plain)
-  for (const [form, read] of FORMS) {
-    const found = form.exec(bare)
-    const said = found === null ? undefined : read(found, today, now)
-    if (said !== undefined) return said
-  }
-  return undefined
+  return (
+    firstAnswer(COUNTS, [plain], today, now) ?? firstAnswer(FORMS, [bareQuestion(plain).bare], today, now)
+  )
 }

@@ -4,7 +4,7 @@ import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
 import { askedFact } from './facts.ts'
-import { askedFraction, askedRatio, askedSum, comparison } from './sums.ts'
+import { askedFraction, askedRatio, askedSum } from './sums.ts'
 import { askedConversion, convertUnits, roundedValue, unitLabel } from './units.ts'
 import { askedProblem } from './word-problems.ts'
 
@@ -42,7 +42,7 @@ export function exactAnswer(question: string, context: ExactContext = {}): Exact
 }
 
 function sumAnswer(question: string, previous: string | undefined): ExactAnswer | undefined {
-  const compared = comparison(question) ?? askedFact(question)
+  const compared = askedFact(question)
   if (compared !== undefined)
     return { tool: 'calculate', arguments: { expression: question.trim() }, result: compared, text: compared }
   const fraction = askedFraction(question)
@@ -54,9 +54,9 @@ function sumAnswer(question: string, previous: string | undefined): ExactAnswer 
     return sum(ratio, result, `${ratio} = ${result}`)
   }
   const expression = askedSum(question, previous) ?? askedProblem(question)
-  return expression === undefined
-    ? undefined
-    : sum(expression, plainNumber(calculate(expression)), equation(expression))
+  if (expression === undefined) return undefined
+  const value = calculate(expression)
+  return sum(expression, plainNumber(value), equation(expression, value))
 }
 
 const sum = (expression: string, result: string, text: string): ExactAnswer => ({

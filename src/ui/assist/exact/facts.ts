@@ -2,12 +2,12 @@
 // or none.
 import Big from 'big.js'
 import { calculate, plainNumber } from './calculate.ts'
-import { bareQuestion } from './frame.ts'
+import { bareQuestion, type Form, firstAnswer } from './frame.ts'
 import { inFigures } from './numbers.ts'
-import { askedSum } from './sums.ts'
+import { askedSum, NUMBER } from './sums.ts'
 
 const WHOLE = String.raw`(\d{1,12})`
-type Reader = (found: RegExpExecArray) => string | undefined
+type Reader = Form<[]>[1]
 
 /** The least factor above 1. */
 function leastFactor(value: number): number {
@@ -97,7 +97,17 @@ const isLarger: Reader = ([, one, adjective, other]) => {
   return found && `${found.isFirst ? 'Yes' : 'No'}: ${found.sentence}`
 }
 
-const FORMS: readonly (readonly [RegExp, Reader])[] = [
+const COMPARED = new RegExp(
+  `^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(?:the (?!more|less))?(${MORE}|${LESS})(?: number)?(?: is)?[:,]? (${NUMBER}),? or (${NUMBER})$`,
+)
+
+/** A comparison of two numbers, such as "which is bigger, 9.11 or 9.9?". */
+function comparison(text: string): string | undefined {
+  const [, adjective, one, other] = COMPARED.exec(text) ?? []
+  return adjective && order(MORE.includes(adjective) ? 'larger' : 'smaller', one!, other!)?.sentence
+}
+
+const FORMS: readonly Form<[]>[] = [
   [new RegExp(`^(?:is|if) ${WHOLE} (?:is )?(?:a )?prime(?: number)?$`), prime],
   [
     new RegExp(`^(?:is|if) ${WHOLE} (?:is )?(?:evenly )?divisible by ${WHOLE}$`),
@@ -118,11 +128,5 @@ export function askedFact(question: string): string | undefined {
   const text = inFigures(question.trim())
     .replace(/\s+/g, ' ')
     .replace(/[?.!\s]+$/, '')
-  const { bare } = bareQuestion(text)
-  for (const [form, read] of FORMS) {
-    const found = form.exec(text) ?? form.exec(bare)
-    const said = found === null ? undefined : read(found)
-    if (said !== undefined) return said
-  }
-  return undefined
+  return comparison(text) ?? firstAnswer(FORMS, [text, bareQuestion(text).bare])
 }

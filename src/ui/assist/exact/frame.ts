@@ -23,3 +23,23 @@ export function bareQuestion(text: string): Frame {
   const bare = (factorial ? start.replace(/[?=.\s]+$/, '') : start.replace(AFTER, '')).trim()
   return { bare, isAsked: start !== text || /[?=]\s*$/.test(text) }
 }
+
+/** A form of questions, and what its answer is; undefined where the values of the question have none. */
+export type Form<Given extends readonly unknown[]> = readonly [
+  RegExp,
+  (found: RegExpExecArray, ...given: Given) => string | undefined,
+]
+
+/** The first answer of a form that one of the `texts` has; the texts are spellings of one question. */
+export function firstAnswer<Given extends readonly unknown[]>(
+  forms: readonly Form<Given>[],
+  texts: readonly string[],
+  ...given: Given
+): string | undefined {
+  for (const [form, read] of forms) {
+    const found = texts.map((text) => form.exec(text)).find((match) => match !== null)
+    const said = found && read(found, ...given)
+    if (said !== undefined) return said
+  }
+  return undefined
+}

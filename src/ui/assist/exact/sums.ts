@@ -6,7 +6,8 @@ import { inFigures } from './numbers.ts'
 
 type Rule = readonly [RegExp, string | ((...groups: string[]) => string)]
 
-const NUMBER = String.raw`(?:-?\d+(?:\.\d+)?|\([^()]*\))`
+/** A number, or a sum in brackets. */
+export const NUMBER = String.raw`(?:-?\d+(?:\.\d+)?|\([^()]*\))`
 const PERCENT = String.raw`(\d+(?:\.\d+)?)\s*(?:%|per ?cent\b)`
 const LIST = `(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
 const partsOf = (list: string): readonly string[] => list.split(/,? and |, ?/)
@@ -155,11 +156,15 @@ export function askedSum(question: string, before: string | undefined): string |
   const goesOn = /^(?:[+*/^]|-\s*[\d.]+%?$|-\s)/.test(spelt)
   if (goesOn && before === undefined) return undefined
   const whole = tidy(goesOn ? `${before} ${spelt}` : spelt)
+  return hasValue(whole) ? whole : undefined
+}
+
+function hasValue(expression: string): boolean {
   try {
-    calculate(whole)
-    return whole
+    calculate(expression)
+    return true
   } catch {
-    return undefined
+    return false
   }
 }
 
@@ -213,33 +218,7 @@ export function askedRatio(question: string): string | undefined {
   const form = RATIOS.find(([asks]) => asks.test(bare))
   if (form === undefined) return undefined
   const expression = tidy(replaced(bare, form))
-  try {
-    return calculate(expression) && expression
-  } catch {
-    return undefined
-  }
-}
-
-const LARGER = 'bigger|larger|greater|more|higher|the bigger|the larger|the greater|the higher'
-const SMALLER = 'smaller|less|lower|the smaller|the lower'
-const COMPARED = new RegExp(
-  `^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
-)
-
-/**
- * A sentence that compares two numbers, as for "which is bigger, 9.11 or 9.9?"; undefined for other
- * questions.
- */
-export function comparison(question: string): string | undefined {
-  const text = inFigures(question.trim()).replace(/[?.!\s]+$/, '')
-  const found = COMPARED.exec(text)
-  if (found === null) return undefined
-  const [, asked, one, other] = found
-  const [first, second] = [new Big(one!), new Big(other!)]
-  if (first.eq(second)) return `${one} and ${other} are equal.`
-  const isLarger = new RegExp(`^(?:${LARGER})$`).test(asked!)
-  const wins = first.gt(second) === isLarger ? [one, other] : [other, one]
-  return `${wins[0]} is ${isLarger ? 'larger' : 'smaller'} than ${wins[1]}.`
+  return hasValue(expression) ? expression : undefined
 }
 
 /** A decimal as a fraction in lowest terms: `3/4`. */

@@ -141,7 +141,6 @@ const FORMS: readonly RegExp[] = [
   new RegExp(
     `^(?<to>[a-z²/ ]+?) (?:(?:are |is )?(?:there )?(?:in|make|per)|are|is|equals?) ${AMOUNT} ?${UNIT}$`,
   ),
-  new RegExp(`^convert ${AMOUNT} ?${UNIT} (?:to|in|into) ${UNIT}$`),
 ]
 /** Feet and inches, or pounds and ounces, as people state heights and weights. */
 const HEIGHT =

@@ -256,11 +256,8 @@ function unitPrice(text: string): string | undefined {
   return singular(things!) === singular(thing!) ? `${price} / ${amount}` : undefined
 }
 
-const LONGEST = 300
-
 /** The expression of a word problem with one kind of step; undefined for a text not fully understood. */
 export function askedProblem(question: string): string | undefined {
-  if (question.length > LONGEST) return undefined
   const text = inFigures(question.trim())
     .replace(/\s+/g, ' ')
     .replace(/[?.!\s]+$/, '')
