@@ -3,7 +3,7 @@ import { readFrom, shown } from '../../core/base/check-options.ts'
 import { isObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
-import { checkEmbedder, checkEngine, isEmbedder } from '../load-once.ts'
+import { checkEmbedder, checkEngine, checkModel, isEmbedder } from '../load-once.ts'
 import { UnknownModel } from './error-answer.ts'
 
 /** Engines by the names by which requests choose one. A single engine answers whatever the name. */
@@ -32,7 +32,7 @@ export function servedModels(
   for (const each of [embedder, reranker]) if (each !== undefined) checkEmbedder(each)
   const several = namedEngines(given)
   const [model] = several ?? [given as Model]
-  if (several === undefined && !isEmbedder(model)) checkEngine(model as Engine)
+  checkModel(model)
   const byTask = { chat: model, embed: embedder ?? model, rerank: reranker ?? model } as Record<Task, Model>
   const all = [...(several ?? []), ...Object.values(byTask)]
   const isSingle = several === undefined || several.length === 1
