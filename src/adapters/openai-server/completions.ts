@@ -3,12 +3,19 @@ import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import { memo, randomId } from '../../core/base/values.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, ScoredToken } from '../../engine/api/types.ts'
-import { fieldNames, type OnUsage, replies, replyCount, tellUsage, textOptions } from '../openai-request.ts'
+import {
+  fieldNames,
+  type Hooks,
+  type OnUsage,
+  replies,
+  replyCount,
+  tellUsage,
+  textOptions,
+} from '../openai-request.ts'
 import type { CompletionLogprobs, TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { warnOfUnread } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
 import { codePoints, completionLogprobs, joinedLogprobs, TextOffsets } from './completion-logprobs.ts'
-import type { Hooks } from './embeddings.ts'
 import { type TextOrIds, textsOrIds } from './texts-or-ids.ts'
 
 type Choice = TextCompletion['choices'][0]

@@ -8,7 +8,7 @@ import { checkOption, checkValue, choice, SWITCH, TEXT, whole } from '../../core
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
-import type { OnUsage } from '../openai-request.ts'
+import type { Hooks } from '../openai-request.ts'
 import type { EmbeddingList, EmbeddingParams, RerankList, RerankParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
@@ -28,11 +28,6 @@ const RERANK_FIELDS: Record<keyof RerankParams, true> = {
   top_n: true,
   return_documents: true,
   model: true,
-}
-
-export interface Hooks {
-  readonly onWarning: OnWarning
-  readonly onUsage?: OnUsage | undefined
 }
 
 const INPUT = 'a text, a list of texts, or token ids of one text or several'

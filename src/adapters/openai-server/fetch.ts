@@ -7,7 +7,7 @@ import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
 import { type OpenAIOptions, openai } from '../openai-chat.ts'
-import { tellUsage } from '../openai-request.ts'
+import { type Hooks, tellUsage } from '../openai-request.ts'
 import type {
   ChatCompletionParams,
   EmbeddingParams,
@@ -19,7 +19,7 @@ import { warnOnce } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
 import { readBody } from './body.ts'
 import { collect, textCompletions } from './completions.ts'
-import { embeddings, type Hooks, rerank } from './embeddings.ts'
+import { embeddings, rerank } from './embeddings.ts'
 import { errorAnswer, failure, refusal } from './error-answer.ts'
 import { eventStream } from './event-stream.ts'
 import { type Models, type NamedEngines, servedModels } from './models.ts'
