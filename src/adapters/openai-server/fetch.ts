@@ -1,7 +1,7 @@
 // A `fetch` that answers like OpenAI's server, with an engine in this page. Nothing is sent over the network.
 
 import { checkSignal, readFrom } from '../../core/base/check-options.ts'
-import { reasonOf } from '../../core/base/errors.ts'
+import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import type { JsonObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
@@ -130,7 +130,7 @@ async function converse({ models, hooks, request, signal }: Call, route: string)
   const body = await readBody(request, signal)
   const engine = models.for('chat', body['model'])
   if (isEmbedder(engine))
-    return failure(refusal(400, `${engine.model.id} ${NO_CHAT}`, 'unsupported', 'model'))
+    throw new HalfbyteError('unsupported', `${engine.model.id} ${NO_CHAT}`, { name: 'model' })
   if (route === 'POST /responses') return respond(engine, body, hooks, signal)
   if (route === 'POST /chat/completions')
     return chat(engine, body as unknown as ChatCompletionParams, hooks, signal)
