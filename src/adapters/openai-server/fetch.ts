@@ -20,7 +20,7 @@ import type { Given } from '../request-fields.ts'
 import { readBody } from './body.ts'
 import { collect, textCompletions } from './completions.ts'
 import { embeddings, rerank } from './embeddings.ts'
-import { errorAnswer, failure, refusal } from './error-answer.ts'
+import { errorAnswer, errorOf, failure } from './error-answer.ts'
 import { eventStream } from './event-stream.ts'
 import { type Models, type NamedEngines, servedModels } from './models.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
@@ -116,7 +116,7 @@ async function answer(call: Call): Promise<Response> {
   const model = listed.find(({ id }) => route === `GET /models/${encodeURIComponent(id)}`)
   if (model !== undefined) return Response.json(model)
   return failure(
-    refusal(
+    errorOf(
       404,
       `${request.method} ${pathname} is not an endpoint of this server; use ${KNOWN}`,
       'not_found',
