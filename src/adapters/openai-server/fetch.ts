@@ -6,15 +6,9 @@ import type { JsonObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
-import { type OpenAIOptions, openai } from '../openai-chat.ts'
-import { type Hooks, tellUsage } from '../openai-request.ts'
-import type {
-  ChatCompletionParams,
-  EmbeddingParams,
-  RerankParams,
-  TextCompletion,
-  TextCompletionParams,
-} from '../openai-types.ts'
+import { chunks, completion, type OpenAIOptions } from '../openai-chat.ts'
+import { type ChatFields, chatRequest, type Hooks, tellUsage } from '../openai-request.ts'
+import type { EmbeddingParams, RerankParams, TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { warnOnce } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
 import { readBody } from './body.ts'
@@ -132,24 +126,23 @@ async function converse({ models, hooks, request, signal }: Call, route: string)
   if (isEmbedder(engine))
     throw new HalfbyteError('unsupported', `${engine.model.id} ${NO_CHAT}`, { name: 'model' })
   if (route === 'POST /responses') return respond(engine, body, hooks, signal)
-  if (route === 'POST /chat/completions')
-    return chat(engine, body as unknown as ChatCompletionParams, hooks, signal)
+  if (route === 'POST /chat/completions') return chat(engine, body as unknown as ChatFields, hooks, signal)
   const params = body as unknown as Given<TextCompletionParams>
-  const chunks = (signal?: AbortSignal) => textCompletions(engine, params, hooks, signal)
-  if (params.stream !== true) return Response.json(await collect(chunks(signal)))
-  return eventStream(async (signal) => withUsage(chunks(signal), params), signal)
+  const texts = (signal?: AbortSignal) => textCompletions(engine, params, hooks, signal)
+  if (params.stream !== true) return Response.json(await collect(texts(signal)))
+  return eventStream((signal) => withUsage(texts(signal), params), signal)
 }
 
 async function chat(
   engine: Engine,
-  params: ChatCompletionParams,
-  hooks: Hooks,
+  params: ChatFields,
+  { onWarning, onUsage }: Hooks,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const { completions } = openai(engine, hooks).chat
-  if (params.stream !== true)
-    return Response.json(await completions.create({ ...params, stream: false }, { signal }))
-  return eventStream((signal) => completions.create({ ...params, stream: true }, { signal }), signal)
+  const read = readFrom('the request', () => chatRequest(params, engine.model.sampling, onWarning))
+  const request = { ...read, onResult: tellUsage(engine, onUsage) }
+  if (request.isStream) return eventStream((signal) => chunks(engine, request, signal), signal)
+  return Response.json(await completion(engine, request, signal))
 }
 
 async function respond(
@@ -161,7 +154,7 @@ async function respond(
   const request = responsesRequest(params, engine.model.sampling, onWarning)
   const start = (signal: AbortSignal | undefined) =>
     responseEvents(engine, params, { ...request, onResult: tellUsage(engine, onUsage) }, signal)
-  if (request.isStream) return eventStream(async (signal) => start(signal), signal)
+  if (request.isStream) return eventStream(start, signal)
   let whole: ResponseObject | undefined
   for await (const { response } of start(signal)) whole = response ?? whole
   return Response.json(whole)
