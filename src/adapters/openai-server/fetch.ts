@@ -105,7 +105,12 @@ async function answer(call: Call): Promise<Response> {
     const params = (await readBody(request, signal)) as unknown as Given<RerankParams>
     return Response.json(await rerank(models.for('rerank', params.model), params, hooks, signal))
   }
-  const listed = models.ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'halfbyte' }))
+  const listed = [...models.byId.keys()].map((id) => ({
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: 'halfbyte',
+  }))
   if (route === 'GET /models') return Response.json({ object: 'list', data: listed })
   const model = listed.find(({ id }) => route === `GET /models/${encodeURIComponent(id)}`)
   if (model !== undefined) return Response.json(model)

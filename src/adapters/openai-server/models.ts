@@ -18,8 +18,8 @@ interface Encoders {
 }
 
 export interface Models {
-  /** Names of all models. */
-  readonly ids: readonly string[]
+  /** All models by their names. */
+  readonly byId: ReadonlyMap<string, Model>
   /** The model for a request whose field `model` is `name`. Throws `UnknownModel`. */
   for(task: Task, name: unknown): Model
 }
@@ -38,7 +38,7 @@ export function servedModels(
   const isSingle = several === undefined || several.length === 1
   const byId = new Map(all.map((each) => [each.model.id, each]))
   return {
-    ids: [...byId.keys()],
+    byId,
     for(task, name) {
       if (isSingle || name === undefined) return byTask[task]
       const found = byId.get(name as string)
