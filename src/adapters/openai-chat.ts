@@ -79,7 +79,7 @@ export function openai(engine: Engine, { onWarning, onUsage }: OpenAIOptions = {
   return { chat: { completions: { create: create as ChatCompletions['create'] } } }
 }
 
-async function completion(
+export async function completion(
   engine: Engine,
   { messages, ...request }: ChatRequest,
   signal: AbortSignal | undefined,
@@ -101,7 +101,7 @@ async function completion(
   }
 }
 
-async function* chunks(
+export async function* chunks(
   engine: Engine,
   { messages, includeUsage, ...request }: ChatRequest,
   signal: AbortSignal | undefined,

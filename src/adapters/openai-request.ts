@@ -74,6 +74,12 @@ export interface RequestUsage {
 
 export type OnUsage = (usage: RequestUsage) => void
 
+/** What a request tells its caller. */
+export interface Hooks {
+  readonly onWarning: OnWarning
+  readonly onUsage?: OnUsage | undefined
+}
+
 /** Tells `onUsage` about each reply of the engine. */
 export const tellUsage =
   ({ model }: Engine, onUsage: OnUsage | undefined) =>

@@ -52,7 +52,7 @@ export class TextOffsets {
 
 export const codePoints = (text: string): number => [...text].length
 
-/** Undefined if the tokens have no log-probabilities. */
+/** Null without tokens. */
 export function completionLogprobs(
   tokens: readonly ScoredToken[] | undefined,
   text: string,

@@ -1,15 +1,22 @@
 // OpenAI's text completions: continues and scores prompts without a chat template, whole or in chunks.
-import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import { memo, randomId } from '../../core/base/values.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, ScoredToken } from '../../engine/api/types.ts'
-import { fieldNames, type OnUsage, replies, replyCount, tellUsage, textOptions } from '../openai-request.ts'
+import {
+  fieldNames,
+  type Hooks,
+  type OnUsage,
+  replies,
+  replyCount,
+  tellUsage,
+  textOptions,
+} from '../openai-request.ts'
 import type { CompletionLogprobs, TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { warnOfUnread } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
 import { codePoints, completionLogprobs, joinedLogprobs, TextOffsets } from './completion-logprobs.ts'
-import type { Hooks } from './embeddings.ts'
+import { type TextOrIds, textsOrIds } from './texts-or-ids.ts'
 
 type Choice = TextCompletion['choices'][0]
 
@@ -40,10 +47,10 @@ const FIELDS: Record<keyof TextCompletionParams, true> = {
 /** OpenAI's own default. */
 const MAX_TOKENS = 16
 
-type Prompt = string | readonly number[]
+const PROMPT = 'a string, a list of token ids, or a list of either'
 
 interface CompletionRequest {
-  readonly prompts: readonly Prompt[]
+  readonly prompts: readonly TextOrIds[]
   /** Number of choices for each prompt. */
   readonly count: number
   readonly echoes: boolean
@@ -59,7 +66,7 @@ function readRequest(
   { onWarning, onUsage }: Hooks,
   signal: AbortSignal | undefined,
 ): CompletionRequest {
-  const prompts = readPrompts(params.prompt)
+  const prompts = textsOrIds('prompt', params.prompt, PROMPT)
   const count = replyCount(params.n)
   warnOfUnread(params, FIELDS, onWarning)
   const options = {
@@ -70,18 +77,6 @@ function readRequest(
     signal,
   }
   return { prompts, count, echoes: params.echo === true, options, names: fieldNames(params), onUsage }
-}
-
-/** The engine checks the ids. */
-function readPrompts(prompt: unknown): readonly Prompt[] {
-  if (typeof prompt === 'string') return [prompt]
-  if (Array.isArray(prompt)) {
-    checkList('prompt', prompt)
-    if (prompt.length > 0 && prompt.every((each) => typeof each === 'number')) return [prompt]
-    if (prompt.length > 0 && prompt.every((each) => typeof each === 'string' || Array.isArray(each)))
-      return prompt
-  }
-  throw wrongOption('prompt', prompt, 'a string, a list of token ids, or a list of either')
 }
 
 /**
@@ -127,7 +122,7 @@ interface Part extends Partial<Choice> {
 
 async function* choicesOf(
   engine: Engine,
-  prompt: Prompt,
+  prompt: TextOrIds,
   { count, echoes, options, names, onUsage }: CompletionRequest,
 ): AsyncGenerator<Part, void> {
   const { logprobs: top, signal } = options
@@ -175,7 +170,7 @@ async function* choicesOf(
   }
 }
 
-const textOf = async (engine: Engine, prompt: Prompt): Promise<string> =>
+const textOf = async (engine: Engine, prompt: TextOrIds): Promise<string> =>
   typeof prompt === 'string' ? prompt : engine.detokenize(prompt)
 
 const echoed = (text: string, scored: readonly ScoredToken[] | undefined): CompletionLogprobs | null =>

@@ -2,16 +2,17 @@
 // request, and an encoder or an engine. Out: the body of the answer.
 
 import { toBase64 } from '../../core/base/base64.ts'
-import { checkList, wrongOption } from '../../core/base/check-options.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkOption, checkValue, choice, SWITCH, TEXT, whole } from '../../core/base/options/option-kinds.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
-import type { OnUsage } from '../openai-request.ts'
+import type { Hooks } from '../openai-request.ts'
 import type { EmbeddingList, EmbeddingParams, RerankList, RerankParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
+import { type TextOrIds, textsOrIds } from './texts-or-ids.ts'
 
 const FIELDS: Record<keyof EmbeddingParams, true> = {
   input: true,
@@ -29,13 +30,7 @@ const RERANK_FIELDS: Record<keyof RerankParams, true> = {
   model: true,
 }
 
-export interface Hooks {
-  readonly onWarning: OnWarning
-  readonly onUsage?: OnUsage | undefined
-}
-
-/** A text, or its ids. */
-type TextOrIds = string | readonly number[]
+const INPUT = 'a text, a list of texts, or token ids of one text or several'
 
 interface Vectors {
   readonly vectors: readonly Float32Array[]
@@ -50,7 +45,7 @@ export async function embeddings(
   signal?: AbortSignal,
 ): Promise<EmbeddingList> {
   const { input, encoding_format: format } = params
-  const texts = textsOrIds(input)
+  const texts = textsOrIds('input', input, INPUT)
   checkOption('encoding_format', format, choice(['float', 'base64']))
   warnOfUnread(params, FIELDS, onWarning)
   const made = isEmbedder(model)
@@ -68,17 +63,6 @@ export async function embeddings(
     model: model.model.id,
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   }
-}
-
-/** One text or several, each of which may be a list of token ids. The model checks the ids. */
-function textsOrIds(input: unknown): readonly TextOrIds[] {
-  if (typeof input === 'string') return [input]
-  if (Array.isArray(input) && input.length > 0) {
-    checkList('input', input)
-    if (input.every((each) => typeof each === 'number')) return [input]
-    if (input.every((each) => typeof each === 'string' || Array.isArray(each))) return input
-  }
-  throw wrongOption('input', input, 'a text, a list of texts, or token ids of one text or several')
 }
 
 async function encode(

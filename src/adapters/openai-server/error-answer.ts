@@ -24,12 +24,12 @@ export class UnknownModel extends HalfbyteError {
 /** Status 400 for requests that can be corrected, otherwise 500. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
-  if (error instanceof UnknownModel) return refusal(404, error.message, 'model_not_found', 'model')
+  if (error instanceof UnknownModel) return errorOf(404, error.message, 'model_not_found', 'model')
   if (code === 'context-overflow')
-    return refusal(400, overflowText(error), 'context_length_exceeded', fieldOf(error))
-  if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
-  if (isDamagedPicture(error)) return refusal(400, reasonOf(error), code, 'messages')
-  return { status: 500, body: body(reasonOf(error), 'server_error', code) }
+    return errorOf(400, overflowText(error), 'context_length_exceeded', fieldOf(error))
+  if (code === 'unsupported') return errorOf(400, reasonOf(error), code, fieldOf(error))
+  if (isDamagedPicture(error)) return errorOf(400, reasonOf(error), code, 'messages')
+  return errorOf(500, reasonOf(error), code)
 }
 
 /** LiteLLM and others recognize this error only by the beginning of OpenAI's sentence. */
@@ -49,20 +49,16 @@ function fieldOf(error: unknown): string | null {
   return /[\w.]+$/.exec(typeof name === 'string' ? name : '')?.[0] ?? null
 }
 
-/** The error for an invalid request. */
-export const refusal = (
+/** The error of a request, or from status 500 of the server. */
+export function errorOf(
   status: number,
   message: string,
   code: string,
   param: string | null = null,
-): ErrorAnswer => ({ status, body: body(message, 'invalid_request_error', code, param) })
-
-const body = (
-  message: string,
-  type: string,
-  code: string,
-  param: string | null = null,
-): ErrorAnswer['body'] => ({ error: { message, type, param, code } })
+): ErrorAnswer {
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+  return { status, body: { error: { message, type, param, code } } }
+}
 
 /** Clients repeat requests after a status of 500 or more, but an engine would fail in the same way again. */
 export const failure = ({ status, body }: ErrorAnswer): Response =>

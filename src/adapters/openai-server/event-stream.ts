@@ -14,12 +14,12 @@ const HEADERS = {
  * reply ends early when the reader cancels, or with `outer`'s reason.
  */
 export async function eventStream(
-  start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
+  start: (signal: AbortSignal) => AsyncIterable<object>,
   outer: AbortSignal | undefined,
 ): Promise<Response> {
   const cancelled = new AbortController()
   const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
-  const chunks = (await start(signal))[Symbol.asyncIterator]()
+  const chunks = start(signal)[Symbol.asyncIterator]()
   // The first chunk only names the role. Waits for the second one, so that a request that the engine rejects
   // still gets its own status.
   const ready = [await chunks.next(), await chunks.next()]

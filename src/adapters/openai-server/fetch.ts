@@ -1,26 +1,20 @@
 // A `fetch` that answers like OpenAI's server, with an engine in this page. Nothing is sent over the network.
 
 import { checkSignal, readFrom } from '../../core/base/check-options.ts'
-import { reasonOf } from '../../core/base/errors.ts'
+import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import type { JsonObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
-import { type OpenAIOptions, openai } from '../openai-chat.ts'
-import { tellUsage } from '../openai-request.ts'
-import type {
-  ChatCompletionParams,
-  EmbeddingParams,
-  RerankParams,
-  TextCompletion,
-  TextCompletionParams,
-} from '../openai-types.ts'
+import { chunks, completion, type OpenAIOptions } from '../openai-chat.ts'
+import { type ChatFields, chatRequest, type Hooks, tellUsage } from '../openai-request.ts'
+import type { EmbeddingParams, RerankParams, TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { warnOnce } from '../reply-form.ts'
 import type { Given } from '../request-fields.ts'
 import { readBody } from './body.ts'
 import { collect, textCompletions } from './completions.ts'
-import { embeddings, type Hooks, rerank } from './embeddings.ts'
-import { errorAnswer, failure, refusal } from './error-answer.ts'
+import { embeddings, rerank } from './embeddings.ts'
+import { errorAnswer, errorOf, failure } from './error-answer.ts'
 import { eventStream } from './event-stream.ts'
 import { type Models, type NamedEngines, servedModels } from './models.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
@@ -111,12 +105,17 @@ async function answer(call: Call): Promise<Response> {
     const params = (await readBody(request, signal)) as unknown as Given<RerankParams>
     return Response.json(await rerank(models.for('rerank', params.model), params, hooks, signal))
   }
-  const listed = models.ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'halfbyte' }))
+  const listed = [...models.byId.keys()].map((id) => ({
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: 'halfbyte',
+  }))
   if (route === 'GET /models') return Response.json({ object: 'list', data: listed })
   const model = listed.find(({ id }) => route === `GET /models/${encodeURIComponent(id)}`)
   if (model !== undefined) return Response.json(model)
   return failure(
-    refusal(
+    errorOf(
       404,
       `${request.method} ${pathname} is not an endpoint of this server; use ${KNOWN}`,
       'not_found',
@@ -130,26 +129,25 @@ async function converse({ models, hooks, request, signal }: Call, route: string)
   const body = await readBody(request, signal)
   const engine = models.for('chat', body['model'])
   if (isEmbedder(engine))
-    return failure(refusal(400, `${engine.model.id} ${NO_CHAT}`, 'unsupported', 'model'))
+    throw new HalfbyteError('unsupported', `${engine.model.id} ${NO_CHAT}`, { name: 'model' })
   if (route === 'POST /responses') return respond(engine, body, hooks, signal)
-  if (route === 'POST /chat/completions')
-    return chat(engine, body as unknown as ChatCompletionParams, hooks, signal)
+  if (route === 'POST /chat/completions') return chat(engine, body as unknown as ChatFields, hooks, signal)
   const params = body as unknown as Given<TextCompletionParams>
-  const chunks = (signal?: AbortSignal) => textCompletions(engine, params, hooks, signal)
-  if (params.stream !== true) return Response.json(await collect(chunks(signal)))
-  return eventStream(async (signal) => withUsage(chunks(signal), params), signal)
+  const texts = (signal?: AbortSignal) => textCompletions(engine, params, hooks, signal)
+  if (params.stream !== true) return Response.json(await collect(texts(signal)))
+  return eventStream((signal) => withUsage(texts(signal), params), signal)
 }
 
 async function chat(
   engine: Engine,
-  params: ChatCompletionParams,
-  hooks: Hooks,
+  params: ChatFields,
+  { onWarning, onUsage }: Hooks,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const { completions } = openai(engine, hooks).chat
-  if (params.stream !== true)
-    return Response.json(await completions.create({ ...params, stream: false }, { signal }))
-  return eventStream((signal) => completions.create({ ...params, stream: true }, { signal }), signal)
+  const read = readFrom('the request', () => chatRequest(params, engine.model.sampling, onWarning))
+  const request = { ...read, onResult: tellUsage(engine, onUsage) }
+  if (request.isStream) return eventStream((signal) => chunks(engine, request, signal), signal)
+  return Response.json(await completion(engine, request, signal))
 }
 
 async function respond(
@@ -161,7 +159,7 @@ async function respond(
   const request = responsesRequest(params, engine.model.sampling, onWarning)
   const start = (signal: AbortSignal | undefined) =>
     responseEvents(engine, params, { ...request, onResult: tellUsage(engine, onUsage) }, signal)
-  if (request.isStream) return eventStream(async (signal) => start(signal), signal)
+  if (request.isStream) return eventStream(start, signal)
   let whole: ResponseObject | undefined
   for await (const { response } of start(signal)) whole = response ?? whole
   return Response.json(whole)

@@ -3,7 +3,7 @@ import { readFrom, shown } from '../../core/base/check-options.ts'
 import { isObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
-import { checkEmbedder, checkEngine, isEmbedder } from '../load-once.ts'
+import { checkEmbedder, checkEngine, checkModel, isEmbedder } from '../load-once.ts'
 import { UnknownModel } from './error-answer.ts'
 
 /** Engines by the names by which requests choose one. A single engine answers whatever the name. */
@@ -18,8 +18,8 @@ interface Encoders {
 }
 
 export interface Models {
-  /** Names of all models. */
-  readonly ids: readonly string[]
+  /** All models by their names. */
+  readonly byId: ReadonlyMap<string, Model>
   /** The model for a request whose field `model` is `name`. Throws `UnknownModel`. */
   for(task: Task, name: unknown): Model
 }
@@ -32,13 +32,13 @@ export function servedModels(
   for (const each of [embedder, reranker]) if (each !== undefined) checkEmbedder(each)
   const several = namedEngines(given)
   const [model] = several ?? [given as Model]
-  if (several === undefined && !isEmbedder(model)) checkEngine(model as Engine)
+  checkModel(model)
   const byTask = { chat: model, embed: embedder ?? model, rerank: reranker ?? model } as Record<Task, Model>
   const all = [...(several ?? []), ...Object.values(byTask)]
   const isSingle = several === undefined || several.length === 1
   const byId = new Map(all.map((each) => [each.model.id, each]))
   return {
-    ids: [...byId.keys()],
+    byId,
     for(task, name) {
       if (isSingle || name === undefined) return byTask[task]
       const found = byId.get(name as string)

@@ -2,25 +2,19 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy } from '../../../engine/api/testing/toy-engine.ts'
 import { toyModel } from '../../../engine/testing/toy-model.ts'
+import { testServers } from '../testing/servers.ts'
 import { ApiKeys } from './api-keys.ts'
-import { type ServeOptions, type Serving, serveEngine } from './http-server.ts'
+import type { ServeOptions } from './http-server.ts'
 import type { RequestLine } from './metrics.ts'
 
-const open: Serving[] = []
+const start = testServers()
 
-afterEach(async () => {
-  for (const serving of open.splice(0)) await serving.close()
-})
-
-async function served(options: Partial<ServeOptions> = {}, toy = toyModel()): Promise<string> {
-  const serving = await serveEngine(await openToy(toy), { port: 0, mostRequests: 64, ...options })
-  open.push(serving)
-  return serving.address
-}
+const served = async (options: Partial<ServeOptions> = {}, toy = toyModel()): Promise<string> =>
+  (await start(await openToy(toy), options)).address
 
 const clientOf = (baseURL: string, apiKey = 'none') => new OpenAI({ apiKey, baseURL, maxRetries: 0 })
 const said = (content: string) => ({
@@ -118,8 +112,7 @@ test('requests beyond the limit get a retry-later error', async () => {
     begun.resolve()
     return released.promise
   })
-  const serving = await serveEngine(engine, { port: 0, mostRequests: 1 })
-  open.push(serving)
+  const serving = await start(engine, { mostRequests: 1 })
   const held = clientOf(serving.address).chat.completions.create(said('hello'))
   await begun.promise
   const refused = await fetch(`${serving.address}/models`)
@@ -172,11 +165,7 @@ test.each([
 
 test('a reader that leaves ends its reply, and closing ends those in progress', async () => {
   const lines: RequestLine[] = []
-  const serving = await serveEngine(await openToy(), {
-    port: 0,
-    mostRequests: 64,
-    onRequest: (line) => lines.push(line),
-  })
+  const serving = await start(await openToy(), { onRequest: (line) => lines.push(line) })
   const stream = async (signal?: AbortSignal) => {
     const parameters = { ...said('word '.repeat(50)), stream: true as const }
     const chunks = await clientOf(serving.address).chat.completions.create(parameters, { signal })

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type NamedEngines, openaiFetch } from '../../../adapters/openai.ts'
+import { type Models, servedModels } from '../../../adapters/openai-server/models.ts'
 import type { Embedder } from '../../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { systemError } from '../terminal/failure.ts'
@@ -123,6 +124,7 @@ function newHandler(
 ): Handler {
   const { host = '127.0.0.1', origins = [], keys = new ApiKeys([]), limits = {} } = options
   const metrics = new ServerMetrics()
+  const served = servedModels(models, { embedder, reranker })
   const answer = openaiFetch(models, {
     onWarning,
     embedder,
@@ -138,7 +140,7 @@ function newHandler(
         receiving: handler.receiving,
         mostRequests,
         connections: connections.count,
-        memory: await memoryOf(models, [embedder, reranker]),
+        memory: await memoryOf(served),
       }),
     mostRequests,
     bodyLimits: limits.bodies,
@@ -152,19 +154,8 @@ function newHandler(
   return handler
 }
 
-function memoryOf(
-  models: Engine | Embedder | NamedEngines,
-  encoders: readonly (Embedder | undefined)[],
-): Promise<Load['memory']> {
-  const isOne = typeof (models as Engine).memory === 'function'
-  const named = isOne ? { [(models as Engine).model.id]: models as Engine } : (models as NamedEngines)
-  const others = encoders.flatMap((encoder) => (encoder === undefined ? [] : [[encoder.model.id, encoder]]))
-  const all = new Map<string, Pick<Engine, 'memory'>>([...Object.entries(named), ...others] as [
-    string,
-    Engine,
-  ][])
-  return Promise.all([...all].map(async ([model, each]) => ({ model, use: await each.memory() })))
-}
+const memoryOf = ({ byId }: Models): Promise<Load['memory']> =>
+  Promise.all(Array.from(byId, async ([model, each]) => ({ model, use: await each.memory() })))
 
 /** Knows which connections came when there were too many. */
 class Connections {

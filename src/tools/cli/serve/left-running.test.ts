@@ -1,24 +1,16 @@
 // A server that is left running: what watches it, and how it ends. In: probes, scrapes and stops. Out: its
 // answers, in the formats of those who ask.
 import { Agent, get } from 'node:http'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy } from '../../../engine/api/testing/toy-engine.ts'
+import { testServers } from '../testing/servers.ts'
 import { ApiKeys } from './api-keys.ts'
-import { type ServeOptions, type Serving, serveEngine } from './http-server.ts'
 
-const open: Serving[] = []
+const start = testServers()
 
-afterEach(async () => {
-  for (const serving of open.splice(0)) await serving.close()
-})
-
-async function serve(
-  engine: Parameters<typeof serveEngine>[0],
-  options: Partial<ServeOptions> = {},
-): Promise<{ readonly serving: Serving; readonly root: string }> {
-  const serving = await serveEngine(engine, { port: 0, mostRequests: 64, ...options })
-  open.push(serving)
+async function serve(...[engine, options]: Parameters<typeof start>) {
+  const serving = await start(engine, options)
   return { serving, root: serving.address.replace(/\/v1$/, '') }
 }
 

@@ -1,4 +1,5 @@
 // Answers of the server itself to requests that it does not pass on, in the form of OpenAI's errors.
+import { errorOf } from '../../../adapters/openai-server/error-answer.ts'
 
 type RefusedStatus = 400 | 401 | 403 | 408 | 429 | 500 | 503
 
@@ -24,8 +25,7 @@ export class Refusal extends Error {
 
   response(): Response {
     const { status, message, code, headers } = this
-    const type = status >= 500 ? 'server_error' : 'invalid_request_error'
-    return Response.json({ error: { message, type, param: null, code } }, { status, headers })
+    return Response.json(errorOf(status, message, code).body, { status, headers })
   }
 }
 

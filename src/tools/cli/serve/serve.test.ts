@@ -1,5 +1,4 @@
 // `halfbyte serve`: the real command with a random model, used over HTTP and ended by Ctrl-C.
-import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { encode } from 'fast-png'
@@ -8,14 +7,13 @@ import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { bertFolder, byPath, randomBert } from '../../../../test/conformance/testing/random-bert.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
 import { randomTower, towerFile } from '../../../../test/conformance/vision/random-tower.ts'
-import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+import { ended, halfbyte, model, path, testModels } from '../testing/program.ts'
+import { startServer } from '../testing/servers.ts'
 
 testModels()
 
 test('it prints its address, logs requests, and ends with Ctrl-C', async () => {
-  const child = start('serve', model, '--port', '0', '--threads', '1')
-  const [line] = await once(child.stdout!, 'data')
-  const [, address] = /^.* answers at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(String(line)) ?? []
+  const { child, address } = await startServer(model)
   const answer = await fetch(`${address}/completions`, {
     method: 'POST',
     body: JSON.stringify({ prompt: 'ab', max_tokens: 4, temperature: 0 }),
@@ -58,11 +56,9 @@ test('images reach a vision model, from the command and over HTTP', async () => 
     code: 1,
     err: expect.stringMatching(/omit --raw or --image/),
   })
-  const child = start('serve', blind, ...asked, '--port', '0', '--quiet')
-  const [line] = await once(child.stdout!, 'data')
-  const [, baseURL] = /^.* answers at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(String(line)) ?? []
+  const { child, address } = await startServer(blind, '--vision', tower, '--quiet')
   const url = `data:image/png;base64,${Buffer.from(pictures[0]!).toString('base64')}`
-  const response = await fetch(`${baseURL}/chat/completions`, {
+  const response = await fetch(`${address}/chat/completions`, {
     method: 'POST',
     body: JSON.stringify({
       temperature: 0,
@@ -90,9 +86,7 @@ test('an encoder alone answers with vectors, and a model must be named', async (
   await mkdir(join(encoder, '1_Pooling'), { recursive: true })
   for (const [at, file] of byPath(bertFolder(randomBert(1))))
     await writeFile(join(encoder, at), await file.bytes())
-  const child = start('serve', '--embedder', encoder, '--port', '0', '--threads', '1', '--quiet')
-  const [line] = await once(child.stdout!, 'data')
-  const [, address] = /^.* answers at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(String(line)) ?? []
+  const { child, address } = await startServer('--embedder', encoder, '--quiet')
   const answer = await fetch(`${address}/embeddings`, {
     method: 'POST',
     body: JSON.stringify({ input: ['the cat', 'a'], dimensions: 3 }),

@@ -70,9 +70,10 @@ export async function loadModels(
       if (engines.has(id)) throw sameName(id)
       engines.set(id, engine)
     }
-    const encoder = (place: string | undefined) => place && opened(openEmbedder(place, flags, signal))
-    const embedder = (await encoder(flags.embedder)) || undefined
-    const reranker = (await encoder(flags.reranker)) || undefined
+    const encoder = async (place = '') =>
+      place === '' ? undefined : opened(openEmbedder(place, flags, signal))
+    const embedder = await encoder(flags.embedder)
+    const reranker = await encoder(flags.reranker)
     const models = engines.size > 0 ? Object.fromEntries(engines) : ((embedder ?? reranker) as Embedder)
     const names = engines.size > 0 ? [...engines.keys()] : [(models as Embedder).model.id]
     return { models, embedder, reranker, names, [Symbol.asyncDispose]: dispose }

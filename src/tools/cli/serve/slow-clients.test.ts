@@ -4,24 +4,17 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy } from '../../../engine/api/testing/toy-engine.ts'
-import { type ServeOptions, type Serving, serveEngine } from './http-server.ts'
+import { testServers } from '../testing/servers.ts'
 
-const open: Serving[] = []
+const start = testServers()
 const sockets: Socket[] = []
 
-afterEach(async () => {
+// Hooks run in reverse, so sockets end before the servers close.
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  for (const serving of open.splice(0)) await serving.close()
 })
 
-async function serve(
-  engine: Parameters<typeof serveEngine>[0],
-  options: Partial<ServeOptions> = {},
-): Promise<string> {
-  const serving = await serveEngine(engine, { port: 0, mostRequests: 64, ...options })
-  open.push(serving)
-  return serving.address
-}
+const serve = async (...args: Parameters<typeof start>) => (await start(...args)).address
 
 /** A connection that has sent these bytes and reads nothing. */
 function silent(address: string, bytes: string): Promise<Socket> {
@@ -60,7 +53,7 @@ const rest = (socket: Socket): Promise<string> =>
 test('two hundred clients that read nothing hold no slot', async () => {
   const ended = Promise.withResolvers<void>()
   let count = 0
-  const address = await serve(await openToy(), {
+  const serving = await start(await openToy(), {
     mostRequests: 1,
     onRequest: ({ status }) => {
       expect(status).toBe(200)
@@ -68,13 +61,13 @@ test('two hundred clients that read nothing hold no slot', async () => {
     },
   })
   for (let client = 0; client < 200; client++) {
-    const socket = await silent(address, request({ stream: client % 2 === 0 }))
+    const socket = await silent(serving.address, request({ stream: client % 2 === 0 }))
     // The next one comes when the slot is free: the answer has begun to arrive.
     await new Promise((resolve) => socket.once('readable', resolve))
-    while (open[0]!.open > 0) await new Promise((resolve) => setImmediate(resolve))
+    while (serving.open > 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await ended.promise
-  expect(await said(address)).toBe('You said hello')
+  expect(await said(serving.address)).toBe('You said hello')
 })
 
 /** More than the buffers between two programs of one machine take. */

@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { afterEach, expect, test } from 'vitest'
-import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+import { ended, halfbyte, model, path, testModels } from '../testing/program.ts'
+import { type Started, startServer } from '../testing/servers.ts'
 
 testModels()
 
@@ -13,12 +14,10 @@ afterEach(() => {
   for (const child of running.splice(0)) child.kill('SIGKILL')
 })
 
-async function served(...args: readonly string[]): Promise<{ child: ChildProcess; address: string }> {
-  const child = start('serve', ...args, '--port', '0', '--threads', '1')
-  running.push(child)
-  const [line] = await once(child.stdout!, 'data')
-  const [, address = ''] = /^.* answers? at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(String(line)) ?? []
-  return { child, address }
+async function served(...args: readonly string[]): Promise<Started> {
+  const started = await startServer(...args)
+  running.push(started.child)
+  return started
 }
 
 const complete = (address: string, body: object = {}, headers: Record<string, string> = {}) =>
