@@ -43,8 +43,8 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   const weights = weightsOf(request)
   const described = await describe(sources, request, signal)
   const { name, config } = described
-  const rows = config['vocab_size']
-  const tokenizer = tokenizerOf(name, described.tokenizer, isCount(rows) ? rows : Number.POSITIVE_INFINITY)
+  const { vocab_size: rows } = config
+  const tokenizer = tokenizerOf(name, described.tokenizer, isCount(rows) ? rows : undefined)
   refuseChatModel(name, config, settings)
   hooks.onProgress({ phase: 'compile' })
   hooks.onNeed?.(sources.reduce((sum, { name, size }) => sum + (WEIGHTS.test(name) ? size : 0), 0))
@@ -54,8 +54,8 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   const files = { sources, async close() {} }
   const network = await buildNetwork(files, { build, weights, threads }, host, { signal, dtype, beside })
   try {
-    const mustPool = request.pooling !== undefined
-    const form = graphForm(name, network.info, config, { poolsPrompt: settings.poolsPrompt, mustPool })
+    const mustPool = request.pooling !== undefined || !settings.poolsPrompt
+    const form = graphForm(name, network.info, config, mustPool)
     hooks.onProgress({ phase: 'warmup' })
     return await ready(parts, described, { network, form, tokenizer })
   } catch (error) {
