@@ -6,8 +6,9 @@
 
 import { halfTable } from '../base/half.ts'
 import type { CodedGroup, RowViews } from './coded-group.ts'
+import { BLOCKS } from './dtypes.ts'
 
-export const TQ2 = { elements: 256, bytes: 66 } as const
+const TQ2 = BLOCKS.TQ2_0
 
 export function readTQ2({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * TQ2.bytes

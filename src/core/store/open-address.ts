@@ -10,6 +10,7 @@ import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
 import { type DownloadProgress, Tally } from './download/tally.ts'
 import { transfer } from './download/transfer.ts'
+import { isNotFound } from './file-at.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
 import { mendedSource } from './mended.ts'
 import { absenceOf, lostError, mayBeMissing } from './missing.ts'
@@ -119,7 +120,7 @@ async function openOrInstead(
   }
   const last = instead.at(-1) ?? url
   const source = await openOne({ url: last, optional: false }).catch((error) => {
-    throw error instanceof HalfbyteError && error.detail['status'] === 404 ? missingFile(url) : error
+    throw isNotFound(error) ? missingFile(url) : error
   })
   return at(last, source)
 }
@@ -134,8 +135,7 @@ function at(address: string, source: ByteSource | undefined): ByteSource | undef
  * listing.
  */
 async function onlyFile(folder: Place, error: unknown, { hub, ...options }: EachOptions): Promise<Place> {
-  const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
-  const listing = isMissing ? hubListing(folder, hub) : undefined
+  const listing = isNotFound(error) ? hubListing(folder, hub) : undefined
   if (listing === undefined) throw error
   const list = () => request(listing, { ...options, headers: hubHeaders(listing, hub) })
   const response = await retrying(list, options, true)

@@ -5,7 +5,6 @@ import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, type JsonObject } from '../../core/base/values.ts'
 import { type DType, type Tensor, tensorOf } from '../../network/onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkValue } from '../../network/service/network-protocol.ts'
-import type { EmbedSettings } from '../service/embed-settings.ts'
 
 /** What an output holds: the hidden states of a text, its vector, or the logits of a head. */
 type OutputKind = 'states' | 'vector' | 'logits'
@@ -68,17 +67,17 @@ export function positionsOf(config: JsonObject): {
 }
 
 /**
- * Throws `unsupported` for a graph that is not an encoder's, with the entry that runs it. `asked`: how the
- * caller wants states to be pooled, which a graph that pools cannot follow.
+ * Throws `unsupported` for a graph that is not an encoder's, with the entry that runs it. `mustPool`: states
+ * are to be pooled in a way that a graph which pools cannot follow.
  */
 export function graphForm(
   file: string,
   { inputs, outputs }: Pick<NetworkInfo, 'inputs' | 'outputs'>,
   config: JsonObject,
-  { poolsPrompt, mustPool }: Pick<EmbedSettings, 'poolsPrompt'> & { readonly mustPool: boolean },
+  mustPool: boolean,
 ): GraphForm {
   refuseInputs(file, inputs)
-  const [output, kind] = outputOf(file, { inputs, outputs }, mustPool || !poolsPrompt)
+  const [output, kind] = outputOf(file, { inputs, outputs }, mustPool)
   const ids = inputs.find(({ name }) => name === 'input_ids')
   const [batch, tokens] = ids?.dims ?? []
   const fixedTokens = typeof tokens === 'number' ? tokens : undefined

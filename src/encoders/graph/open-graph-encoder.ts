@@ -6,7 +6,7 @@ import type { EngineNote } from '../../core/base/engine-notes.ts'
 import { isCount, type JsonObject } from '../../core/base/values.ts'
 import { readJson, withoutNulls } from '../../core/formats/json-files.ts'
 import { chooseGraph } from '../../core/formats/names/graph-files.ts'
-import { baseName, modelName } from '../../core/formats/names/named-files.ts'
+import { baseName, statedName } from '../../core/formats/names/named-files.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import { WEIGHTS } from '../../core/store/hub.ts'
 import type { EncoderTokenizer } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
@@ -43,8 +43,8 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   const weights = weightsOf(request)
   const described = await describe(sources, request, signal)
   const { name, config } = described
-  const rows = config['vocab_size']
-  const tokenizer = tokenizerOf(name, described.tokenizer, isCount(rows) ? rows : Number.POSITIVE_INFINITY)
+  const { vocab_size: rows } = config
+  const tokenizer = tokenizerOf(name, described.tokenizer, isCount(rows) ? rows : undefined)
   refuseChatModel(name, config, settings)
   hooks.onProgress({ phase: 'compile' })
   hooks.onNeed?.(sources.reduce((sum, { name, size }) => sum + (WEIGHTS.test(name) ? size : 0), 0))
@@ -54,8 +54,8 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   const files = { sources, async close() {} }
   const network = await buildNetwork(files, { build, weights, threads }, host, { signal, dtype, beside })
   try {
-    const mustPool = request.pooling !== undefined
-    const form = graphForm(name, network.info, config, { poolsPrompt: settings.poolsPrompt, mustPool })
+    const mustPool = request.pooling !== undefined || !settings.poolsPrompt
+    const form = graphForm(name, network.info, config, mustPool)
     hooks.onProgress({ phase: 'warmup' })
     return await ready(parts, described, { network, form, tokenizer })
   } catch (error) {
@@ -86,10 +86,9 @@ async function describe(
   const config = (await json('config.json')) ?? {}
   const tokenizer = await json('tokenizer.json')
   const settings = await json('tokenizer_config.json')
-  const named = config['_name_or_path']
   const most = settings?.['model_max_length']
   return {
-    name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(graph),
+    name: statedName(config, graph),
     config,
     tokenizer: tokenizer && { kind: 'json', tokenizer, config: settings },
     mostTokens: isCount(most) && most > 0 ? most : undefined,

@@ -2,9 +2,9 @@
 // scale, so a vector would depend on the texts that share it.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Host } from '../../core/runtime/host.ts'
-import { reader, type Tensor } from '../../network/onnx/ir/tensor.ts'
+import { countOf, reader, type Tensor } from '../../network/onnx/ir/tensor.ts'
 import type { LocalNetwork } from '../../network/service/build-network.ts'
-import type { EmbedRun, EncodedText } from '../service/embed-texts.ts'
+import { type EmbedRun, type EncodedText, shortestFirst } from '../service/embed-texts.ts'
 import { pooledRows, RowPool } from '../service/pool-rows.ts'
 import type { GraphForm } from './graph-form.ts'
 
@@ -44,8 +44,6 @@ export async function runText(
   )
 }
 
-const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
-
 function floats(tensor: Tensor): Float32Array {
   if (tensor.data instanceof Float32Array) return tensor.data
   const read = reader(tensor)
@@ -62,8 +60,7 @@ export async function embedByGraph(
   { pooling, signal, onDone, ...options }: EmbedRun,
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = []
-  const order = [...texts.keys()].sort((a, b) => texts[a]!.ids.length - texts[b]!.ids.length || a - b)
-  for (const [done, index] of order.entries()) {
+  for (const [done, index] of shortestFirst(texts).entries()) {
     await host.yieldTask()
     signal?.throwIfAborted()
     const { ids, skipped } = texts[index]!

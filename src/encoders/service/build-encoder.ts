@@ -43,13 +43,13 @@ export async function loadEncoder(
     const { sources } = await open(own)
     const openModule = async (path: InnerPath, inputs: number) =>
       openModelFiles(await openDense(path, inputs), host, signal)
-    if (isGraph(sources)) {
-      const settings = asRequested(await folderSettings(graphOf(sources).name, readJson), request)
+    const graph = graphAmong(sources)
+    if (graph !== undefined) {
+      const settings = asRequested(await folderSettings(graph.name, readJson), request)
       const headsOf = (width: number) => readModules(width, settings.dense, openModule, signal)
       const { openGraphEncoder } = (await host.loadGraphEncoders()) as GraphEncoders
       const parts = { sources, request, hooks, host, settings, open, headsOf, tokenizerOf }
-      const encoder = await openGraphEncoder(parts)
-      return closing(encoder, keep())
+      return closing(await openGraphEncoder(parts), keep())
     }
     const file = await openModelFiles(sources, host, signal)
     const settings = asRequested(
@@ -80,13 +80,11 @@ const closing = (encoder: LoadedEncoder, close: () => Promise<void>): LoadedEnco
   },
 })
 
-const graphOf = (sources: readonly ByteSource[]): ByteSource =>
-  sources.find(({ name }) => name.endsWith('.onnx')) as ByteSource
-
 /** Weights in another format are preferred: they run in the engine, with its own kernels. */
-const isGraph = (sources: readonly ByteSource[]): boolean =>
-  sources.some(({ name }) => name.endsWith('.onnx')) &&
-  !sources.some(({ name }) => /\.(?:safetensors|gguf|hbm)$/i.test(baseName(name)))
+function graphAmong(sources: readonly ByteSource[]): ByteSource | undefined {
+  const hasOthers = sources.some(({ name }) => /\.(?:safetensors|gguf|hbm)$/i.test(baseName(name)))
+  return hasOthers ? undefined : sources.find(({ name }) => name.endsWith('.onnx'))
+}
 
 /** What the caller says about the pooling replaces what the files say. */
 const asRequested = (settings: EmbedSettings, { pooling }: EncoderRequest): EmbedSettings =>
@@ -211,8 +209,8 @@ const ggufExtras = ({ metadata }: ModelFile) => {
 function tokenizerOf(
   name: string,
   spec: TokenizerSpec | undefined,
-  rows: number,
-  extras: ReturnType<typeof ggufExtras> | undefined = undefined,
+  rows: number | undefined,
+  extras?: ReturnType<typeof ggufExtras>,
 ): EncoderTokenizer {
   if (spec === undefined) {
     throw new HalfbyteError(
@@ -220,8 +218,8 @@ function tokenizerOf(
       `${name} comes without a tokenizer; give its tokenizer.json with it, or the address of its folder with a slash at the end`,
     )
   }
-  const tokenizer = encoderTokenizer(spec, { ...extras, rows: Number.isFinite(rows) ? rows : undefined })
-  if (tokenizer.vocabSize <= rows) return tokenizer
+  const tokenizer = encoderTokenizer(spec, { ...extras, rows })
+  if (rows === undefined || tokenizer.vocabSize <= rows) return tokenizer
   throw new HalfbyteError(
     'format',
     `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to a different model`,

@@ -22,6 +22,10 @@ export interface EmbedRun extends VectorOptions {
   readonly onDone?: ((done: number) => void) | undefined
 }
 
+/** The indices of the texts by their length, and of equally long ones in their order. */
+export const shortestFirst = (texts: readonly EncodedText[]): number[] =>
+  [...texts.keys()].sort((a, b) => texts[a]!.ids.length - texts[b]!.ids.length || a - b)
+
 interface EncoderMachine extends Pick<PlacedModel, 'arena' | 'plan' | 'written' | 'step' | 'cache'> {
   readonly pool: Pool | AsyncPool
   readonly host: Pick<Host, 'yieldTask'>
@@ -50,7 +54,7 @@ export async function embedTexts(
   const { arena, plan, written, step, pool, host } = machine
   const rows = new RowsView(arena, plan.hidden, written)
   const vectors: Float32Array[] = []
-  const order = [...texts.keys()].sort((a, b) => texts[a]!.ids.length - texts[b]!.ids.length || a - b)
+  const order = shortestFirst(texts)
   for (let next = 0; next < order.length; ) {
     await host.yieldTask()
     signal?.throwIfAborted()

@@ -36,10 +36,14 @@ export interface GraphParts {
   /** Opens external data beside the graph. */
   readonly open: (place: Place) => Promise<OpenFiles>
   /**
-   * The tokenizer of the file `name`, for an embedding of `rows` rows. Throws `format` if the specification
-   * is missing, malformed or of another model.
+   * The tokenizer of the file `name`, for an embedding of `rows` rows, if their number is known. Throws
+   * `format` if the specification is missing, malformed or of another model.
    */
-  readonly tokenizerOf: (name: string, spec: TokenizerSpec | undefined, rows: number) => EncoderTokenizer
+  readonly tokenizerOf: (
+    name: string,
+    spec: TokenizerSpec | undefined,
+    rows: number | undefined,
+  ) => EncoderTokenizer
   /** The Dense modules after the pooling of states of `width` numbers. */
   readonly headsOf: (width: number) => Promise<readonly DenseHead[]>
 }

@@ -5,6 +5,7 @@ import { parseJson } from '../../core/base/json.ts'
 import { isCount, isObject, type JsonObject } from '../../core/base/values.ts'
 import { readText } from '../../core/formats/json-files.ts'
 import { type InnerPath, type Place, pathInside, placeInside } from '../../core/formats/names/named-files.ts'
+import { isNotFound } from '../../core/store/file-at.ts'
 import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { MODULES, type ReadJson } from './embed-settings.ts'
@@ -35,7 +36,7 @@ function filesAt(place: Place, open: Open, signal: AbortSignal): ModuleFiles {
     async readJson(path) {
       if (!place.endsWith('/')) return undefined
       const files = await open(placeInside(place, path)).catch((error: unknown) => {
-        if (isHalfbyteError(error) && isMissing(error)) return undefined
+        if (isMissing(error)) return undefined
         throw error
       })
       return firstObject(files, signal)
@@ -146,5 +147,5 @@ function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
   }
 }
 
-const isMissing = ({ detail }: HalfbyteError): boolean =>
-  detail['status'] === 404 || detail['missing'] === true
+const isMissing = (error: unknown): boolean =>
+  isNotFound(error) || (isHalfbyteError(error) && error.detail['missing'] === true)

@@ -4,7 +4,7 @@ import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
 import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
-import type { Tensor } from '../onnx/ir/tensor.ts'
+import { countOf, type Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
@@ -59,10 +59,7 @@ export const MAX_PROGRAMS = 32
 
 /** The elements of all constants of the file; what a pass computes from them does not count again. */
 export const parametersOf = ({ constants }: Graph): number =>
-  [...constants.values()].reduce(
-    (sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1),
-    0,
-  )
+  [...constants.values()].reduce((sum, { dims }) => sum + countOf(dims), 0)
 
 export class CompiledGraph implements RunnableGraph {
   readonly parameters: number

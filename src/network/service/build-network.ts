@@ -1,8 +1,9 @@
 // Builds a network in this thread from files that are open: its graph, and the threads that share its runs.
-import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import { addressInside, folderOf, type Place } from '../../core/formats/names/named-files.ts'
 import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../core/runtime/features.ts'
 import type { Host } from '../../core/runtime/host.ts'
+import { fileAt } from '../../core/store/file-at.ts'
 import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { RunnableGraph } from '../compile/compiled-graph.ts'
 import { type OpenNetworkOptions, openNetwork } from '../compile/open-network.ts'
@@ -93,12 +94,5 @@ export function dataBeside(
 ): OpenNetworkOptions['beside'] {
   const graph = sources.find((each) => each.name.endsWith('.onnx'))?.address
   if (graph === undefined) return undefined
-  return async (path) => {
-    try {
-      return (await open(addressInside(folderOf(graph), path, graph))).sources[0]
-    } catch (error) {
-      if (isHalfbyteError(error) && error.detail['status'] === 404) return undefined
-      throw error
-    }
-  }
+  return async (path) => fileAt(addressInside(folderOf(graph), path, graph), open)
 }

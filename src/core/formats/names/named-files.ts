@@ -1,5 +1,6 @@
 // Resolves a file name given in another file, within the model's folder. No name can lead outside it.
 import { HalfbyteError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/values.ts'
 import { shown } from '../malformed.ts'
 
 declare const CHECKED: unique symbol
@@ -35,6 +36,10 @@ export function modelName(name: string): string {
     .replace(/\.[a-z0-9]+$/i, '')
     .replace(/-\d{5}-of-\d{5}$/, '')
 }
+
+/** The name that a model's config.json states, or else that of its file. */
+export const statedName = ({ _name_or_path: stated }: JsonObject, file: string): string =>
+  typeof stated === 'string' && stated !== '' ? baseName(stated) : modelName(file)
 
 /** File systems allow names of up to 255 bytes. */
 const LONGEST_NAME = 1024

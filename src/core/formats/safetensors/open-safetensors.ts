@@ -3,7 +3,7 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../json-files.ts'
-import { baseName, modelName } from '../names/named-files.ts'
+import { baseName, statedName } from '../names/named-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue } from '../tensors.ts'
 import { partTower } from './part-tower.ts'
@@ -43,12 +43,11 @@ export async function openSafetensors(
     chatTemplate === undefined ? tokenizerConfig : { ...tokenizerConfig, chat_template: chatTemplate }
   const pieces = tokenizer === undefined ? find('tokenizer.model') : undefined
   const generation = await json('generation_config.json')
-  const named = config['_name_or_path']
   const tensors = unpackQuantized(file.name, stored, quantization_config)
   const { metadata, ...parts } = partTower(file.name, { config: rest, tensors }, await processorOf(json))
   return {
     format: 'safetensors',
-    name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
+    name: statedName(config, file.name),
     ...parts,
     quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
     metadata: new Map<string, MetaValue>([

@@ -2,10 +2,10 @@
 // blocks.
 import { floatToHalf } from '../../base/half.ts'
 import type { JsonObject } from '../../base/values.ts'
-import { rowBytes } from '../dtypes.ts'
+import { BLOCKS, rowBytes } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
-import { readTQ2, TQ2, writeTQ2Row } from '../tq2.ts'
+import { readTQ2, writeTQ2Row } from '../tq2.ts'
 import { floatsOf, unread, virtual } from './packed-ints.ts'
 import type { StoredTensor } from './safetensors.ts'
 
@@ -31,24 +31,19 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
     )
   }
   if (k % GROUP !== 0) throw unread(file.name, `${shown(name)} has rows of ${k}`, `multiples of ${GROUP}`)
-  const form = k % TQ2.elements === 0 ? 'TQ2_0' : 'Q4_0'
+  const form = k % BLOCKS.TQ2_0.elements === 0 ? 'TQ2_0' : 'Q4_0'
   const bytes = rowBytes(form, k)
+  const write = form === 'TQ2_0' ? writeTQ2Row : writeQ4Row
   const read = async (offset: number, length: number, signal?: AbortSignal) => {
     const [stored = 0] = floatsOf(scale, await scale.source.read(scale.offset, scale.byteLength, signal))
     const factor = floatToHalf(settings['linear_class'] === 'autobitlinear' ? stored : 1 / stored)
     const out = new Uint8Array(length)
     for (let at = 0; at < length; at += bytes) {
       const row = (offset + at) / bytes
-      const codes = await file.read(weight.offset + (row % quarter) * k, k, signal)
+      const shared = await file.read(weight.offset + (row % quarter) * k, k, signal)
       const shift = 2 * Math.floor(row / quarter)
-      const target = out.subarray(at, at + bytes)
-      if (form === 'TQ2_0')
-        writeTQ2Row(
-          target,
-          codes.map((byte) => (byte >> shift) & 3),
-          factor,
-        )
-      else writeRow(target, codes, shift, factor)
+      const codes = shared.map((byte) => (byte >> shift) & 3)
+      write(out.subarray(at, at + bytes), codes, factor)
     }
     return out
   }
@@ -57,8 +52,8 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
 }
 
 /** Writes blocks of an f16 scale and 32 codes: those of the first half of the inputs in the low bits. */
-function writeRow(out: Uint8Array, codes: Uint8Array, shift: number, factor: number): void {
-  const code = (column: number) => ((codes[column]! >> shift) & 3) + OFFSET
+function writeQ4Row(out: Uint8Array, codes: Uint8Array, factor: number): void {
+  const code = (column: number) => codes[column]! + OFFSET
   for (let group = 0, at = 0; group < codes.length; group += GROUP) {
     out[at++] = factor & 255
     out[at++] = factor >> 8

@@ -226,12 +226,15 @@ test('a name in the folder is requested, with the token', async () => {
   expect(elsewhere()).toEqual([])
 })
 
-test('a name with a part number means only the file with that name', async () => {
+test.each([
+  ['a decoder', errorOf],
+  ['a network', networkError],
+])('in %s, a name with a part number means only the file with that name', async (_, load) => {
   put('model.onnx', withWeights('w-00002-of-00002.hbm'))
   put('w-00001-of-00002.hbm', new Uint8Array(8))
   put('w-00002-of-00002.hbm', DATA)
   // The first part has too few bytes for the tensor.
-  expect(String(await errorOf('model.onnx'))).not.toMatch(/which has 8/)
+  expect(String(await load('model.onnx'))).not.toMatch(/which has 8/)
   expect(elsewhere()).toEqual([])
 })
 

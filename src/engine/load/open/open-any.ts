@@ -1,18 +1,13 @@
 // Opens a model of any format from an address or files, and reads its headers.
 import type { ByteSource } from '../../../core/base/bytes.ts'
-import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../core/formats/names/graph-files.ts'
-import {
-  addressInside,
-  folderOf,
-  type InnerPath,
-  type Place,
-} from '../../../core/formats/names/named-files.ts'
+import { addressInside, folderOf, type InnerPath } from '../../../core/formats/names/named-files.ts'
 import { adapterFiles, openAdapter } from '../../../core/formats/open-adapter.ts'
 import { openFiles } from '../../../core/formats/open-files.ts'
 import type { LoadReaders, ModelFile } from '../../../core/formats/readers.ts'
 import { graphBuilder } from '../../../core/graph/builder.ts'
 import type { Host } from '../../../core/runtime/host.ts'
+import { fileAt, isNotFound } from '../../../core/store/file-at.ts'
 import type { ScaledAdapter } from '../../../core/weights/adapt.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 
@@ -47,8 +42,6 @@ export interface OpenAnyOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-const isMissing = (error: unknown): boolean => isHalfbyteError(error) && error.detail['status'] === 404
-
 interface Sources {
   readonly sources: readonly ByteSource[]
 }
@@ -67,7 +60,7 @@ export async function openAny<F extends Sources>(
   /** Whether all files that describe a model were requested there. */
   let isDescribed = isFolder
   const files = await open(place).catch((error) => {
-    if (!isFolder || !isMissing(error)) throw error
+    if (!isFolder || !isNotFound(error)) throw error
     isDescribed = false
     return open(addressInside(place, 'model.onnx', place)).catch(() => {
       throw error
@@ -96,20 +89,11 @@ function findBeside(
 ): (path: InnerPath) => Promise<ByteSource | undefined> {
   const folder = folderOf(graph)
   const above = folder.endsWith(`/${GRAPH_FOLDER}`) ? folderOf(folder.slice(0, -1)) : undefined
-  const find = async (address: Place) => {
-    try {
-      // A name with a part number means all parts.
-      return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
-    } catch (error) {
-      if (isMissing(error)) return undefined
-      throw error
-    }
-  }
   return async (path) => {
     const isCompanion = COMPANIONS.has(path)
     if (isCompanion && isDescribed) return undefined
     const upper =
-      isCompanion && above !== undefined ? await find(addressInside(above, path, graph)) : undefined
-    return upper ?? find(addressInside(folder, path, graph))
+      isCompanion && above !== undefined ? await fileAt(addressInside(above, path, graph), open) : undefined
+    return upper ?? fileAt(addressInside(folder, path, graph), open)
   }
 }
