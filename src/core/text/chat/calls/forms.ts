@@ -23,6 +23,10 @@ import { functionCall, gemmaCall, knownTool, pairedCall, pairsOf } from './tagge
  */
 export type ReadCalls = (source: GrowingText, tools: CallableTools, found: ParsedCall[]) => Reading<void>
 
+const HERMES = CALL_MARKS.hermes.open[0]!
+const HERMES_END = CALL_MARKS.hermes.close!
+const FUNCTION = CALL_MARKS.function.open[0]!
+
 /** The reader for what follows one of `MARKERS`. */
 export function readerAfter(marker: string): ReadCalls {
   return READERS[formOf(marker)](marker)
@@ -62,12 +66,8 @@ const listed = (form: CallForm): ReadCalls =>
     else yield* pythonCalls(source, tools, found, CALL_MARKS[form].close!)
   })
 
-function* jsonBlock(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  yield* source.blanks()
-  yield* jsonValue(source, tools, found)
-}
-
 function* jsonValue(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  yield* source.blanks()
   found.push(...(yield* jsonCalls(source, tools)))
 }
 
@@ -152,24 +152,24 @@ function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCal
 /** One or more of `<function=f>..</function>`. */
 function* functionCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   do {
-    yield* source.expect('<function=')
+    yield* source.expect(FUNCTION)
     found.push(yield* functionCall(source, tools))
     yield* source.blanks()
-  } while (yield* source.sees('<function='))
+  } while (yield* source.sees(FUNCTION))
 }
 
-/** Closing braces that some models write once too often before `end`. */
-function* surplusBraces(source: GrowingText, end: string): Reading<void> {
+/** Closing braces that some models write once too often before the end. */
+function* surplusBraces(source: GrowingText): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
-  if (!(yield* source.sees(end))) source.at = start
+  if (!(yield* source.sees(HERMES_END))) source.at = start
 }
 
 function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.peek()
-  if (yield* source.sees('<function=')) yield* functionCalls(source, tools, found)
+  if (yield* source.sees(FUNCTION)) yield* functionCalls(source, tools, found)
   else if (['{', '[', '`'].includes(first)) yield* fencedJson(source, tools, found)
-  else found.push(yield* pairedCall(source, tools, CALL_MARKS.hermes.close!))
+  else found.push(yield* pairedCall(source, tools, HERMES_END))
 }
 
 /** A list or one object; since 2506, a name, optionally an id, and the arguments. */
@@ -194,12 +194,10 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
   yield* ended(source)
 }
 
-const HERMES_END = CALL_MARKS.hermes.close!
-
 /** JSON, or calls in tags of their own, each as `hermes` has it or as a name and JSON in a fence. */
 function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  if (!(yield* source.sees('<tool_call>'))) return yield* fencedJson(source, tools, found)
-  while (yield* source.takes('<tool_call>')) {
+  if (!(yield* source.sees(HERMES))) return yield* fencedJson(source, tools, found)
+  while (yield* source.takes(HERMES)) {
     const first = yield* source.blanks()
     if (first === '{' || first === '<') yield* hermesBody(source, tools, found)
     else found.push(yield* namedCall(source, tools))
@@ -233,8 +231,8 @@ function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[])
   yield* closing(source, [end], true)
 }
 
-/** Calls up to the form's closing text, which is `section` in tags. */
-const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
+/** Calls up to the closing tag of the marker. */
+const invoked = (form: keyof typeof CALL_TAGS, marker: string): ReadCalls =>
   function* (source, tools, found) {
     const tags = CALL_TAGS[form]
     yield* source.blanks()
@@ -243,7 +241,7 @@ const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
       found.push(yield* invokedCall(source, tools, tags))
       yield* source.blanks()
     } while (yield* source.sees(`<${tags.call} name="`))
-    yield* closing(source, [`</${section}>`])
+    yield* closing(source, [`</${marker.slice(1)}`])
   }
 
 /** A name of a tool on its own line, then JSON. */
@@ -256,18 +254,17 @@ function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[
 const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
   hermes: () =>
     function* (source, tools, found) {
-      const { open, close } = CALL_MARKS.hermes
       const isJson = ['{', '['].includes(yield* source.blanks())
       yield* hermesBody(source, tools, found)
-      if (isJson) yield* surplusBraces(source, close!)
+      if (isJson) yield* surplusBraces(source)
       yield* source.blanks()
       // JSON shows its own end, and models forget the mark before the next call.
-      if (!isJson || !(yield* source.sees(open[0]!))) yield* closing(source, [close!])
+      if (!isJson || !(yield* source.sees(HERMES))) yield* closing(source, [HERMES_END])
     },
   function: () =>
     function* (source, tools, found) {
       found.push(yield* functionCall(source, tools))
-      yield* closing(source, [CALL_MARKS.hermes.close!], true)
+      yield* closing(source, [HERMES_END], true)
     },
   tools: () => enclosed('tools', fencedJson),
   functionCall: () => enclosed('functionCall', fencedJson),
@@ -302,20 +299,24 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
   toolcall: () => enclosed('toolcall', fencedJson),
   longcat: () => enclosed('longcat', longcat),
   plugin: () => enclosed('plugin', fencedJson),
-  gigachat: () => jsonBlock,
-  clova: () => jsonBlock,
+  gigachat: () => jsonValue,
+  clova: () => jsonValue,
   action: () => fencedJson,
   llama4: () => llama4,
-  minimax: () => invoked('minimax', 'minimax:tool_call'),
-  dsml: (marker) => invoked('dsml', marker.slice(1, -1)),
-  minicpm: () =>
-    function* (source, tools, found) {
-      found.push(yield* invokedCall(source, tools, CALL_TAGS.minicpm))
-    },
+  minimax: (marker) => invoked('minimax', marker),
+  dsml: (marker) => invoked('dsml', marker),
+  minicpm: () => single((source, tools) => invokedCall(source, tools, CALL_TAGS.minicpm)),
 }
 
 const JSON_STARTS = [
-  ...['name', 'type', 'function', 'tool_calls', 'arguments', 'parameters', 'id', 'tool_name'],
+  'name',
+  'type',
+  'function',
+  'tool_calls',
+  'arguments',
+  'parameters',
+  'id',
+  'tool_name',
 ].flatMap((key) => [`{"${key}"`, `[{"${key}"`])
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
@@ -325,9 +326,8 @@ export function bareStarts(tools: CallableTools): readonly string[] {
   return [
     ...JSON_STARTS,
     ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
-    ...Array.from(tools.keys(), (name) => `[${name}(`),
     // GLM-4 writes the name on the line of its own role.
-    ...Array.from(tools.keys(), (name) => `${name}{`),
+    ...[...tools.keys()].flatMap((name) => [`[${name}(`, `${name}{`]),
     ...(tools.size > 0 ? [PYTHON_FENCE] : []),
   ]
 }
@@ -351,7 +351,7 @@ export function* bareCalls(source: GrowingText, tools: CallableTools, found: Par
 function* bareJson(source: GrowingText, tools: CallableTools, calls: ParsedCall[]): Reading<void> {
   try {
     yield* jsonRun(source, tools, calls)
-    yield* closing(source, [CALL_MARKS.hermes.close!], true)
+    yield* closing(source, [HERMES_END], true)
   } catch (error) {
     if (error !== CUT || calls.length === 0) throw error
     source.at = source.text.length
