@@ -15,8 +15,8 @@
 //   LongCat                         <longcat_think>..</longcat_think>
 //   MiniMax M3                      <mm:think>..</mm:think>
 //   Reka Flash                      <reasoning>..</reasoning>
-//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL
-// RESPONSE]
+//   Apriel                          Here are my reasoning steps: ..
+//                                   [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
@@ -35,8 +35,6 @@ export interface ReasoningForm extends ReasoningMarks {
    * Markers around the answer, which are not part of it. The first may be the one that ends the thought.
    */
   readonly answer?: ReasoningMarks
-  /** Whether another form has the same marks around the thought, so templates of this one name `answer`. */
-  readonly isNamedByAnswer?: boolean
   /** Tokens within the marks that a vocabulary may have as special tokens. */
   readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
@@ -65,6 +63,7 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
+/** Of forms with the same marks around the thought, templates of all but the last name `answer`. */
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -74,7 +73,6 @@ const FORMS: readonly ReasoningForm[] = [
     open: '<|START_THINKING|>',
     close: '<|END_THINKING|>',
     answer: { open: '<|START_TEXT|>', close: '<|END_TEXT|>' },
-    isNamedByAnswer: true,
   },
   {
     open: '<|START_THINKING|>',
@@ -96,7 +94,6 @@ const FORMS: readonly ReasoningForm[] = [
     open: '<think>',
     close: '</think>',
     answer: { open: '<answer>', close: '</answer>' },
-    isNamedByAnswer: true,
   },
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
@@ -105,9 +102,10 @@ const FORMS: readonly ReasoningForm[] = [
 
 /** The form whose marks a chat template names, or the usual one if it names none. */
 export function reasoningFormOf(template: string): ReasoningForm {
-  const found = FORMS.find((form) => {
-    const { open, close, isHarmony, answer, isNamedByAnswer } = form
+  const found = FORMS.find((form, index) => {
+    const { open, close, isHarmony, answer } = form
     if (isHarmony) return template.includes(CHANNEL)
+    const isNamedByAnswer = FORMS.slice(index + 1).some((other) => other.open === open)
     if (isNamedByAnswer && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
