@@ -278,8 +278,7 @@ describe('a thought that is continued', () => {
   })
 
   test('begins with blanks, and with what would open it again', () => {
-    const splitter = reasoningSplitter(THINK, 'thought')
-    splitter.continueThought()
+    const splitter = reasoningSplitter(THINK, 'continued')
     const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))
     parts.push(splitter.finish())
     expect(parts.map(({ reasoning }) => reasoning).join('')).toBe(' <think> b')

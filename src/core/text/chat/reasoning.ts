@@ -128,8 +128,20 @@ export const markTexts = ({
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. */
-export type Beginning = ReasoningPhase | 'enclosed'
+/**
+ * Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. `continued`: in a thought
+ * that has begun before the reply, so blanks belong to it and no mark opens it.
+ */
+export type Beginning = ReasoningPhase | 'enclosed' | 'continued'
+
+/** The phases of a reply that begins there. */
+const PHASES: Readonly<Record<Beginning, ReasoningPhase>> = {
+  start: 'start',
+  thought: 'thought',
+  continued: 'thought',
+  answer: 'answer',
+  enclosed: 'answer',
+}
 
 /** Where a reply to this prompt begins, given its `prefix`. */
 export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): Beginning {
@@ -142,13 +154,16 @@ export function beginningAfter(prompt: string, form: ReasoningForm, prefix = '')
   return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
 }
 
+/** The marks between a thought and an answer. */
+const endOf = ({ close, isHarmony }: ReasoningForm): string => (isHarmony ? close : `\n${close}\n\n`)
+
 /** The text between a prompt and a prefix that begins the answer, not a thought. */
 export function answerHead(prompt: string, form: ReasoningForm, prefix: string): string {
   const { open, close, isHarmony } = form
   const isMarked = prefix.trimStart().startsWith(open) || prefix.includes(close)
   if (prefix.trim() === '' || isMarked) return ''
   const phase = beginningAfter(prompt, form)
-  if (phase === 'thought') return isHarmony ? close : `\n${close}\n\n`
+  if (phase === 'thought') return endOf(form)
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
@@ -158,11 +173,10 @@ export function marksAround(
   form: ReasoningForm,
   prefix: string,
 ): readonly [before: string, after: string] {
-  const { open, close, isHarmony } = form
+  const { open } = form
   const opened = beginningAfter(prompt, form) === 'thought' ? '' : open
   const before = opened.startsWith('<think') ? `${opened}\n` : opened
-  if (prefix.trim() === '') return [before, '']
-  return [before, isHarmony ? close : `\n${close}\n\n`]
+  return [before, prefix.trim() === '' ? '' : endOf(form)]
 }
 
 /** The parts of a reply that are now certain. */
@@ -179,8 +193,6 @@ export interface ReasoningSplitter {
   /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
-  /** Says that the thought has begun before the reply, so blanks belong to it and no mark opens it. */
-  continueThought(): void
   /** Ends the reply. A thought without an end stays a thought. */
   finish(): SplitText
   /** The whole reply, with `quote` applied to the text outside the markers. */
@@ -188,9 +200,7 @@ export interface ReasoningSplitter {
 }
 
 export const reasoningSplitter = (form: ReasoningForm, beginning: Beginning): ReasoningSplitter =>
-  form.isHarmony && beginning !== 'enclosed'
-    ? new HarmonySplitter(beginning)
-    : new MarkSplitter(form, beginning)
+  form.isHarmony ? new HarmonySplitter(PHASES[beginning]) : new MarkSplitter(form, beginning)
 
 /** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
@@ -211,8 +221,6 @@ abstract class Splitter implements ReasoningSplitter {
     this.advance(false)
     return this.#given()
   }
-
-  continueThought(): void {}
 
   finish(): SplitText {
     this.advance(true)
@@ -266,15 +274,11 @@ class MarkSplitter extends Splitter {
   #isEnclosed: boolean
 
   constructor(form: ReasoningForm, beginning: Beginning) {
-    super(beginning === 'enclosed' ? 'answer' : beginning)
+    super(PHASES[beginning])
     this.#form = form
     this.#isEnclosed = beginning === 'enclosed'
-    this.phase = beginning === 'enclosed' ? 'answer' : beginning
+    this.phase = PHASES[beginning]
     this.#isAfterMark = beginning === 'thought'
-  }
-
-  override continueThought(): void {
-    this.#isAfterMark = false
   }
 
   get closing(): number {
