@@ -20,6 +20,7 @@
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
+import { MISTRAL } from '../../base/calls/marks.ts'
 import { firstMark, partLength } from './marks.ts'
 
 /** The texts that mark a thought. */
@@ -439,7 +440,10 @@ class HarmonySplitter extends Splitter {
     this.#part = isThought ? 'thought' : 'answer'
     this.#arguments = called === undefined ? undefined : new JsonStrings()
     // Mistral's form has the same parts: a name and a JSON object.
-    this.drop(end + MESSAGE.length, called === undefined ? '' : `[TOOL_CALLS]${called}[ARGS]`)
+    this.drop(
+      end + MESSAGE.length,
+      called === undefined ? '' : `${MISTRAL.call}${called}${MISTRAL.separator}`,
+    )
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {

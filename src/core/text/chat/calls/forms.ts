@@ -7,8 +7,12 @@ import {
   type CallForm,
   DEEPSEEK,
   formOf,
+  GEMMA_QUOTES,
+  HUNYUAN_SEPARATOR,
   KIMI,
+  LLAMA4_END,
   LONGCAT_PAIRS,
+  MISTRAL,
 } from '../../../base/calls/marks.ts'
 import { type CallableTools, callOf, NAME_CHARACTER, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
@@ -82,10 +86,10 @@ function* isJsonNext(source: GrowingText): Reading<boolean> {
   return next === '{' || next === '"'
 }
 
-const gemma = (form: CallForm, quote: string): ReadCalls =>
+const gemma = (form: keyof typeof GEMMA_QUOTES): ReadCalls =>
   enclosed(
     form,
-    single((source, tools) => gemmaCall(source, tools, quote)),
+    single((source, tools) => gemmaCall(source, tools, GEMMA_QUOTES[form])),
   )
 
 /** Calls that each have their own marks, in a section enclosed in marks. */
@@ -178,12 +182,12 @@ function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
   const { name } = yield* knownTool(source, tools)
   yield* source.blanks()
-  if (yield* source.takes('[CALL_ID]')) {
+  if (yield* source.takes(MISTRAL.id)) {
     yield* source.blanks()
     yield* source.word(/[\w-]/)
   }
   yield* source.blanks()
-  yield* source.takes('[ARGS]')
+  yield* source.takes(MISTRAL.separator)
   yield* source.blanks()
   found.push(callOf(name, yield* jsonText(source), tools))
 }
@@ -210,7 +214,7 @@ function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): 
 function* namedCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools)
   yield* source.blanks()
-  yield* source.takes('<tool_sep>')
+  yield* source.takes(HUNYUAN_SEPARATOR)
   const next = yield* source.blanks()
   if (next !== '{' && next !== '`') return yield* pairsOf(tool, source, tools, HERMES_END)
   return callOf(tool.name, yield* inFence(source, () => jsonText(source)), tools)
@@ -223,12 +227,11 @@ function* longcat(source: GrowingText, tools: CallableTools, found: ParsedCall[]
 
 /** Calls between the marks, or as JSON behind them. */
 function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  const end = '<|python_end|>'
   yield* source.blanks()
-  yield* source.takes(end)
+  yield* source.takes(LLAMA4_END)
   if (yield* isJsonNext(source)) yield* jsonRun(source, tools, found)
-  else yield* pythonCalls(source, tools, found, end)
-  yield* closing(source, [end], true)
+  else yield* pythonCalls(source, tools, found, LLAMA4_END)
+  yield* closing(source, [LLAMA4_END], true)
 }
 
 /** Calls up to the closing tag of the marker. */
@@ -280,8 +283,8 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
     },
   lfm2: () => listed('lfm2'),
   olmo3: () => listed('olmo3'),
-  gemma: () => gemma('gemma', '<escape>'),
-  gemma4: () => gemma('gemma4', '<|"|>'),
+  gemma: () => gemma('gemma'),
+  gemma4: () => gemma('gemma4'),
   command: () => listed('command'),
   seed: () => enclosed('seed', functionCalls),
   nemotron: () => enclosed('nemotron', jsonValue),
