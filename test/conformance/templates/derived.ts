@@ -11,7 +11,7 @@ import {
   reasoningFormOf,
   reasoningSplitter,
 } from '../../../src/core/text/chat/reasoning.ts'
-import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
+import { byteLevelSpecWith } from '../../../src/core/text/testing/tiny.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 import { descriptionOf, renderTurns } from '../../../src/engine/chat/chat-turns.ts'
 import type { Message, Tool, ToolCall } from '../../../src/engine/types/conversation.ts'
@@ -79,14 +79,8 @@ export const DERIVED: Readonly<Record<string, Derived>> = {
   'zai-org-GLM-4-9B-0414': { calls: '', end: '<|user|>' },
 }
 
-const spec = byteLevelSpec()
 const ENDS = [...new Set(Object.values(DERIVED).map(({ end }) => end))].filter((end) => end !== EOS)
-const tokens = [...ENDS, '<|tool_call|>']
-export const tokenizer = createTokenizer({
-  ...spec,
-  tokens: [...spec.tokens, ...tokens],
-  types: [...spec.types!, ...tokens.map(() => 3)],
-})
+export const tokenizer = createTokenizer(byteLevelSpecWith([...ENDS, '<|tool_call|>']))
 const PLAIN = { given: (text: string) => text, said: (text: string) => text }
 
 export const TOOLS: readonly Tool[] = [
