@@ -40,25 +40,13 @@ function pythonLiteral(value: unknown): string {
   return `{${members.join(', ')}}`
 }
 
-/** Around the calls of a turn: the marks of the form, and the calls as `write` makes them. */
-const enclosed =
-  (form: CallForm, write: (calls: readonly SpokenCall[]) => string) =>
-  (calls: readonly SpokenCall[]): string =>
-    `${CALL_MARKS[form].open[0]}${write(calls)}${CALL_MARKS[form].close ?? ''}`
-
-const listed = (calls: readonly SpokenCall[]): string => `[${calls.map(jsonCall).join(', ')}]`
-
-/** A line for each call. */
-const each =
-  (form: CallForm) =>
-  (calls: readonly SpokenCall[]): string =>
-    calls.map((call) => enclosed(form, () => `\n${jsonCall(call)}\n`)([call])).join('\n')
+const { hermes, lfm2, phi4mini } = CALL_MARKS
 
 /** Forms of models whose templates leave calls out. */
 const SPOKEN: Partial<Record<CallForm, (calls: readonly SpokenCall[]) => string>> = {
-  hermes: each('hermes'),
-  lfm2: enclosed('lfm2', (calls) => `[${calls.map(pythonCall).join(', ')}]`),
-  phi4mini: (calls) => `${CALL_MARKS.phi4mini.open[0]}${listed(calls)}`,
+  hermes: (calls) => calls.map((call) => `${hermes.open[0]}\n${jsonCall(call)}\n${hermes.close}`).join('\n'),
+  lfm2: (calls) => `${lfm2.open[0]}[${calls.map(pythonCall).join(', ')}]${lfm2.close}`,
+  phi4mini: (calls) => `${phi4mini.open[0]}[${calls.map(jsonCall).join(', ')}]`,
 }
 
 /** How the model writes calls, by its template or else by its tokens. */

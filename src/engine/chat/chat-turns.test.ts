@@ -5,7 +5,7 @@ import { newGrammar } from '../../core/constrain/write-grammar.ts'
 import type { TokenConstraint } from '../../core/constrain/written-grammar.ts'
 import { CHATML, ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import { Detokenizer } from '../../core/text/detokenizer.ts'
-import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
+import { byteLevelSpec, byteLevelSpecWith } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { withCallTexts } from '../load/model-text.ts'
 import type { Message } from '../types/conversation.ts'
@@ -91,13 +91,8 @@ describe('turns', () => {
 })
 
 describe('role markers that are not special tokens', () => {
-  const spec = byteLevelSpec()
   const more = ['<|user|>', '<|bot|>', '<think>', '</think>', '  ', '<b>']
-  const own = createTokenizer({
-    ...spec,
-    tokens: [...spec.tokens, ...more],
-    types: [...(spec.types ?? []), ...more.map(() => 4)],
-  })
+  const own = createTokenizer(byteLevelSpecWith(more, 4))
   const template = new ChatTemplate(
     "{% for m in messages %}  {{ '<|' + ('bot' if m.role == 'assistant' else m.role) + '|>' }}" +
       "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}\n{% endfor %}",
@@ -135,13 +130,7 @@ test('special tokens that mark calls are written, others are not', () => {
 })
 
 test('special tokens that mark calls are written within a held call, others are not', () => {
-  const spec = byteLevelSpec()
-  const more = ['[ARGS]', '<|other|>']
-  const own = createTokenizer({
-    ...spec,
-    tokens: [...spec.tokens, ...more],
-    types: [...(spec.types ?? []), ...more.map(() => 3)],
-  })
+  const own = createTokenizer(byteLevelSpecWith(['[ARGS]', '<|other|>']))
   const calls = newGrammar({ type: 'calls', tools: [{ name: 'f' }] })
   const compiler = new ConstraintCompiler(own, own.vocabSize, new Set(), withCallTexts(own))
   const allows = (constraint: TokenConstraint, token: string) => {

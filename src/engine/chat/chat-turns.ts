@@ -132,7 +132,7 @@ function renderWith(
   }
   if (tools.length === 0) return renderContent(template, turns, options)
   const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
-  const prompt = renderContent(toolTemplate ?? template, turns, { ...options, tools: described })
+  const prompt = renderContent(called, turns, { ...options, tools: described })
   if (
     toolTemplate !== undefined ||
     prompt !== renderedOr(undefined, () => renderContent(template, turns, options))
@@ -220,12 +220,8 @@ function turnsOfMessage(
 ): readonly ChatMessage[] {
   const { role, toolCalls = [], ...rest } = message
   if (role === 'tool' && resultRole === 'user') {
-    return [
-      {
-        role: 'user',
-        content: contentOf(quotes.given(`<tool_response>\n${rest.content}\n</tool_response>`)),
-      },
-    ]
+    const content = `<tool_response>\n${rest.content}\n</tool_response>`
+    return [turnOf({ role: 'user', content }, quotes, contentOf)]
   }
   if (role === 'tool' && resultRole !== undefined)
     return [{ ...turnOf(message, quotes, contentOf), role: resultRole }]

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
-import { byteLevelSpec, jsonSpec } from '../../core/text/testing/tiny.ts'
+import { byteLevelSpec, byteLevelSpecWith, jsonSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { modelText } from '../load/model-text.ts'
 import type { Message } from '../types/conversation.ts'
@@ -80,12 +80,7 @@ describe('content beside calls', () => {
 
 describe('a template that leaves out calls', () => {
   const render = (source: string, texts: readonly string[] = [], messages = CALLED) => {
-    const spec = byteLevelSpec()
-    const special = createTokenizer({
-      ...spec,
-      tokens: [...spec.tokens, ...texts],
-      types: [...spec.types!, ...texts.map(() => 3)],
-    })
+    const special = createTokenizer(byteLevelSpecWith(texts))
     return renderTurns({ template: new ChatTemplate(source) }, special, messages)
   }
   const answered: readonly Message[] = [
@@ -307,10 +302,7 @@ describe('earlier thoughts', () => {
 })
 
 test('thought marks are text, even if they are control tokens of the vocabulary', () => {
-  const { tokens = [], types = [] } = byteLevelSpec()
-  const own = createTokenizer(
-    byteLevelSpec({ tokens: [...tokens, '[THINK]', '[/THINK]'], types: [...types, 3, 3] }),
-  )
+  const own = createTokenizer(byteLevelSpecWith(['[THINK]', '[/THINK]']))
   const { text } = modelText(own, "{{ '[THINK][/THINK]' }}")
   const ids = own.encode('[THINK]hello[/THINK] world<|im_end|>', { parseSpecial: true })
   const read = (marks: readonly string[]) => {

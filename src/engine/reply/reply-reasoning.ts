@@ -35,13 +35,12 @@ export function openReasoning(
   if (isAssumed && named === undefined && hasConstraint) return undefined
   const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
   // Only the model's own marks are around it in the prompt.
-  if (reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed) {
-    const splitter = reasoningSplitter(form, 'thought')
-    splitter.continueThought()
-    return { form, splitter }
+  const isContinued = reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed
+  const beginning = isContinued ? 'continued' : beginningAfter(text, form, prefix)
+  return {
+    form,
+    splitter: reasoningSplitter(form, isImplied && beginning === 'start' ? 'thought' : beginning),
   }
-  const phase = beginningAfter(text, form, prefix)
-  return { form, splitter: reasoningSplitter(form, isImplied && phase === 'start' ? 'thought' : phase) }
 }
 
 /**

@@ -8,6 +8,7 @@ import { isObject } from '../../core/base/values.ts'
 import { Sampler } from '../../core/generate/sampler/sampler.ts'
 import type { SequenceRequest, WorkTimings } from '../../core/generate/schedule/generate-work.ts'
 import type { Sequence } from '../../core/generate/schedule/sequence.ts'
+import { GIVEN_VARIABLES } from '../../core/text/chat/chat-template.ts'
 import { isMessage } from '../chat/messages.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
@@ -24,8 +25,6 @@ import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import type { Transcript } from './transcript.ts'
 
-/** Variables that the engine itself passes to templates. */
-const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
 
@@ -34,7 +33,7 @@ const MAX_VALUES = 100_000
  */
 export function checkTemplateArguments(given: unknown): void {
   if (!isObject(given)) throw wrongOption('templateArguments', given, 'an object with JSON values')
-  const taken = OWN.find((name) => Object.hasOwn(given, name))
+  const taken = GIVEN_VARIABLES.find((name) => Object.hasOwn(given, name))
   if (taken !== undefined) {
     throw new HalfbyteError(
       'unsupported',

@@ -11,9 +11,9 @@ import {
   reasoningFormOf,
   reasoningSplitter,
 } from '../../../src/core/text/chat/reasoning.ts'
-import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
+import { byteLevelSpecWith } from '../../../src/core/text/testing/tiny.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
-import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
+import { descriptionOf, renderTurns } from '../../../src/engine/chat/chat-turns.ts'
 import type { Message, Tool, ToolCall } from '../../../src/engine/types/conversation.ts'
 import { folder } from './compare.ts'
 
@@ -28,9 +28,9 @@ interface Derived {
   readonly end: string
 }
 
-/** Qwen's marks. */
-const CHATML = { calls: '<tool_call>', end: '<|im_end|>' }
 const EOS = '<|im_end|>'
+/** Qwen's marks. */
+const CHATML = { calls: '<tool_call>', end: EOS }
 const THINK = '<think>'
 export const DERIVED: Readonly<Record<string, Derived>> = {
   'Apertus-8B-Instruct': {
@@ -79,14 +79,8 @@ export const DERIVED: Readonly<Record<string, Derived>> = {
   'zai-org-GLM-4-9B-0414': { calls: '', end: '<|user|>' },
 }
 
-const spec = byteLevelSpec()
 const ENDS = [...new Set(Object.values(DERIVED).map(({ end }) => end))].filter((end) => end !== EOS)
-const tokens = [...ENDS, '<|tool_call|>']
-export const tokenizer = createTokenizer({
-  ...spec,
-  tokens: [...spec.tokens, ...tokens],
-  types: [...spec.types!, ...tokens.map(() => 3)],
-})
+export const tokenizer = createTokenizer(byteLevelSpecWith([...ENDS, '<|tool_call|>']))
 const PLAIN = { given: (text: string) => text, said: (text: string) => text }
 
 export const TOOLS: readonly Tool[] = [
@@ -106,7 +100,7 @@ const SINGLE = ['openai-gpt-oss-120b', 'zai-org-GLM-4-9B-0414']
 const RESULT = 'twelve degrees'
 /** What a reply does not go beyond: its end, or the next turn. */
 const STOPS = [
-  ...tokens.slice(0, -1),
+  ...ENDS,
   EOS,
   '<|im_start|>',
   '<|call|>',
@@ -140,9 +134,8 @@ export function written(name: string, turns: readonly Message[], tools: readonly
 /** Whether the template tells its model about tools. */
 export function listsTools(name: string): boolean {
   const { template } = written(name, [])
-  const tools = TOOLS.map((tool) => ({ type: 'function', function: tool }))
   const turns = [{ role: 'user', content: question.content }]
-  return template.render(turns, { tools }) !== template.render(turns)
+  return template.render(turns, { tools: TOOLS.map(descriptionOf) }) !== template.render(turns)
 }
 
 /** A reply with calls, as the template writes it; `pieces` are its answer, letter by letter. */

@@ -30,8 +30,8 @@
 //   clova       -> tool/function_call[{"name": .., "arguments": {..}}]      HyperCLOVA X
 //   action      Action: ```json[{"tool_name": .., "parameters": {..}}]```   Command R
 //   llama4      <|python_start|>[f(a=1)]<|python_end|>                      Llama 4
-//   minimax     <minimax:tool_call><invoke name="f"><parameter
-// name="a">1</parameter></invoke></minimax:tool_call>
+//   minimax     <minimax:tool_call><invoke name="f"><parameter name="a">1</parameter></invoke>
+//               </minimax:tool_call>                                        MiniMax M2
 //   dsml        the same with <｜DSML｜invoke ..> and so on                   DeepSeek V3.2
 //   minicpm     <function name="f"><param name="a">1</param></function>     MiniCPM 5
 //
@@ -67,6 +67,16 @@ export const KIMI = {
   separator: '<|tool_call_argument_begin|>',
   callEnd: '<|tool_call_end|>',
 }
+
+export const MISTRAL = { call: '[TOOL_CALLS]', id: '[CALL_ID]', separator: '[ARGS]' }
+
+/** What Gemma's forms have around texts. */
+export const GEMMA_QUOTES = { gemma: '<escape>', gemma4: '<|"|>' } as const
+
+export const LLAMA4_END = '<|python_end|>'
+
+/** Between a name and its arguments in Hunyuan's calls. */
+export const HUNYUAN_SEPARATOR = '<tool_sep>'
 
 const DSML = '｜DSML｜'
 
@@ -107,14 +117,14 @@ const MARKS = {
   functionCall: { open: ['<function_call>'], close: '</function_call>', starts: '{[' },
   tool: { open: ['<tool>'], close: '</tool>', starts: '{[' },
   json: { open: ['<json>'], close: '</json>', starts: '{[' },
-  mistral: { open: ['[TOOL_CALLS]'], inner: ['[ARGS]', '[CALL_ID]'] },
+  mistral: { open: [MISTRAL.call], inner: [MISTRAL.separator, MISTRAL.id] },
   llama: { open: ['<|python_tag|>'], starts: '{' },
   phi4mini: { open: ['<|tool_call|>'], close: '<|/tool_call|>' },
   phi4: { open: ['functools'], starts: '[' },
   lfm2: { open: ['<|tool_call_start|>'], close: '<|tool_call_end|>' },
   olmo3: { open: ['<function_calls>'], close: '</function_calls>' },
-  gemma: { open: ['<start_function_call>'], close: '<end_function_call>', inner: ['<escape>'] },
-  gemma4: { open: ['<|tool_call>'], close: '<tool_call|>', inner: ['<|"|>'] },
+  gemma: { open: ['<start_function_call>'], close: '<end_function_call>', inner: [GEMMA_QUOTES.gemma] },
+  gemma4: { open: ['<|tool_call>'], close: '<tool_call|>', inner: [GEMMA_QUOTES.gemma4] },
   command: { open: ['<|START_ACTION|>'], close: '<|END_ACTION|>' },
   seed: { open: ['<seed:tool_call>'], close: '</seed:tool_call>' },
   nemotron: { open: ['<TOOLCALL>'], close: '</TOOLCALL>' },
@@ -127,7 +137,7 @@ const MARKS = {
     open: [...DEEPSEEK.section, ...DEEPSEEK.call],
     inner: [...DEEPSEEK.sectionEnd, ...DEEPSEEK.separator, ...DEEPSEEK.callEnd],
   },
-  list: { open: ['<tool_calls>'], close: '</tool_calls>', inner: ['<tool_sep>'] },
+  list: { open: ['<tool_calls>'], close: '</tool_calls>', inner: [HUNYUAN_SEPARATOR] },
   toolcall: { open: ['<toolcall>'], close: '</toolcall>' },
   longcat: {
     open: ['<longcat_tool_call>'],
@@ -146,7 +156,7 @@ const MARKS = {
   },
   clova: { open: ['-> tool/function_call'], starts: '[' },
   action: { open: ['Action:'], starts: '`' },
-  llama4: { open: ['<|python_start|>'], inner: ['<|python_end|>'] },
+  llama4: { open: ['<|python_start|>'], inner: [LLAMA4_END] },
   minimax: { open: ['<minimax:tool_call>'], close: '</minimax:tool_call>' },
   dsml: { open: [`<${DSML}function_calls>`, `<${DSML}tool_calls>`], inner: [DSML] },
   minicpm: { open: ['<function name="'], inner: ['<function', '</function>', '<param', '</param>'] },

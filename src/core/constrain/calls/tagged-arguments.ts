@@ -1,5 +1,5 @@
 // Writes the grammar of arguments that each have a tag, without quotes.
-import { allowedBy } from '../../base/calls/allowed-types.ts'
+import { type Allowed, allowedBy } from '../../base/calls/allowed-types.ts'
 import { type CallTags, GLM_PAIRS, type PairTags } from '../../base/calls/marks.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { patternNode } from '../regex/pattern-node.ts'
@@ -10,19 +10,8 @@ import { areNames, parameterNode } from './parameters.ts'
 /** Names that a tag can contain. */
 const TAG_NAME = '[^<>\\s]{1,256}'
 /** Texts that do not contain the beginning of their closing tag, whose name begins with `first`. */
-const upToEnd = (first: string): string => `(?:[^<]|<+[^</]|<+/[^${first}<])*`
-
-/**
- * The value of a parameter as `typedJson` reads it: a string if strings are allowed, otherwise JSON.
- * `upToEnd`: the texts that the form can contain.
- */
-function plainValue(grammar: Grammar, schema: unknown, parameters: ToolParameters, upToEnd: string): NodeId {
-  const { types, values } = allowedBy(schema, parameters)
-  if (!types.has('string')) return parameterNode(grammar, schema, parameters)
-  const choices = values.filter((value) => typeof value === 'string')
-  const text = choices.length > 0 ? oneOf(grammar, choices) : patternNode(grammar, upToEnd)
-  return types.has('null') ? grammar.alt(text, grammar.text('null')) : text
-}
+const upToEnd = (grammar: Grammar, first: string): NodeId =>
+  patternNode(grammar, `(?:[^<]|<+[^</]|<+/[^${first}<])*`)
 
 /** The values of a form: any, and those of a schema. */
 interface Values {
@@ -30,9 +19,21 @@ interface Values {
   of(schema: unknown, parameters: ToolParameters): NodeId
 }
 
-const plainValues = (grammar: Grammar, upToEnd: string): Values => ({
-  any: patternNode(grammar, upToEnd),
-  of: (schema, parameters) => plainValue(grammar, schema, parameters, upToEnd),
+/** One of the texts among `values`; any that the form can contain if there are none. */
+function textNode(grammar: Grammar, { values }: Allowed, any: NodeId): NodeId {
+  const choices = values.filter((value) => typeof value === 'string')
+  return choices.length > 0 ? oneOf(grammar, choices) : any
+}
+
+/** Values as `typedJson` reads them: a string if strings are allowed, otherwise JSON. */
+const plainValues = (grammar: Grammar, any: NodeId): Values => ({
+  any,
+  of(schema, parameters) {
+    const allowed = allowedBy(schema, parameters)
+    if (!allowed.types.has('string')) return parameterNode(grammar, schema, parameters)
+    const text = textNode(grammar, allowed, any)
+    return allowed.types.has('null') ? grammar.alt(text, grammar.text('null')) : text
+  },
 })
 
 /** Arguments in the order of the schema, or any arguments if the schema is not enforced. */
@@ -68,7 +69,7 @@ export function tagsNode(grammar: Grammar, parameters: ToolParameters | undefine
       grammar.text('</parameter>'),
       space(grammar),
     )
-  return argumentsNode(grammar, parameters, tag, plainValues(grammar, upToEnd('p')))
+  return argumentsNode(grammar, parameters, tag, plainValues(grammar, upToEnd(grammar, 'p')))
 }
 
 /** `<arg_key>a</arg_key><arg_value>1</arg_value>` for each argument. */
@@ -89,7 +90,7 @@ export function pairsNode(
       value,
       grammar.text(`</${valueTag}>`),
     )
-  return argumentsNode(grammar, parameters, pair, plainValues(grammar, upToEnd(valueTag[0]!)))
+  return argumentsNode(grammar, parameters, pair, plainValues(grammar, upToEnd(grammar, valueTag[0]!)))
 }
 
 /** `<parameter name="a">1</parameter>` for each argument. */
@@ -107,24 +108,20 @@ export function invokedNode(
       grammar.text(`</${parameter}>`),
       space(grammar),
     )
-  const plain = plainValues(grammar, upToEnd(parameter[0]!))
-  return argumentsNode(grammar, parameters, tag, saysTexts ? saidValues(grammar, plain) : plain)
+  const values = saysTexts ? saidValues : plainValues
+  return argumentsNode(grammar, parameters, tag, values(grammar, upToEnd(grammar, parameter[0]!)))
 }
 
 /** Values after an attribute that says whether they are texts. */
-function saidValues(grammar: Grammar, plain: Values): Values {
+function saidValues(grammar: Grammar, any: NodeId): Values {
   const text = (value: NodeId) => grammar.seq(grammar.text(' string="true">'), value)
   return {
-    any: text(plain.any),
-    of: (schema, parameters) =>
-      allowedBy(schema, parameters).types.has('string')
-        ? text(plain.of(textsOnly(schema, parameters), parameters))
-        : grammar.seq(grammar.text(' string="false">'), parameterNode(grammar, schema, parameters)),
+    any: text(any),
+    of(schema, parameters) {
+      const allowed = allowedBy(schema, parameters)
+      return allowed.types.has('string')
+        ? text(textNode(grammar, allowed, any))
+        : grammar.seq(grammar.text(' string="false">'), parameterNode(grammar, schema, parameters))
+    },
   }
-}
-
-/** The texts that a schema allows. */
-function textsOnly(schema: unknown, parameters: ToolParameters): object {
-  const texts = allowedBy(schema, parameters).values.filter((value) => typeof value === 'string')
-  return { type: 'string', ...(texts.length > 0 && { enum: texts }) }
 }

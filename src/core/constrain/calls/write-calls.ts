@@ -6,10 +6,14 @@ import {
   type CallTags,
   DEEPSEEK,
   formOf,
+  GEMMA_QUOTES,
+  HUNYUAN_SEPARATOR,
   KIMI,
+  LLAMA4_END,
   LONGCAT_PAIRS,
   letterOf,
   MARKERS,
+  MISTRAL,
   type PairTags,
 } from '../../base/calls/marks.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
@@ -167,11 +171,14 @@ type WriteBody = (writer: CallWriter, marker: string) => NodeId
 const jsonOrList: WriteBody = ({ grammar, json, list }) => grammar.alt(json, list)
 
 const gemma =
-  (quote: string): WriteBody =>
+  (form: keyof typeof GEMMA_QUOTES): WriteBody =>
   (writer) =>
     writer.each(PLAIN_NAME, ({ name, parameters }) => {
       const { grammar } = writer
-      return grammar.seq(grammar.text(`call:${name}`), gemmaArguments(grammar, parameters, quote))
+      return grammar.seq(
+        grammar.text(`call:${name}`),
+        gemmaArguments(grammar, parameters, GEMMA_QUOTES[form]),
+      )
     })
 
 const python = (writer: CallWriter): NodeId =>
@@ -221,7 +228,7 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   functionCall: jsonOrList,
   tool: jsonOrList,
   json: jsonOrList,
-  mistral: (writer) => writer.grammar.alt(writer.list, writer.named('', '[ARGS]')),
+  mistral: (writer) => writer.grammar.alt(writer.list, writer.named('', MISTRAL.separator)),
   llama: (writer) => writer.json,
   phi4mini: jsonOrList,
   phi4: (writer) => writer.list,
@@ -234,8 +241,8 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
     return grammar.alt(grammar.seq(grammar.text('['), calls, grammar.text(']')), writer.list, fenced)
   },
   olmo3: (writer) => writer.several(python(writer), '\n'),
-  gemma: gemma('<escape>'),
-  gemma4: gemma('<|"|>'),
+  gemma: gemma('gemma'),
+  gemma4: gemma('gemma4'),
   command: (writer) => writer.list,
   seed: (writer) => writer.grammar.seq(writer.grammar.text('<function='), writer.functionCall()),
   nemotron: jsonOrList,
@@ -244,7 +251,7 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   deepseek: deepSeek,
   list: (writer) => {
     const { grammar } = writer
-    const call = grammar.alt(writer.named('', '\n```json\n', '\n```'), writer.paired('<tool_sep>'))
+    const call = grammar.alt(writer.named('', '\n```json\n', '\n```'), writer.paired(HUNYUAN_SEPARATOR))
     const tagged = grammar.seq(grammar.text('<tool_call>'), call, grammar.text('</tool_call>'))
     return grammar.alt(writer.json, writer.list, writer.several(tagged, '\n'))
   },
@@ -257,7 +264,7 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   llama4: (writer) => {
     const { grammar } = writer
     const calls = grammar.seq(grammar.text('['), writer.several(python(writer), ', '), grammar.text(']'))
-    const end = grammar.text('<|python_end|>')
+    const end = grammar.text(LLAMA4_END)
     return grammar.alt(grammar.seq(calls, end), grammar.seq(end, writer.json))
   },
   minimax: (writer) => invoked(writer, 'minimax'),

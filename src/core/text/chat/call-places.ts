@@ -25,8 +25,9 @@ const CALL = {
 export function callPlacesOf(tokenizer: Tokenizer, template: ChatTemplate): CallPlaces {
   const rendered = (content: '' | null, calls: readonly object[], result: string) =>
     promptOf(tokenizer, template, conversation(content, calls, result), { tools: TOOLS })
-  const content = rendered(null, [CALL], PROBE) === '' ? '' : null
-  const prompt = rendered(content, [CALL], PROBE)
+  const unworded = rendered(null, [CALL], PROBE)
+  const content = unworded === '' ? '' : null
+  const prompt = unworded || rendered(content, [CALL], PROBE)
   return {
     writesCalls: prompt === '' || prompt !== rendered(content, [], PROBE),
     writesResults: prompt === '' || prompt !== rendered(content, [CALL], 'a'),

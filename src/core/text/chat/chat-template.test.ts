@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { strftime } from '../jinja/globals.ts'
 import { renderChat } from '../testing/render-chat.ts'
-import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
+import { byteLevelSpec, byteLevelSpecWith, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from '../tokenize/read/create.ts'
 import {
   CHATML,
@@ -144,14 +144,8 @@ describe('with a tokenizer', () => {
   })
 
   test('the token that a template writes after an answer ends a turn', () => {
-    const spec = byteLevelSpec()
-    const own = {
-      ...spec,
-      tokens: [...spec.tokens, '<|stop|>'],
-      types: [...(spec.types ?? []), 3],
-      eosId: spec.bosId,
-    }
-    const tokenizer = createTokenizer(own)
+    const own = byteLevelSpecWith(['<|stop|>'])
+    const tokenizer = createTokenizer({ ...own, eosId: own.bosId })
     const stop = tokenizer.idOf('<|stop|>') as number
     const template = new ChatTemplate(
       "{% for m in messages %}{{ m.role + ': ' + m.content + ' <|stop|>' }}{% endfor %}",

@@ -53,7 +53,13 @@ const MAX_TEMPLATE_LENGTH = 1 << 20
 const RENDER_UNITS = 1 << 26
 const UNITS_PER_CHARACTER = 512
 /** Variables that the engine sets itself. */
-const GIVEN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
+export const GIVEN_VARIABLES: readonly string[] = [
+  'messages',
+  'tools',
+  'add_generation_prompt',
+  'bos_token',
+  'eos_token',
+]
 
 /** A template that is parsed once and used for many prompts. */
 export class ChatTemplate {
@@ -72,7 +78,9 @@ export class ChatTemplate {
   /** Variables that the template reads and a caller can set, such as `enable_thinking`. */
   variables(): readonly string[] {
     const functions = globals(new Date(0), () => undefined)
-    return [...freeNames(this.#program)].filter((name) => !GIVEN.includes(name) && !functions.has(name))
+    return [...freeNames(this.#program)].filter(
+      (name) => !GIVEN_VARIABLES.includes(name) && !functions.has(name),
+    )
   }
 
   /**

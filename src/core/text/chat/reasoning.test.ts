@@ -46,6 +46,18 @@ const COMMAND = formOf('<|START_THINKING|>')
 
 /** Form, prompt, reply, thought, answer. */
 const REPLIES: readonly [string, ReasoningForm, string, string, string, string][] = [
+  ...[
+    ['Seed-OSS', '<seed:think>', '</seed:think>'],
+    ['Kimi-VL', '◁think▷', '◁/think▷'],
+    ['MiniMax M3', '<mm:think>', '</mm:think>'],
+  ].map(([name, open, close]): (typeof REPLIES)[0] => [
+    name!,
+    formOf(open!),
+    '',
+    `${open}A fox.${close}Hi`,
+    'A fox.',
+    'Hi',
+  ]),
   ['Qwen3', THINK, '', '<think>\nA fox.\n</think>\n\nThe fox.', 'A fox.', 'The fox.'],
   ['Gemma 4', GEMMA_4, '<|turn>model\n', '<|channel>thought\nA fox.<channel|>The fox.', 'A fox.', 'The fox.'],
   ['Gemma 4, closed by the prompt', GEMMA_4, '<|turn>model\n<|channel>thought\n<channel|>', 'Hi', '', 'Hi'],
@@ -90,9 +102,7 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'Here I am.',
     'Hi',
   ],
-  ['Seed-OSS', formOf('<seed:think>'), '', '<seed:think>A fox.</seed:think>Hi', 'A fox.', 'Hi'],
   ['Magistral', formOf('[THINK]'), '', '[THINK]A [fox].[/THINK]Hi', 'A [fox].', 'Hi'],
-  ['Kimi-VL', formOf('◁think▷'), '', '◁think▷A fox.◁/think▷Hi', 'A fox.', 'Hi'],
   [
     'Command A',
     COMMAND,
@@ -120,7 +130,6 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'Hi',
   ],
   ['LongCat', formOf('<longcat_think>'), '<longcat_think>', 'A fox.</longcat_think>Hi', 'A fox.', 'Hi'],
-  ['MiniMax M3', formOf('<mm:think>'), '', '<mm:think>A fox.</mm:think>Hi', 'A fox.', 'Hi'],
   ['Reka Flash', formOf('<reasoning>'), '', ' <reasoning>A fox. </reasoning>Hi', 'A fox.', 'Hi'],
   [
     'Apriel',
@@ -278,8 +287,7 @@ describe('a thought that is continued', () => {
   })
 
   test('begins with blanks, and with what would open it again', () => {
-    const splitter = reasoningSplitter(THINK, 'thought')
-    splitter.continueThought()
+    const splitter = reasoningSplitter(THINK, 'continued')
     const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))
     parts.push(splitter.finish())
     expect(parts.map(({ reasoning }) => reasoning).join('')).toBe(' <think> b')

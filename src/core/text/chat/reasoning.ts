@@ -15,11 +15,12 @@
 //   LongCat                         <longcat_think>..</longcat_think>
 //   MiniMax M3                      <mm:think>..</mm:think>
 //   Reka Flash                      <reasoning>..</reasoning>
-//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL
-// RESPONSE]
+//   Apriel                          Here are my reasoning steps: ..
+//                                   [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
+import { MISTRAL } from '../../base/calls/marks.ts'
 import { firstMark, partLength } from './marks.ts'
 
 /** The texts that mark a thought. */
@@ -35,8 +36,6 @@ export interface ReasoningForm extends ReasoningMarks {
    * Markers around the answer, which are not part of it. The first may be the one that ends the thought.
    */
   readonly answer?: ReasoningMarks
-  /** Whether another form has the same marks around the thought, so templates of this one name `answer`. */
-  readonly isNamedByAnswer?: boolean
   /** Tokens within the marks that a vocabulary may have as special tokens. */
   readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
@@ -65,6 +64,7 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
+/** Of forms with the same marks around the thought, templates of all but the last name `answer`. */
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -74,7 +74,6 @@ const FORMS: readonly ReasoningForm[] = [
     open: '<|START_THINKING|>',
     close: '<|END_THINKING|>',
     answer: { open: '<|START_TEXT|>', close: '<|END_TEXT|>' },
-    isNamedByAnswer: true,
   },
   {
     open: '<|START_THINKING|>',
@@ -96,7 +95,6 @@ const FORMS: readonly ReasoningForm[] = [
     open: '<think>',
     close: '</think>',
     answer: { open: '<answer>', close: '</answer>' },
-    isNamedByAnswer: true,
   },
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
@@ -105,9 +103,10 @@ const FORMS: readonly ReasoningForm[] = [
 
 /** The form whose marks a chat template names, or the usual one if it names none. */
 export function reasoningFormOf(template: string): ReasoningForm {
-  const found = FORMS.find((form) => {
-    const { open, close, isHarmony, answer, isNamedByAnswer } = form
+  const found = FORMS.find((form, index) => {
+    const { open, close, isHarmony, answer } = form
     if (isHarmony) return template.includes(CHANNEL)
+    const isNamedByAnswer = FORMS.slice(index + 1).some((other) => other.open === open)
     if (isNamedByAnswer && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
@@ -130,8 +129,20 @@ export const markTexts = ({
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. */
-export type Beginning = ReasoningPhase | 'enclosed'
+/**
+ * Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. `continued`: in a thought
+ * that has begun before the reply, so blanks belong to it and no mark opens it.
+ */
+export type Beginning = ReasoningPhase | 'enclosed' | 'continued'
+
+/** The phases of a reply that begins there. */
+const PHASES: Readonly<Record<Beginning, ReasoningPhase>> = {
+  start: 'start',
+  thought: 'thought',
+  continued: 'thought',
+  answer: 'answer',
+  enclosed: 'answer',
+}
 
 /** Where a reply to this prompt begins, given its `prefix`. */
 export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): Beginning {
@@ -144,13 +155,16 @@ export function beginningAfter(prompt: string, form: ReasoningForm, prefix = '')
   return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
 }
 
+/** The marks between a thought and an answer. */
+const endOf = ({ close, isHarmony }: ReasoningForm): string => (isHarmony ? close : `\n${close}\n\n`)
+
 /** The text between a prompt and a prefix that begins the answer, not a thought. */
 export function answerHead(prompt: string, form: ReasoningForm, prefix: string): string {
   const { open, close, isHarmony } = form
   const isMarked = prefix.trimStart().startsWith(open) || prefix.includes(close)
   if (prefix.trim() === '' || isMarked) return ''
   const phase = beginningAfter(prompt, form)
-  if (phase === 'thought') return isHarmony ? close : `\n${close}\n\n`
+  if (phase === 'thought') return endOf(form)
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
@@ -160,11 +174,10 @@ export function marksAround(
   form: ReasoningForm,
   prefix: string,
 ): readonly [before: string, after: string] {
-  const { open, close, isHarmony } = form
+  const { open } = form
   const opened = beginningAfter(prompt, form) === 'thought' ? '' : open
   const before = opened.startsWith('<think') ? `${opened}\n` : opened
-  if (prefix.trim() === '') return [before, '']
-  return [before, isHarmony ? close : `\n${close}\n\n`]
+  return [before, prefix.trim() === '' ? '' : endOf(form)]
 }
 
 /** The parts of a reply that are now certain. */
@@ -181,8 +194,6 @@ export interface ReasoningSplitter {
   /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
-  /** Says that the thought has begun before the reply, so blanks belong to it and no mark opens it. */
-  continueThought(): void
   /** Ends the reply. A thought without an end stays a thought. */
   finish(): SplitText
   /** The whole reply, with `quote` applied to the text outside the markers. */
@@ -190,9 +201,7 @@ export interface ReasoningSplitter {
 }
 
 export const reasoningSplitter = (form: ReasoningForm, beginning: Beginning): ReasoningSplitter =>
-  form.isHarmony && beginning !== 'enclosed'
-    ? new HarmonySplitter(beginning)
-    : new MarkSplitter(form, beginning)
+  form.isHarmony ? new HarmonySplitter(PHASES[beginning]) : new MarkSplitter(form, beginning)
 
 /** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
@@ -213,8 +222,6 @@ abstract class Splitter implements ReasoningSplitter {
     this.advance(false)
     return this.#given()
   }
-
-  continueThought(): void {}
 
   finish(): SplitText {
     this.advance(true)
@@ -268,15 +275,11 @@ class MarkSplitter extends Splitter {
   #isEnclosed: boolean
 
   constructor(form: ReasoningForm, beginning: Beginning) {
-    super(beginning === 'enclosed' ? 'answer' : beginning)
+    super(PHASES[beginning])
     this.#form = form
     this.#isEnclosed = beginning === 'enclosed'
-    this.phase = beginning === 'enclosed' ? 'answer' : beginning
+    this.phase = PHASES[beginning]
     this.#isAfterMark = beginning === 'thought'
-  }
-
-  override continueThought(): void {
-    this.#isAfterMark = false
   }
 
   get closing(): number {
@@ -437,7 +440,10 @@ class HarmonySplitter extends Splitter {
     this.#part = isThought ? 'thought' : 'answer'
     this.#arguments = called === undefined ? undefined : new JsonStrings()
     // Mistral's form has the same parts: a name and a JSON object.
-    this.drop(end + MESSAGE.length, called === undefined ? '' : `[TOOL_CALLS]${called}[ARGS]`)
+    this.drop(
+      end + MESSAGE.length,
+      called === undefined ? '' : `${MISTRAL.call}${called}${MISTRAL.separator}`,
+    )
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {

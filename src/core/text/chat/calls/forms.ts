@@ -7,8 +7,12 @@ import {
   type CallForm,
   DEEPSEEK,
   formOf,
+  GEMMA_QUOTES,
+  HUNYUAN_SEPARATOR,
   KIMI,
+  LLAMA4_END,
   LONGCAT_PAIRS,
+  MISTRAL,
 } from '../../../base/calls/marks.ts'
 import { type CallableTools, callOf, NAME_CHARACTER, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
@@ -22,6 +26,10 @@ import { functionCall, gemmaCall, knownTool, pairedCall, pairsOf } from './tagge
  * Throws `MISMATCH` or `CUT`.
  */
 export type ReadCalls = (source: GrowingText, tools: CallableTools, found: ParsedCall[]) => Reading<void>
+
+const HERMES = CALL_MARKS.hermes.open[0]!
+const HERMES_END = CALL_MARKS.hermes.close!
+const FUNCTION = CALL_MARKS.function.open[0]!
 
 /** The reader for what follows one of `MARKERS`. */
 export function readerAfter(marker: string): ReadCalls {
@@ -62,12 +70,8 @@ const listed = (form: CallForm): ReadCalls =>
     else yield* pythonCalls(source, tools, found, CALL_MARKS[form].close!)
   })
 
-function* jsonBlock(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  yield* source.blanks()
-  yield* jsonValue(source, tools, found)
-}
-
 function* jsonValue(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  yield* source.blanks()
   found.push(...(yield* jsonCalls(source, tools)))
 }
 
@@ -82,10 +86,10 @@ function* isJsonNext(source: GrowingText): Reading<boolean> {
   return next === '{' || next === '"'
 }
 
-const gemma = (form: CallForm, quote: string): ReadCalls =>
+const gemma = (form: keyof typeof GEMMA_QUOTES): ReadCalls =>
   enclosed(
     form,
-    single((source, tools) => gemmaCall(source, tools, quote)),
+    single((source, tools) => gemmaCall(source, tools, GEMMA_QUOTES[form])),
   )
 
 /** Calls that each have their own marks, in a section enclosed in marks. */
@@ -152,24 +156,24 @@ function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCal
 /** One or more of `<function=f>..</function>`. */
 function* functionCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   do {
-    yield* source.expect('<function=')
+    yield* source.expect(FUNCTION)
     found.push(yield* functionCall(source, tools))
     yield* source.blanks()
-  } while (yield* source.sees('<function='))
+  } while (yield* source.sees(FUNCTION))
 }
 
-/** Closing braces that some models write once too often before `end`. */
-function* surplusBraces(source: GrowingText, end: string): Reading<void> {
+/** Closing braces that some models write once too often before the end. */
+function* surplusBraces(source: GrowingText): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
-  if (!(yield* source.sees(end))) source.at = start
+  if (!(yield* source.sees(HERMES_END))) source.at = start
 }
 
 function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.peek()
-  if (yield* source.sees('<function=')) yield* functionCalls(source, tools, found)
+  if (yield* source.sees(FUNCTION)) yield* functionCalls(source, tools, found)
   else if (['{', '[', '`'].includes(first)) yield* fencedJson(source, tools, found)
-  else found.push(yield* pairedCall(source, tools, CALL_MARKS.hermes.close!))
+  else found.push(yield* pairedCall(source, tools, HERMES_END))
 }
 
 /** A list or one object; since 2506, a name, optionally an id, and the arguments. */
@@ -178,12 +182,12 @@ function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
   const { name } = yield* knownTool(source, tools)
   yield* source.blanks()
-  if (yield* source.takes('[CALL_ID]')) {
+  if (yield* source.takes(MISTRAL.id)) {
     yield* source.blanks()
     yield* source.word(/[\w-]/)
   }
   yield* source.blanks()
-  yield* source.takes('[ARGS]')
+  yield* source.takes(MISTRAL.separator)
   yield* source.blanks()
   found.push(callOf(name, yield* jsonText(source), tools))
 }
@@ -194,12 +198,10 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
   yield* ended(source)
 }
 
-const HERMES_END = CALL_MARKS.hermes.close!
-
 /** JSON, or calls in tags of their own, each as `hermes` has it or as a name and JSON in a fence. */
 function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  if (!(yield* source.sees('<tool_call>'))) return yield* fencedJson(source, tools, found)
-  while (yield* source.takes('<tool_call>')) {
+  if (!(yield* source.sees(HERMES))) return yield* fencedJson(source, tools, found)
+  while (yield* source.takes(HERMES)) {
     const first = yield* source.blanks()
     if (first === '{' || first === '<') yield* hermesBody(source, tools, found)
     else found.push(yield* namedCall(source, tools))
@@ -212,7 +214,7 @@ function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): 
 function* namedCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools)
   yield* source.blanks()
-  yield* source.takes('<tool_sep>')
+  yield* source.takes(HUNYUAN_SEPARATOR)
   const next = yield* source.blanks()
   if (next !== '{' && next !== '`') return yield* pairsOf(tool, source, tools, HERMES_END)
   return callOf(tool.name, yield* inFence(source, () => jsonText(source)), tools)
@@ -225,16 +227,15 @@ function* longcat(source: GrowingText, tools: CallableTools, found: ParsedCall[]
 
 /** Calls between the marks, or as JSON behind them. */
 function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  const end = '<|python_end|>'
   yield* source.blanks()
-  yield* source.takes(end)
+  yield* source.takes(LLAMA4_END)
   if (yield* isJsonNext(source)) yield* jsonRun(source, tools, found)
-  else yield* pythonCalls(source, tools, found, end)
-  yield* closing(source, [end], true)
+  else yield* pythonCalls(source, tools, found, LLAMA4_END)
+  yield* closing(source, [LLAMA4_END], true)
 }
 
-/** Calls up to the form's closing text, which is `section` in tags. */
-const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
+/** Calls up to the closing tag of the marker. */
+const invoked = (form: keyof typeof CALL_TAGS, marker: string): ReadCalls =>
   function* (source, tools, found) {
     const tags = CALL_TAGS[form]
     yield* source.blanks()
@@ -243,7 +244,7 @@ const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
       found.push(yield* invokedCall(source, tools, tags))
       yield* source.blanks()
     } while (yield* source.sees(`<${tags.call} name="`))
-    yield* closing(source, [`</${section}>`])
+    yield* closing(source, [`</${marker.slice(1)}`])
   }
 
 /** A name of a tool on its own line, then JSON. */
@@ -256,18 +257,17 @@ function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[
 const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
   hermes: () =>
     function* (source, tools, found) {
-      const { open, close } = CALL_MARKS.hermes
       const isJson = ['{', '['].includes(yield* source.blanks())
       yield* hermesBody(source, tools, found)
-      if (isJson) yield* surplusBraces(source, close!)
+      if (isJson) yield* surplusBraces(source)
       yield* source.blanks()
       // JSON shows its own end, and models forget the mark before the next call.
-      if (!isJson || !(yield* source.sees(open[0]!))) yield* closing(source, [close!])
+      if (!isJson || !(yield* source.sees(HERMES))) yield* closing(source, [HERMES_END])
     },
   function: () =>
     function* (source, tools, found) {
       found.push(yield* functionCall(source, tools))
-      yield* closing(source, [CALL_MARKS.hermes.close!], true)
+      yield* closing(source, [HERMES_END], true)
     },
   tools: () => enclosed('tools', fencedJson),
   functionCall: () => enclosed('functionCall', fencedJson),
@@ -283,8 +283,8 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
     },
   lfm2: () => listed('lfm2'),
   olmo3: () => listed('olmo3'),
-  gemma: () => gemma('gemma', '<escape>'),
-  gemma4: () => gemma('gemma4', '<|"|>'),
+  gemma: () => gemma('gemma'),
+  gemma4: () => gemma('gemma4'),
   command: () => listed('command'),
   seed: () => enclosed('seed', functionCalls),
   nemotron: () => enclosed('nemotron', jsonValue),
@@ -302,20 +302,24 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
   toolcall: () => enclosed('toolcall', fencedJson),
   longcat: () => enclosed('longcat', longcat),
   plugin: () => enclosed('plugin', fencedJson),
-  gigachat: () => jsonBlock,
-  clova: () => jsonBlock,
+  gigachat: () => jsonValue,
+  clova: () => jsonValue,
   action: () => fencedJson,
   llama4: () => llama4,
-  minimax: () => invoked('minimax', 'minimax:tool_call'),
-  dsml: (marker) => invoked('dsml', marker.slice(1, -1)),
-  minicpm: () =>
-    function* (source, tools, found) {
-      found.push(yield* invokedCall(source, tools, CALL_TAGS.minicpm))
-    },
+  minimax: (marker) => invoked('minimax', marker),
+  dsml: (marker) => invoked('dsml', marker),
+  minicpm: () => single((source, tools) => invokedCall(source, tools, CALL_TAGS.minicpm)),
 }
 
 const JSON_STARTS = [
-  ...['name', 'type', 'function', 'tool_calls', 'arguments', 'parameters', 'id', 'tool_name'],
+  'name',
+  'type',
+  'function',
+  'tool_calls',
+  'arguments',
+  'parameters',
+  'id',
+  'tool_name',
 ].flatMap((key) => [`{"${key}"`, `[{"${key}"`])
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
@@ -325,9 +329,8 @@ export function bareStarts(tools: CallableTools): readonly string[] {
   return [
     ...JSON_STARTS,
     ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
-    ...Array.from(tools.keys(), (name) => `[${name}(`),
     // GLM-4 writes the name on the line of its own role.
-    ...Array.from(tools.keys(), (name) => `${name}{`),
+    ...[...tools.keys()].flatMap((name) => [`[${name}(`, `${name}{`]),
     ...(tools.size > 0 ? [PYTHON_FENCE] : []),
   ]
 }
@@ -351,7 +354,7 @@ export function* bareCalls(source: GrowingText, tools: CallableTools, found: Par
 function* bareJson(source: GrowingText, tools: CallableTools, calls: ParsedCall[]): Reading<void> {
   try {
     yield* jsonRun(source, tools, calls)
-    yield* closing(source, [CALL_MARKS.hermes.close!], true)
+    yield* closing(source, [HERMES_END], true)
   } catch (error) {
     if (error !== CUT || calls.length === 0) throw error
     source.at = source.text.length

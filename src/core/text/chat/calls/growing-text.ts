@@ -62,6 +62,13 @@ export class GrowingText {
     }
   }
 
+  /** Whether one of the marks comes next, behind white space. */
+  *nears(...marks: readonly string[]): Reading<boolean> {
+    yield* this.blanks()
+    for (const mark of marks) if (yield* this.sees(mark)) return true
+    return false
+  }
+
   /**
    * The characters before the first that does not satisfy `fits`. Throws `MISMATCH` if there are more than
    * `most`.

@@ -3,7 +3,7 @@ import type { CallTags } from '../../../base/calls/marks.ts'
 import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall, parsed } from './call.ts'
 import type { GrowingText, Reading } from './growing-text.ts'
 import { knownTool } from './tagged-calls.ts'
-import { typedJson } from './typed-values.ts'
+import { typedJson, withoutLineEnds } from './typed-values.ts'
 
 const NAME = /[^"<>\s]/
 const CDATA = /^<!\[CDATA\[([\s\S]*)\]\]>$/
@@ -25,20 +25,13 @@ export function* invokedCall(source: GrowingText, tools: CallableTools, tags: Ca
 function* parameter(source: GrowingText, tool: CallableTool, tags: CallTags): Reading<[string, string]> {
   const end = `</${tags.parameter}>`
   // A value may have the text of its own end, so that is the end only before another tag.
-  const isEnd = function* (): Reading<boolean> {
-    yield* source.blanks()
-    for (const mark of [`<${tags.parameter} name="`, `</${tags.call}>`]) {
-      if (yield* source.sees(mark)) return true
-    }
-    return false
-  }
+  const isEnd = () => source.nears(`<${tags.parameter} name="`, `</${tags.call}>`)
   const name = yield* source.upTo('"')
   const isText = yield* source.takes(' string="true"')
   const isJson = !isText && (yield* source.takes(' string="false"'))
   yield* source.expect('>')
   const given = yield* source.upTo(end, isEnd)
-  const text = CDATA.exec(given)?.[1] ?? (isText ? given : given.replace(/^\n/, '').replace(/\n$/, ''))
+  const text = CDATA.exec(given)?.[1] ?? (isText ? given : withoutLineEnds(given))
   if (isText) return [name, JSON.stringify(text)]
-  const isWhole = isJson && (parsed(text) !== undefined || text === 'null')
-  return [name, isWhole ? text : typedJson(text, name, tool)]
+  return [name, isJson && parsed(text) !== undefined ? text : typedJson(text, name, tool)]
 }

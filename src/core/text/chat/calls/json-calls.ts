@@ -77,12 +77,16 @@ export const fencedJson = (source: GrowingText, tools: CallableTools, found: Par
 function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | undefined {
   if (parsed(text) === undefined) return undefined
   const inner = members(text)?.get('tool_calls') ?? text
-  const calls = inner.startsWith('[')
-    ? jsonParts(inner).map((part) => objectCall(part.text, tools))
-    : [objectCall(inner, tools)]
-  const whole = calls.filter((call) => call !== undefined)
-  return calls.length > 0 && whole.length === calls.length ? whole : undefined
+  return allOf(
+    inner.startsWith('[')
+      ? jsonParts(inner).map((part) => objectCall(part.text, tools))
+      : [objectCall(inner, tools)],
+  )
 }
+
+/** One or more calls. Undefined if any of them is not a call. */
+const allOf = (calls: readonly (ParsedCall | undefined)[]): readonly ParsedCall[] | undefined =>
+  calls.length > 0 && calls.every((call) => call !== undefined) ? calls : undefined
 
 /** What stands for no arguments. */
 const EMPTY: ReadonlySet<string> = new Set(['null', '', '[]'])
@@ -104,12 +108,13 @@ function objectCall(text: string, tools: CallableTools): ParsedCall | undefined 
 export function* keyedCalls(source: GrowingText, tools: CallableTools): Reading<readonly ParsedCall[]> {
   const text = yield* jsonText(source)
   if (!text.startsWith('[') || parsed(text) === undefined) throw MISMATCH
-  const calls = jsonParts(text).flatMap((part) =>
-    [...(members(part.text) ?? [['', '']])].map(([name, json]) => namedCall(name, json, tools)),
+  const calls = allOf(
+    jsonParts(text).flatMap((part) =>
+      [...(members(part.text) ?? [['', '']])].map(([name, json]) => namedCall(name, json, tools)),
+    ),
   )
-  const whole = calls.filter((call) => call !== undefined)
-  if (whole.length === 0 || whole.length < calls.length) throw MISMATCH
-  return whole
+  if (calls === undefined) throw MISMATCH
+  return calls
 }
 
 /** The members of an object with the text of their values; undefined for anything else. */

@@ -3,7 +3,7 @@ import { listJson, objectJson } from './call.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Maximum depth of lists and objects in a value. */
-const MOST_DEPTH = 100
+export const MOST_DEPTH = 100
 
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['True', 'true'],
@@ -84,7 +84,6 @@ function* tuple(source: GrowingText, inner: () => Reading<string>): Reading<stri
 
 /** The members of an object in braces. */
 export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string, string][]> {
-  if (depth > MOST_DEPTH) throw MISMATCH
   yield* source.blanks()
   yield* source.expect('{')
   const inner = () => pythonValue(source, depth + 1)
@@ -153,18 +152,17 @@ export function* pythonString(source: GrowingText, isRaw = false): Reading<strin
   source.at += mark.length
   let found = ''
   while (!(yield* source.takes(mark))) {
-    const char = yield* source.peek()
-    if (char === '') throw CUT
-    source.at += 1
+    const char = yield* character(source)
     if (char !== '\\') found += char
-    else if (isRaw) found += char + (yield* rawEscape(source))
+    // A backslash of a raw text stays, and its quote does not end the text.
+    else if (isRaw) found += char + (yield* character(source))
     else found += yield* escaped(source)
   }
   return found
 }
 
-/** The character behind a backslash of a raw text, which may be its quote. */
-function* rawEscape(source: GrowingText): Reading<string> {
+/** The next character of a text. */
+function* character(source: GrowingText): Reading<string> {
   const char = yield* source.peek()
   if (char === '') throw CUT
   source.at += 1
@@ -173,9 +171,7 @@ function* rawEscape(source: GrowingText): Reading<string> {
 
 /** The character that an escape stands for, read after the backslash. */
 function* escaped(source: GrowingText): Reading<string> {
-  const char = yield* source.peek()
-  if (char === '') throw CUT
-  source.at += 1
+  const char = yield* character(source)
   const digits = CODES.get(char) ?? 0
   if (digits > 0) {
     const start = source.at

@@ -1,5 +1,5 @@
 // Reads tool calls whose arguments each have a tag or a key, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
-import { GLM_PAIRS, type PairTags } from '../../../base/calls/marks.ts'
+import { CALL_MARKS, GLM_PAIRS, type PairTags } from '../../../base/calls/marks.ts'
 import {
   type CallableTool,
   type CallableTools,
@@ -11,13 +11,13 @@ import {
 } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { jsonText } from './json-calls.ts'
-import { itemsUpTo, member, pythonString, pythonValue } from './python-values.ts'
-import { typedJson } from './typed-values.ts'
+import { itemsUpTo, MOST_DEPTH, member, pythonString, pythonValue } from './python-values.ts'
+import { typedJson, withoutLineEnds } from './typed-values.ts'
 
 const PARAMETER = '<parameter='
 const PARAMETER_END = '</parameter>'
 const FUNCTION_END = '</function>'
-const CALL_END = '</tool_call>'
+const CALL_END = CALL_MARKS.hermes.close!
 const TAG_NAME = /[^<>\s]/
 /** A value before nothing but the ends of the function and of the block. */
 const UNENDED = /^([\s\S]*?)\n?<\/function>\s*(?:<\/tool_call>\s*)?$/
@@ -60,15 +60,14 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
   const members: [string, string][] = []
   // A value may contain its own end tag, so that ends the value only before another tag.
   const isEnd = function* (): Reading<boolean> {
-    yield* source.blanks()
-    for (const mark of [PARAMETER, FUNCTION_END, PARAMETER_END]) if (yield* source.sees(mark)) return true
+    if (yield* source.nears(PARAMETER, FUNCTION_END, PARAMETER_END)) return true
     return yield* isLastEnd(source)
   }
   while (yield* source.takes(PARAMETER)) {
     const name = yield* tagName(source)
     yield* source.expect('>')
     const text = yield* parameterText(source, isEnd)
-    members.push([name, typedJson(text.replace(/^\n/, '').replace(/\n$/, ''), name, tool)])
+    members.push([name, typedJson(withoutLineEnds(text), name, tool)])
     do yield* source.blanks()
     while (yield* source.takes(PARAMETER_END))
   }
@@ -107,10 +106,7 @@ export function* pairsOf(
   { key, value }: PairTags = GLM_PAIRS,
 ): Reading<ParsedCall> {
   const members: [string, string][] = []
-  const isEnd = function* (): Reading<boolean> {
-    yield* source.blanks()
-    return (yield* source.sees(`<${key}>`)) || (yield* source.sees(end))
-  }
+  const isEnd = () => source.nears(`<${key}>`, end)
   for (;;) {
     yield* source.blanks()
     if (!(yield* source.takes(`<${key}>`))) break
@@ -132,8 +128,6 @@ export function* gemmaCall(source: GrowingText, tools: CallableTools, quote: str
   if (!(yield* source.sees('{'))) source.fail()
   return callOf(name, yield* gemmaValue(source, quote, 0), tools)
 }
-
-const MOST_DEPTH = 100
 
 function* gemmaValue(source: GrowingText, quote: string, depth: number): Reading<string> {
   if (depth > MOST_DEPTH) throw MISMATCH

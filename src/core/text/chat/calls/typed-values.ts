@@ -19,8 +19,11 @@ export function typedJson(text: string, name: string, tool: CallableTool): strin
   return read ?? quoted
 }
 
+/** The value between tags on lines of their own. */
+export const withoutLineEnds = (text: string): string => text.replace(/^\n/, '').replace(/\n$/, '')
+
 /** The text as JSON, if it is JSON or, with `isTyped`, a Python literal. */
 function literal(text: string, isTyped: boolean): string | undefined {
-  if (parsed(text) !== undefined || text === 'null') return text
+  if (parsed(text) !== undefined) return text
   return isTyped || /^[[{]/.test(text) ? pythonLiteral(text) : undefined
 }

@@ -1,12 +1,10 @@
 // Vocabularies of Gemma 4 in GGUF. In: SentencePiece's pieces with merges. Out: llama.cpp's ids, and the text
 // that they stand for.
 import { expect, test } from 'vitest'
+import { byteName } from '../vocabulary.ts'
 import { createTokenizer } from './create.ts'
 
-const BYTES = Array.from(
-  { length: 256 },
-  (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
-)
+const BYTES = Array.from({ length: 256 }, (_, byte) => byteName(byte))
 const PIECES = ['a', 'b', '▁', '▁a', 'ab', '▁ab', '\n', '\n\n']
 const TOKENS = ['<pad>', '<eos>', '<bos>', '<unk>', '<turn|>', ...BYTES, ...PIECES]
 const SPEC = {
