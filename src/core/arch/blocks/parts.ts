@@ -136,10 +136,10 @@ export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 export type Layer = (layer: number, x: Value) => Value
 
 /** What is around the layers of a decoder, whose own ones are `plain`. */
-export type Framing = (parts: Parts, plain: Layer) => Frame
+export type Framing = (parts: Parts, plain: Layer, embedded: Value) => Frame
 export interface Frame {
-  /** Makes what the first layer reads of the embeddings. Default: these. */
-  readonly enter?: (embedded: Value) => Value
+  /** What the first layer reads. Default: the embeddings. */
+  readonly first?: Value
   readonly each: Layer
   /** Makes what the last norm reads of what the last layer made. Default: this. */
   readonly leave?: (x: Value) => Value

@@ -8,23 +8,18 @@ import type { Framing, Mixer, Parts } from './parts.ts'
 /** For families with `sharedBlocks`; their configuration has been checked to have them. */
 export const withSharedBlocks =
   (recurrent: Mixer): Framing =>
-  (parts) => {
+  (parts, _, embedded) => {
     const { b, config, norm } = parts
     const { sharedBlocks, name } = config
     if (sharedBlocks === undefined) throw new RangeError(`${name} has no shared blocks`)
-    let first: Value | undefined
     return {
-      enter(embedded) {
-        first = embedded
-        return embedded
-      },
       each(layer, x) {
         const at = `layers.${layer}`
         const index = sharedBlocks.layers.indexOf(layer)
         const input =
-          index < 0 || first === undefined
+          index < 0
             ? x
-            : b.add(`${at}.block_sum`, blockOf(parts, sharedBlocks, { layer, index, x, first }), x)
+            : b.add(`${at}.block_sum`, blockOf(parts, sharedBlocks, { layer, index, x, embedded }), x)
         const mixed = recurrent(parts, layer, norm(`${at}.ssm_norm`, input, layer))
         return b.add(`${at}.ssm_sum`, x, mixed)
       },
@@ -36,8 +31,7 @@ interface Use {
   /** The number of layers before it that read a block. */
   readonly index: number
   readonly x: Value
-  /** The embeddings. */
-  readonly first: Value
+  readonly embedded: Value
 }
 
 /** What a layer makes of a block's output. */
@@ -56,7 +50,14 @@ function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
   const { hiddenSize, heads, kvHeads, headDim, rope } = config
   const [at, block] = [`layers.${use.layer}`, nameOf(blocks, use)]
   const both = b.node(`${at}.block_input`, {
-    ...{ op: 'joinHeads', shared: use.x, input: use.first, heads: 1, own: hiddenSize, width: 2 * hiddenSize },
+    ...{
+      op: 'joinHeads',
+      shared: use.x,
+      input: use.embedded,
+      heads: 1,
+      own: hiddenSize,
+      width: 2 * hiddenSize,
+    },
   })
   const input = norm(`${block}.attn_norm`, both, use.layer)
   const sizes = { q: heads * headDim, k: kvHeads * headDim, v: kvHeads * headDim }
