@@ -3,7 +3,7 @@
 import { withInputs } from '../../blocks/layer-embedding.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
-import { Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
+import { Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
 import { hfRope, localRope } from '../../config/hf-rope.ts'
 import { isLocal } from '../../config/layer-sizes.ts'
 import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
@@ -16,7 +16,6 @@ import {
   localInGguf,
   localInHf,
   localWindow,
-  refuseOthers,
 } from './tensors.ts'
 
 const TRAITS: DecoderTraits = {
@@ -78,7 +77,7 @@ function mlpSizes(fields: Fields, own: ModelConfig, shared: number): number[] {
 }
 
 function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
-  refuseOthers(fields, { enable_moe_block: false })
+  requireFacts(fields, { enable_moe_block: false })
   if (fields.has('use_bidirectional_attention') && fields.text('use_bidirectional_attention') === 'all')
     throw unbuiltVariant(fields.file, 'attention to later positions', 'none')
   const hasWindow = localLayers(fields, own)

@@ -1,6 +1,6 @@
 // What the families with embeddings for each layer share: their tensors and their keys.
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
-import { type Fields, layersOf, unbuiltVariant, windowOf } from '../../config/fields.ts'
+import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
 
 /** No model has more tokens past the table. */
@@ -110,11 +110,3 @@ export const eachLayer = (
 /** The sizes, where they differ. */
 export const differing = (sizes: readonly number[]): Pick<ModelConfig, 'mlpSizes'> =>
   new Set(sizes).size > 1 ? { mlpSizes: sizes } : {}
-
-/** Throws `unsupported` for the keys of `neutral` that are not as they must be. */
-export function refuseOthers(fields: Fields, neutral: Readonly<Record<string, boolean>>): void {
-  for (const [key, value] of Object.entries(neutral)) {
-    if (fields.has(key) && fields.fact(key) !== value)
-      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
-  }
-}
