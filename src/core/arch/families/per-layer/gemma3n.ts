@@ -5,6 +5,7 @@ import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { localRope } from '../../config/hf-rope.ts'
+import { MOST_STREAMS } from '../../config/layer-sizes.ts'
 import {
   defaults,
   type FamilyFile,
@@ -38,9 +39,6 @@ const TRAITS: DecoderTraits = {
 
 const count = ({ streams }: ModelConfig): number => streams?.count ?? 1
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
-
-/** Most streams; wasm/rows/mix-streams.c has any number. */
-const MOST_STREAMS = 8
 
 /** Projections of the embeddings to streams and of streams to the output. GGUF stacks them. */
 const projections = (name: string, gguf: string, safetensors: string): TensorRow[] =>

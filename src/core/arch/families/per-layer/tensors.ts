@@ -1,10 +1,8 @@
 // What the families with embeddings for each layer share: their tensors and their keys.
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
 import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
+import { MOST_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
-
-/** No model has more tokens past the table. */
-const MOST_PAST = 1 << 16
 
 const size = ({ layerEmbedding }: ModelConfig): number => layerEmbedding?.size ?? 0
 const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
@@ -15,7 +13,7 @@ const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
 function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
   const rows = layerEmbedding?.rows ?? vocabSize
   if (rows === vocabSize) return {}
-  const past = Math.min(Math.max(0, vocabSize - rows), MOST_PAST)
+  const past = Math.min(Math.max(0, vocabSize - rows), MOST_WITHOUT_ROWS)
   const others = Array.from({ length: past }, () => [0, 1] as const)
   return {
     shape: [rows, layers * (layerEmbedding?.size ?? 0)],

@@ -5,6 +5,7 @@ import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { withSharedBlocks } from '../../blocks/shared-blocks.ts'
 import type { ModelConfig, SharedBlocks } from '../../config/config.ts'
 import { type Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
+import { MOST_BLOCKS } from '../../config/layer-sizes.ts'
 import { hfSsm } from '../../config/recurrent-config.ts'
 import {
   defaults,
@@ -20,8 +21,6 @@ import { mamba2Layer } from '../mamba.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, activation: 'gelu_exact', sharedBlocks: true }
 
-/** No model has more blocks. */
-const MOST_BLOCKS = 4
 /** Of the norm after Mamba's gate, whatever the file says. */
 const GATE_EPSILON = 1e-5
 /** Near the largest f32: no limit. */
