@@ -1,8 +1,24 @@
-// What the families with embeddings for each layer share: their tensors and their keys.
+// What the families with embeddings for each layer share: their traits, their tensors and their keys.
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
 import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
 import { MOST_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
+
+export const TRAITS: DecoderTraits = {
+  ...PLAIN,
+  norms: 'around',
+  activation: 'gelu',
+  headNorms: 'head',
+  valueNorms: true,
+  isUneven: true,
+}
+
+/** The factors of embeddings and of scores. */
+export const factors = ({ hiddenSize }: ModelConfig) => ({
+  embeddingScale: Math.sqrt(hiddenSize),
+  attentionScale: 1,
+})
 
 const size = ({ layerEmbedding }: ModelConfig): number => layerEmbedding?.size ?? 0
 const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
