@@ -17,8 +17,8 @@
 enum { CHANNELS = 64, MOST_TAPS = 4 };
 
 /* The input row at `place`, counted from the oldest kept input: from the state or from this step. */
-INLINE const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state, uint32_t place,
-                           const uint32_t taps) {
+INLINE const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
+                           uint32_t place, const uint32_t taps) {
     return place < taps - 1 ? state + place * op->channels
                             : AT(const float *, op->x + (sequence->row0 + place - (taps - 1)) * op->x_stride);
 }
