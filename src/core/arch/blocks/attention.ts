@@ -89,11 +89,11 @@ function limited(
 
 /** The rotation of a layer. */
 function ropeOf({ config, traits }: Parts, layer: number): RopeUse {
-  const isOther = isLocal(config, layer) && config.localRope !== undefined
+  const other = isLocal(config, layer) ? config.localRope : undefined
   const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true
-  const { dims, pairing } = (isOther && config.localRope) || config.rope
+  const { dims, pairing } = other ?? config.rope
   return {
-    table: isOther ? 1 : 0,
+    table: other === undefined ? 0 : 1,
     queryTable: queryTableOf(config),
     dims: isRotated ? dims : 0,
     pairing,
