@@ -8,7 +8,7 @@ import { headNormsOf, type Parts } from './parts.ts'
 
 /** Attention of one layer, with its output projection. */
 export function attention(parts: Parts, layer: number, input: Value): Value {
-  const { b, config, linear, biasOf } = parts
+  const { b, config, linear, linears } = parts
   const { hiddenSize, heads, window: local, attentionScale, attentionCap } = config
   const { kvHeads, headDim } = headsOf(config, layer)
   const keyLayer = keyLayerOf(config, layer)
@@ -21,12 +21,7 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
       [`${at}.attn_v`]: kvHeads * headDim,
     }),
   }
-  const weight = matrix(
-    hiddenSize,
-    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
-  )
-  const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
-  const { qkv, norms } = limited(parts, layer, made)
+  const { qkv, norms } = limited(parts, layer, linears(`${at}.attn_qkv`, input, sizes, 'qkv'))
   const shape = {
     layer: keyLayer,
     heads,

@@ -46,7 +46,7 @@ function blockOf(parts: Parts, blocks: SharedBlocks, use: Use): Value {
 const nameOf = ({ count }: SharedBlocks, { index }: Use): string => `blocks.${index % count}`
 
 function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
-  const { b, config, norm } = parts
+  const { b, config, norm, linears } = parts
   const { hiddenSize, heads, kvHeads, headDim, rope } = config
   const [at, block] = [`layers.${use.layer}`, nameOf(blocks, use)]
   const both = b.node(`${at}.block_input`, {
@@ -61,11 +61,8 @@ function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
   })
   const input = norm(`${block}.attn_norm`, both, use.layer)
   const sizes = { q: heads * headDim, k: kvHeads * headDim, v: kvHeads * headDim }
-  const weight = matrix(
-    2 * hiddenSize,
-    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${block}.attn_${name}.weight`, n])),
-  )
-  const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight), weight)
+  const names = Object.entries(sizes).map(([name, n]) => [`${block}.attn_${name}`, n] as const)
+  const made = linears(`${at}.attn_qkv`, input, Object.fromEntries(names))
   const qkv = blocks.adaptsAttention
     ? Object.entries(sizes).map(([name, n], index) =>
         adapted(
@@ -85,15 +82,12 @@ function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
 }
 
 function feedForward(parts: Parts, blocks: SharedBlocks, use: Use, attended: Value): Value {
-  const { b, config, traits, norm } = parts
+  const { b, config, traits, norm, linears } = parts
   const { hiddenSize, intermediateSize: size, activation = traits.activation } = config
   const [at, block] = [`layers.${use.layer}`, nameOf(blocks, use)]
   const input = norm(`${block}.mlp_norm`, attended, use.layer)
-  const weight = matrix(hiddenSize, {
-    [`${block}.mlp_gate.weight`]: size,
-    [`${block}.mlp_up.weight`]: size,
-  })
-  const [gate, up] = b.parts(b.linear(`${at}.mlp_gate_up`, input, weight), weight) as [Value, Value]
+  const names = { [`${block}.mlp_gate`]: size, [`${block}.mlp_up`]: size }
+  const [gate, up] = linears(`${at}.mlp_gate_up`, input, names) as [Value, Value]
   const low = lowRows(parts, blocks, `${at}.mlp`, input)
   const pair = [
     adapted(parts, `${at}.mlp_gate`, gate, low, size),

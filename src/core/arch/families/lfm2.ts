@@ -13,19 +13,15 @@ import { defaults, type FamilyFile, type Names, NO_GGUF } from '../family.ts'
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
 /** out(c * conv(b * x)), where one matrix projects the input to b, c and x. */
-const shortConvolution: Mixer = ({ b, config }, layer, input) => {
+const shortConvolution: Mixer = ({ b, config, linears }, layer, input) => {
   const { hiddenSize, convTaps = 0 } = config
   const at = `layers.${layer}`
-  const weight = matrix(hiddenSize, {
-    [`${at}.conv_b.weight`]: hiddenSize,
-    [`${at}.conv_c.weight`]: hiddenSize,
-    [`${at}.conv_x.weight`]: hiddenSize,
-  })
-  const [before, behind, x] = b.parts(b.linear(`${at}.conv_in`, input, weight), weight) as [
-    Value,
-    Value,
-    Value,
-  ]
+  const names = {
+    [`${at}.conv_b`]: hiddenSize,
+    [`${at}.conv_c`]: hiddenSize,
+    [`${at}.conv_x`]: hiddenSize,
+  }
+  const [before, behind, x] = linears(`${at}.conv_in`, input, names) as [Value, Value, Value]
   const gated = b.swiglu(`${at}.conv_gated`, [before, x], 'none')
   const kernel = matrix(convTaps, { [`${at}.conv.weight`]: hiddenSize })
   const convolved = b.conv1d(`${at}.conv`, gated, kernel, undefined, 'none')
