@@ -6,8 +6,8 @@ import { attention } from '../blocks/attention.ts'
 import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { denseLayers, ggufExperts } from '../config/experts-config.ts'
-import { Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
-import { hfRope, localRope } from '../config/hf-rope.ts'
+import { type Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
+import { localRope, proportionalRope } from '../config/hf-rope.ts'
 import { defaults, type FamilyFile, type Names, NO_GGUF } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
@@ -194,8 +194,6 @@ export const lfm2: FamilyFile = {
 }
 
 const LFM3: DecoderTraits = { ...TRAITS, norms: 'around', attentionGate: 'head' }
-/** The rotation of layers without a window, where the file does not say it. */
-const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.5, rope_theta: 1e6 }
 
 export const lfm3: FamilyFile = {
   traits: LFM3,
@@ -217,7 +215,6 @@ export const lfm3: FamilyFile = {
         if (!fields.fact(key, true)) throw unbuiltVariant(fields.file, `${key} false`, 'true')
       const listed = fields.list('layer_types')
       const kinds = layersOf(own).map((layer) => listed[layer] ?? usualKind(layer))
-      const rope = fields.record('rope_parameters')?.record('full_attention')
       return {
         attentionLayers: layersOf(own).filter((layer) => kinds[layer] !== 'conv'),
         convTaps: fields.number('conv_L_cache', 7),
@@ -226,7 +223,7 @@ export const lfm3: FamilyFile = {
           fields.number('sliding_window'),
           kinds.map((kind) => kind === 'sliding_attention'),
         ),
-        rope: hfRope(fields, rope ?? Fields.of(fields.file, FULL_ROPE), own, 1e6),
+        rope: proportionalRope(fields, own, 0.5),
         localRope: localRope(fields, own, 10_000),
       }
     },

@@ -3,7 +3,7 @@
 import { withInputs } from '../../blocks/layer-embedding.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
 import { Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
-import { hfRope, localRope } from '../../config/hf-rope.ts'
+import { localRope, proportionalRope } from '../../config/hf-rope.ts'
 import { isLocal } from '../../config/layer-sizes.ts'
 import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
 import {
@@ -18,9 +18,6 @@ import {
   localWindow,
   TRAITS,
 } from './tensors.ts'
-
-/** The rotation of layers without a window, where the file does not say it. */
-const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 }
 
 /** A layer's key, which transformers fills with zeros to the width of the widest. */
 function keyOf(stated: Fields, layer: number): string {
@@ -76,12 +73,11 @@ function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
   const full = fullHeads(fields, own, hasWindow)
   const shared = fields.number('num_kv_shared_layers')
   const size = fields.number('hidden_size_per_layer_input')
-  const rope = fields.record('rope_parameters')?.record('full_attention') ?? Fields.of(fields.file, FULL_ROPE)
   return {
     ...factors(own),
     logitCap: fields.number('final_logit_softcapping', 0),
     window: localWindow(fields.number('sliding_window'), own, hasWindow),
-    rope: hfRope(fields, rope, { ...full, contextLength: own.contextLength }, 1e6),
+    rope: proportionalRope(fields, { ...own, headDim: full.headDim }, 0.25),
     localRope: localRope(fields, own, 10_000),
     fullHeads: full,
     sharedKvLayers: shared,
