@@ -164,7 +164,7 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(role, dtypes)
   if (policy === 'w4_channel' && role === 'matrix') return policy
-  const isFour = policy === 'w4' ? role !== 'table' : policy === 'w4_channel' && role === 'rows'
+  const isFour = policy !== 'w8' && role !== 'table'
   if (isFour && dtypes.every((dtype) => PACKINGS[dtype].nearest)) return 'w4m_g32'
   const isKept = (dtype: DType) => (isFour ? hasFewBits(dtype) : !isFloat(dtype))
   if (dtypes.every(isKept)) return lossless(role, dtypes)
