@@ -178,7 +178,7 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
 function lossless(role: WeightRole, dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map(ownOf))
   if (own === undefined) return 'f32'
-  if (others.length === 0) return role === 'table' ? groupEncoding(own) : own
+  if (others.length === 0) return role === 'matrix' ? own : groupEncoding(own)
   if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q4_1')) return 'w4m_g32'
   if (dtypes.every((dtype) => dtype === 'Q4_0' || ownOf(dtype) === 'w8_g32')) return 'w8_g32'
   return 'f32'
