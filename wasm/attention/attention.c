@@ -31,9 +31,8 @@
  *   floats: their memory may hold anything.
  *
  *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one KV
- *           head, or 4 of more than 256 dims. In small steps, one tile per segment; `attention_merge` then
- * combines the segments' parts of the
- *           result. */
+ *           head, or 4 of more than 256 dims. In small steps, one tile per segment; `attention_merge` then combines the
+ *           segments' parts of the result. */
 /* forms: quads, pairs, products */
 #include "attention/attention.h"
 #include "attention/attention-block.h"

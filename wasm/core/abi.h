@@ -308,7 +308,7 @@ struct op_linear_experts {
 /* y[place] += bias[e], e the expert of that place. bias: an f32 row for each expert. rows: ROWS_ROUTED + used. */
 struct op_bias_experts { uint32_t code, rows, y, y_stride, n, bias, route, experts; };
 
-/* y[m] *= 1 / (1 + e^-x[m][0]) */
+/* y[m][i] *= 1 / (1 + e^-x[m][i / width]). width is a multiple of 4, or n. */
 struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n, width; };
 
 /* Row m of y has `heads` heads of y_dim numbers. Each is s[m], `shared` numbers (0: none), then the first `own`

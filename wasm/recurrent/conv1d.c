@@ -16,16 +16,19 @@
 
 enum { CHANNELS = 64, MOST_TAPS = 4 };
 
-/* The input rows that row r of a sequence sees, from its state or from this step. */
+/* The input row at `place`, counted from the oldest kept input: from the state or from this step. */
+INLINE const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
+                           uint32_t place, const uint32_t taps) {
+    return place < taps - 1 ? state + place * op->channels
+                            : AT(const float *, op->x + (sequence->row0 + place - (taps - 1)) * op->x_stride);
+}
+
+/* The input rows that row r of a sequence sees. */
 struct window { const float *tap[MOST_TAPS]; };
 INLINE struct window window_of(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
                                uint32_t r, const uint32_t taps) {
     struct window window;
-    UNROLLED for (uint32_t j = 0; j < taps; j++) {
-        const uint32_t place = r + j; /* counted from the oldest kept input */
-        window.tap[j] = place < taps - 1 ? state + place * op->channels
-                                         : AT(const float *, op->x + (sequence->row0 + place - (taps - 1)) * op->x_stride);
-    }
+    UNROLLED for (uint32_t j = 0; j < taps; j++) window.tap[j] = tap_at(op, sequence, state, r + j, taps);
     return window;
 }
 
@@ -85,14 +88,6 @@ INLINE void convolve(const struct op_conv1d *op, const struct sequence *sequence
     }
 }
 
-/* The input row at `place`, counted from the oldest kept input. */
-static const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
-                           uint32_t place) {
-    const uint32_t kept = op->taps - 1;
-    return place < kept ? state + place * op->channels
-                        : AT(const float *, op->x + (sequence->row0 + place - kept) * op->x_stride);
-}
-
 /* Any number of taps. Unrolled forms of more than MOST_TAPS would make every page's module larger. */
 static void convolve_many(const struct op_conv1d *op, const struct sequence *sequence, uint32_t from, uint32_t to) {
     const struct exp_constants constants = exp_constants();
@@ -106,7 +101,7 @@ static void convolve_many(const struct op_conv1d *op, const struct sequence *seq
                 const float *w = AT(const float *, op->w) + (c + i) / PANEL * PANEL * op->taps + i % PANEL;
                 v128_t sum = op->bias ? load(AT(const float *, op->bias) + c + i) : splat(0);
                 ROLLED for (uint32_t j = 0; j < op->taps; j++) {
-                    sum = add(sum, mul(load(w + j * PANEL), load(tap_at(op, sequence, state, r + j) + c + i)));
+                    sum = add(sum, mul(load(w + j * PANEL), load(tap_at(op, sequence, state, r + j, op->taps) + c + i)));
                 }
                 v[i / 4] = activated(sum, &constants, op->activation);
             }
@@ -115,7 +110,7 @@ static void convolve_many(const struct op_conv1d *op, const struct sequence *seq
         }
     }
     ROLLED for (uint32_t j = 0; j + 1 < op->taps; j++) {
-        const float *next = tap_at(op, sequence, state, sequence->rows + j);
+        const float *next = tap_at(op, sequence, state, sequence->rows + j, op->taps);
         for (uint32_t c = from; c < to; c += 4) store(state + j * op->channels + c, load(next + c));
     }
 }

@@ -3,6 +3,16 @@
  *
  * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
 
+/* low, high += or = products of two vectors of codes with one splat, two inputs at once. */
+INLINE void add_pairs(v128_t *low, v128_t *high, v128_t l, v128_t h, v128_t qx, const int begins) {
+    const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
+    const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
+    *low = begins ? low_pairs : wasm_i16x8_add(*low, low_pairs);
+    *high = begins ? high_pairs : wasm_i16x8_add(*high, high_pairs);
+    pin(*low);
+    pin(*high);
+}
+
 /* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
 INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
                         struct masks masks, int tokens) {
@@ -13,12 +23,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
         const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t qx = load_splat(x[t].codes + 4 * j);
-            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
-            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
-            l16[t] = j == 0 ? low_pairs : wasm_i16x8_add(l16[t], low_pairs);
-            h16[t] = j == 0 ? high_pairs : wasm_i16x8_add(h16[t], high_pairs);
-            pin(l16[t]);
-            pin(h16[t]);
+            add_pairs(&l16[t], &h16[t], l, h, qx, j == 0);
         }
     }
     UNROLLED for (int t = 0; t < tokens; t++) {
@@ -40,12 +45,7 @@ INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *co
         const v128_t high = wasm_v128_and(wasm_u16x8_shr(codes, j % 2 * 4 + 2), masks.low2);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t qx = load_splat(x[t].codes + 4 * j);
-            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, low);
-            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, high);
-            l16[t] = j == 0 ? low_pairs : wasm_i16x8_add(l16[t], low_pairs);
-            h16[t] = j == 0 ? high_pairs : wasm_i16x8_add(h16[t], high_pairs);
-            pin(l16[t]);
-            pin(h16[t]);
+            add_pairs(&l16[t], &h16[t], low, high, qx, j == 0);
         }
     }
     UNROLLED for (int t = 0; t < tokens; t++) {
@@ -67,12 +67,7 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t qx = load(&x[t].splats[j]);
-            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
-            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
-            low[t] = j == 0 ? low_pairs : wasm_i16x8_add(low[t], low_pairs);
-            high[t] = j == 0 ? high_pairs : wasm_i16x8_add(high[t], high_pairs);
-            pin(low[t]);
-            pin(high[t]);
+            add_pairs(&low[t], &high[t], l, h, qx, j == 0);
         }
     }
 }

@@ -1,6 +1,14 @@
 /* dot-quads.h: exact integer dots, four inputs at once into i32. In: 8 weight vectors, activations. Out: i32 lanes.
  * Included by dot-relaxed.h only. dot-pairs.h and dot-simd128.h have the same names and the same results. */
 
+/* low, high += products of two vectors of codes with one splat, four inputs at once. */
+INLINE void add_quads(v128_t *low, v128_t *high, v128_t l, v128_t h, v128_t qx) {
+    *low = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, *low);
+    *high = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, *high);
+    pin(*low);
+    pin(*high);
+}
+
 /* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
 INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
                         struct masks masks, int tokens) {
@@ -10,10 +18,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
         const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t qx = load_splat(x[t].codes + 4 * j);
-            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
-            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
-            pin(low[t]);
-            pin(high[t]);
+            add_quads(&low[t], &high[t], l, h, qx);
         }
     }
 }
@@ -38,10 +43,7 @@ INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *co
                 UNROLLED for (int t = 0; t < tokens; t++) {
                     const v128_t qx = load_splat(x[t].codes + 8 * j + 4 * i);
                     v128_t *to = sums[p][t] + (tokens == 1 ? 2 * i : 0);
-                    to[0] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, low, to[0]);
-                    to[1] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, high, to[1]);
-                    pin(to[0]);
-                    pin(to[1]);
+                    add_quads(&to[0], &to[1], low, high, qx);
                 }
             }
         }
@@ -61,10 +63,7 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t qx = load(&x[t].splats[j]);
-            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
-            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
-            pin(low[t]);
-            pin(high[t]);
+            add_quads(&low[t], &high[t], l, h, qx);
         }
     }
 }

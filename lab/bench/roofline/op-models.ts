@@ -34,18 +34,26 @@ const attention = (heads: number, kvHeads: number, headDim: number) => ({
   head_dim: headDim,
 })
 
+/** BitNet b1.58 2B. */
+const BITNET = {
+  hidden_size: 2560,
+  intermediate_size: 6912,
+  num_hidden_layers: 4,
+  ...attention(20, 5, 128),
+}
+
 export const OP_MODELS: readonly OpModel[] = [
   {
     like: 'BitNet b1.58 2B',
     golden: 'bitnet',
-    sizes: { hidden_size: 2560, intermediate_size: 6912, num_hidden_layers: 4, ...attention(20, 5, 128) },
+    sizes: BITNET,
     ops: ['linear_w2a8_g256', 'swiglu'],
     encoding: 'w2_g256',
   },
   {
     like: 'the same in 4 bits',
     golden: 'bitnet',
-    sizes: { hidden_size: 2560, intermediate_size: 6912, num_hidden_layers: 4, ...attention(20, 5, 128) },
+    sizes: BITNET,
     ops: ['linear_w4a8_g32 layers'],
   },
   {

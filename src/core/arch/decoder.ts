@@ -37,8 +37,8 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer, frame?
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x, 0)
   const plain = (layer: number, input: Value) => layerOf(parts, layer, input, made)
-  const { enter, each, leave } = frame?.(parts, plain) ?? { each: plain }
-  if (enter !== undefined) x = enter(x)
+  const { first = x, each, leave } = frame?.(parts, plain, x) ?? { each: plain }
+  x = first
   for (let layer = 0; layer < config.layers; layer++) x = each(layer, x)
   if (leave !== undefined) x = leave(x)
   const wanted =

@@ -75,6 +75,7 @@ test('ternary types stay in 2 bits, but for tables, which no kernel reads there'
   for (const policy of ['auto', 'w8', 'w4'] as const) {
     expect(chooseEncoding(policy, 'matrix', ['TQ1_0', 'TQ2_0'])).toBe('w2_g256')
     expect(chooseEncoding(policy, 'table', ['TQ2_0'])).toBe('w4_g32')
+    expect(chooseEncoding(policy, 'rows', ['TQ2_0'])).toBe('w4_g32')
   }
   expect(chooseEncoding('f32', 'matrix', ['TQ2_0'])).toBe('f32')
   expect(chooseEncoding('w4_channel', 'matrix', ['TQ2_0'])).toBe('w4_channel')

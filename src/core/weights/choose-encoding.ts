@@ -164,7 +164,7 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(role, dtypes)
   if (policy === 'w4_channel' && role === 'matrix') return policy
-  const isFour = policy === 'w4' ? role !== 'table' : policy === 'w4_channel' && role === 'rows'
+  const isFour = policy !== 'w8' && role !== 'table'
   if (isFour && dtypes.every((dtype) => PACKINGS[dtype].nearest)) return 'w4m_g32'
   const isKept = (dtype: DType) => (isFour ? hasFewBits(dtype) : !isFloat(dtype))
   if (dtypes.every(isKept)) return lossless(role, dtypes)
@@ -178,7 +178,7 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
 function lossless(role: WeightRole, dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map(ownOf))
   if (own === undefined) return 'f32'
-  if (others.length === 0) return role === 'table' ? groupEncoding(own) : own
+  if (others.length === 0) return role === 'matrix' ? own : groupEncoding(own)
   if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q4_1')) return 'w4m_g32'
   if (dtypes.every((dtype) => dtype === 'Q4_0' || ownOf(dtype) === 'w8_g32')) return 'w8_g32'
   return 'f32'

@@ -8,7 +8,7 @@ import { headNormsOf, type Parts } from './parts.ts'
 
 /** Attention of one layer, with its output projection. */
 export function attention(parts: Parts, layer: number, input: Value): Value {
-  const { b, config, linear, biasOf } = parts
+  const { b, config, linear, linears } = parts
   const { hiddenSize, heads, window: local, attentionScale, attentionCap } = config
   const { kvHeads, headDim } = headsOf(config, layer)
   const keyLayer = keyLayerOf(config, layer)
@@ -21,12 +21,7 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
       [`${at}.attn_v`]: kvHeads * headDim,
     }),
   }
-  const weight = matrix(
-    hiddenSize,
-    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
-  )
-  const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
-  const { qkv, norms } = limited(parts, layer, made)
+  const { qkv, norms } = limited(parts, layer, linears(`${at}.attn_qkv`, input, sizes, 'qkv'))
   const shape = {
     layer: keyLayer,
     heads,
@@ -89,11 +84,11 @@ function limited(
 
 /** The rotation of a layer. */
 function ropeOf({ config, traits }: Parts, layer: number): RopeUse {
-  const isOther = isLocal(config, layer) && config.localRope !== undefined
+  const other = isLocal(config, layer) ? config.localRope : undefined
   const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true
-  const { dims, pairing } = (isOther && config.localRope) || config.rope
+  const { dims, pairing } = other ?? config.rope
   return {
-    table: isOther ? 1 : 0,
+    table: other === undefined ? 0 : 1,
     queryTable: queryTableOf(config),
     dims: isRotated ? dims : 0,
     pairing,

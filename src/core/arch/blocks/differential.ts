@@ -3,7 +3,7 @@
 // The first half of the heads makes the first map. A value is two heads wide, so keys and queries fill heads
 // of that width with zeros.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
-import { matrix, vector } from '../../graph/builder.ts'
+import { vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
 import type { Parts } from './parts.ts'
@@ -34,7 +34,7 @@ export function differenceNormWeight(config: ModelConfig, layer: number): number
 
 /** Differential attention of one layer, with its output projection. */
 export function differentialAttention(parts: Parts, layer: number, input: Value): Value {
-  const { b, config, linear, biasOf } = parts
+  const { b, config, linear, linears } = parts
   const { hiddenSize, heads, kvHeads, headDim, rope, subtracted } = config
   const at = `layers.${layer}`
   const sizes = {
@@ -42,15 +42,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
     [`${at}.attn_k`]: kvHeads * headDim,
     [`${at}.attn_v`]: kvHeads * headDim,
   }
-  const weight = matrix(
-    hiddenSize,
-    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
-  )
-  const [q, k, v] = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight) as [
-    Value,
-    Value,
-    Value,
-  ]
+  const [q, k, v] = linears(`${at}.attn_qkv`, input, sizes, 'qkv') as [Value, Value, Value]
   const width = 2 * headDim
   const widened = (name: string, value: Value, count: number) =>
     b.node(`${at}.${name}`, { op: 'joinHeads', input: value, heads: count, own: headDim, width })

@@ -1,5 +1,4 @@
 // The feed-forward block of a decoder's layer.
-import { matrix } from '../../graph/builder.ts'
 import type { Value, Xielu } from '../../graph/ir.ts'
 import { mlpSizeOf } from '../config/layer-sizes.ts'
 import type { Parts } from './parts.ts'
@@ -37,17 +36,15 @@ export function plainBlock(
  * above the mean from which on the gate keeps values.
  */
 export function gatedBlock(
-  { b, config, traits, linear, subNorm, biasOf }: Parts,
+  { b, config, traits, linear, linears, subNorm }: Parts,
   at: string,
   input: Value,
   size: number,
   { xielu, cutoff }: { readonly xielu?: Xielu | undefined; readonly cutoff?: number | undefined } = {},
 ): Value {
   const { hiddenSize, activation = traits.activation } = config
-  const weight = matrix(hiddenSize, { [`${at}.mlp_gate.weight`]: size, [`${at}.mlp_up.weight`]: size })
-  const bias = biasOf({ [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }, 'mlp')
-  const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, bias)
-  const [gate, up] = b.parts(gateUp, weight) as [Value, Value]
+  const names = { [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }
+  const [gate, up] = linears(`${at}.mlp_gate_up`, input, names, 'mlp') as [Value, Value]
   const kept =
     cutoff === undefined ? gate : b.node(`${at}.mlp_kept`, { op: 'cutLow', input: gate, deviations: cutoff })
   const gated = b.swiglu(`${at}.mlp_act`, [kept, up], activation, xielu)

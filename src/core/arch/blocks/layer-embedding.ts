@@ -50,15 +50,11 @@ export function gatedInput({ b, config, traits, norm }: Parts, layer: number, x:
 }
 
 /** Layers that end with what they add of their inputs, and with a scale. */
-export const withInputs: Framing = (parts, plain) => {
+export const withInputs: Framing = (parts, plain, embedded) => {
   const { b, config } = parts
   const { layerEmbedding, layerScales } = config
-  let inputOf: ((layer: number) => Value) | undefined
+  const inputOf = layerEmbedding && layerInputs(parts, embedded, layerEmbedding)
   return {
-    enter(embedded) {
-      if (layerEmbedding !== undefined) inputOf = layerInputs(parts, embedded, layerEmbedding)
-      return embedded
-    },
     each(layer, x) {
       const at = `layers.${layer}`
       const made = plain(layer, x)

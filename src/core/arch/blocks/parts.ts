@@ -101,6 +101,13 @@ export interface Parts {
   readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
+  /** The same with several matrices at once. Without a part: none has a bias. */
+  readonly linears: (
+    label: string,
+    input: Value,
+    names: Readonly<Record<string, number>>,
+    part?: keyof Biases,
+  ) => readonly Value[]
   /** The biases of the matrices `names` [n] of a part, if it has any. */
   readonly biasOf: (names: Readonly<Record<string, number>>, part: keyof Biases) => WeightRef | undefined
 }
@@ -122,7 +129,12 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
   }
   const linear: Parts['linear'] = (label, input, name, n, part) =>
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
-  return { b, config, traits, norm, subNorm, linear, biasOf }
+  const linears: Parts['linears'] = (label, input, names, part) => {
+    const weights = Object.entries(names).map(([name, n]) => [`${name}.weight`, n] as const)
+    const weight = matrix(input.shape[1], Object.fromEntries(weights))
+    return b.parts(b.linear(label, input, weight, part && biasOf(names, part)), weight)
+  }
+  return { b, config, traits, norm, subNorm, linear, linears, biasOf }
 }
 
 /** Whether a layer has experts. */
@@ -136,10 +148,10 @@ export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 export type Layer = (layer: number, x: Value) => Value
 
 /** What is around the layers of a decoder, whose own ones are `plain`. */
-export type Framing = (parts: Parts, plain: Layer) => Frame
+export type Framing = (parts: Parts, plain: Layer, embedded: Value) => Frame
 export interface Frame {
-  /** Makes what the first layer reads of the embeddings. Default: these. */
-  readonly enter?: (embedded: Value) => Value
+  /** What the first layer reads. Default: the embeddings. */
+  readonly first?: Value
   readonly each: Layer
   /** Makes what the last norm reads of what the last layer made. Default: this. */
   readonly leave?: (x: Value) => Value

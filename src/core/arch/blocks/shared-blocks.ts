@@ -8,23 +8,18 @@ import type { Framing, Mixer, Parts } from './parts.ts'
 /** For families with `sharedBlocks`; their configuration has been checked to have them. */
 export const withSharedBlocks =
   (recurrent: Mixer): Framing =>
-  (parts) => {
+  (parts, _, embedded) => {
     const { b, config, norm } = parts
     const { sharedBlocks, name } = config
     if (sharedBlocks === undefined) throw new RangeError(`${name} has no shared blocks`)
-    let first: Value | undefined
     return {
-      enter(embedded) {
-        first = embedded
-        return embedded
-      },
       each(layer, x) {
         const at = `layers.${layer}`
         const index = sharedBlocks.layers.indexOf(layer)
         const input =
-          index < 0 || first === undefined
+          index < 0
             ? x
-            : b.add(`${at}.block_sum`, blockOf(parts, sharedBlocks, { layer, index, x, first }), x)
+            : b.add(`${at}.block_sum`, blockOf(parts, sharedBlocks, { layer, index, x, embedded }), x)
         const mixed = recurrent(parts, layer, norm(`${at}.ssm_norm`, input, layer))
         return b.add(`${at}.ssm_sum`, x, mixed)
       },
@@ -36,8 +31,7 @@ interface Use {
   /** The number of layers before it that read a block. */
   readonly index: number
   readonly x: Value
-  /** The embeddings. */
-  readonly first: Value
+  readonly embedded: Value
 }
 
 /** What a layer makes of a block's output. */
@@ -52,19 +46,23 @@ function blockOf(parts: Parts, blocks: SharedBlocks, use: Use): Value {
 const nameOf = ({ count }: SharedBlocks, { index }: Use): string => `blocks.${index % count}`
 
 function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
-  const { b, config, norm } = parts
+  const { b, config, norm, linears } = parts
   const { hiddenSize, heads, kvHeads, headDim, rope } = config
   const [at, block] = [`layers.${use.layer}`, nameOf(blocks, use)]
   const both = b.node(`${at}.block_input`, {
-    ...{ op: 'joinHeads', shared: use.x, input: use.first, heads: 1, own: hiddenSize, width: 2 * hiddenSize },
+    ...{
+      op: 'joinHeads',
+      shared: use.x,
+      input: use.embedded,
+      heads: 1,
+      own: hiddenSize,
+      width: 2 * hiddenSize,
+    },
   })
   const input = norm(`${block}.attn_norm`, both, use.layer)
   const sizes = { q: heads * headDim, k: kvHeads * headDim, v: kvHeads * headDim }
-  const weight = matrix(
-    2 * hiddenSize,
-    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${block}.attn_${name}.weight`, n])),
-  )
-  const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight), weight)
+  const names = Object.entries(sizes).map(([name, n]) => [`${block}.attn_${name}`, n] as const)
+  const made = linears(`${at}.attn_qkv`, input, Object.fromEntries(names))
   const qkv = blocks.adaptsAttention
     ? Object.entries(sizes).map(([name, n], index) =>
         adapted(
@@ -84,15 +82,12 @@ function attention(parts: Parts, blocks: SharedBlocks, use: Use): Value {
 }
 
 function feedForward(parts: Parts, blocks: SharedBlocks, use: Use, attended: Value): Value {
-  const { b, config, traits, norm } = parts
+  const { b, config, traits, norm, linears } = parts
   const { hiddenSize, intermediateSize: size, activation = traits.activation } = config
   const [at, block] = [`layers.${use.layer}`, nameOf(blocks, use)]
   const input = norm(`${block}.mlp_norm`, attended, use.layer)
-  const weight = matrix(hiddenSize, {
-    [`${block}.mlp_gate.weight`]: size,
-    [`${block}.mlp_up.weight`]: size,
-  })
-  const [gate, up] = b.parts(b.linear(`${at}.mlp_gate_up`, input, weight), weight) as [Value, Value]
+  const names = { [`${block}.mlp_gate`]: size, [`${block}.mlp_up`]: size }
+  const [gate, up] = linears(`${at}.mlp_gate_up`, input, names) as [Value, Value]
   const low = lowRows(parts, blocks, `${at}.mlp`, input)
   const pair = [
     adapted(parts, `${at}.mlp_gate`, gate, low, size),

@@ -6,28 +6,24 @@ import type { StreamsConfig } from '../config/config.ts'
 import { attention } from './attention.ts'
 import { feedForward } from './feed-forward.ts'
 import { gatedInput, layerInputs } from './layer-embedding.ts'
-import type { Frame, Parts } from './parts.ts'
+import type { Framing, Parts } from './parts.ts'
 
 /** The least mean square of a stream that is scaled to another one's. */
 const LEAST = 1e-5
 
 /** For families with `streams`; their configuration has been checked to have them. */
-export function streamed(parts: Parts): Frame {
-  const { config } = parts
-  const { layerEmbedding, streams, name } = config
+export const streamed: Framing = (parts, _, embedded) => {
+  const { layerEmbedding, streams, name } = parts.config
   if (layerEmbedding === undefined || streams === undefined) throw new RangeError(`${name} has no streams`)
   const all = new Streams(parts, streams)
-  let inputOf: ((layer: number) => Value) | undefined
+  const inputOf = layerInputs(parts, embedded, layerEmbedding)
   return {
-    enter(embedded) {
-      inputOf = layerInputs(parts, embedded, layerEmbedding)
-      return all.spread(embedded)
-    },
+    first: all.spread(embedded),
     each(layer, x) {
       const predicted = all.predict(layer, x)
       const made = layerOn(parts, layer, all.active(predicted, layer))
       const corrected = all.correct(layer, predicted, made)
-      return all.addToOthers(layer, corrected, inputOf?.(layer) ?? made)
+      return all.addToOthers(layer, corrected, inputOf(layer))
     },
     leave: (x) => all.merge(x),
   }

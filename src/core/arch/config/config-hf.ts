@@ -5,7 +5,7 @@ import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily } from '../families.ts'
 import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, WindowConfig } from './config.ts'
-import { Fields, layersOf, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
+import { Fields, layersOf, requireFacts, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -184,16 +184,11 @@ function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | 
 
 /** Keys that change the arithmetic in unsupported ways, each with the only value that it may have. */
 function refuseVariants(fields: Fields, isUneven = false): void {
-  const wanted = {
+  requireFacts(fields, {
     conv_bias: false,
     is_causal: true,
     ...(!isUneven && { use_bidirectional_attention: false }),
-  }
-  for (const [key, value] of Object.entries(wanted)) {
-    if (fields.fact(key, value) !== value) {
-      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
-    }
-  }
+  })
   if (fields.has('per_layer_config') && !isUneven) {
     throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
   }

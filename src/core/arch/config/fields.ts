@@ -71,6 +71,14 @@ export function unbuiltVariant(file: string, found: string, supported: string): 
   )
 }
 
+/** Throws `unsupported` unless each key is absent or as in `wanted`. */
+export function requireFacts(fields: Fields, wanted: Readonly<Record<string, boolean>>): void {
+  for (const [key, value] of Object.entries(wanted)) {
+    if (fields.fact(key, value) !== value)
+      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
+  }
+}
+
 /** Typed access to the values of one file's header. Without a fallback, an absent key throws. */
 export class Fields {
   readonly file: string

@@ -44,6 +44,16 @@ export function hfRope(
 /** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
 const UNTURNED = 1e30
 
+/**
+ * The rotation of layers without a window, where it is proportional with this share of turning numbers unless
+ * the file says otherwise.
+ */
+export function proportionalRope(fields: Fields, sizes: RopeSizes, share: number): RopeConfig {
+  const usual = { rope_type: 'proportional', partial_rotary_factor: share }
+  const stated = fields.record('rope_parameters')?.record('full_attention')
+  return hfRope(fields, stated ?? Fields.of(fields.file, usual), sizes, 1e6)
+}
+
 /** The rotation of layers with a window: not scaled, unless the file says so. */
 export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>
   hfRope(fields, fields.record('rope_parameters')?.record('sliding_attention'), common, theta)

@@ -1,6 +1,13 @@
 // What differs between the layers of a model.
 import type { HeadSizes, ModelConfig } from './config.ts'
 
+/** Most streams of a residual. Families list the tensors of as many; kernels take any number. */
+export const MOST_STREAMS = 8
+/** Most blocks that layers share. Families list the tensors of as many. */
+export const MOST_BLOCKS = 4
+/** Most tokens that have no row of their own in the embeddings of layers. */
+export const MOST_WITHOUT_ROWS = 1 << 16
+
 /** Whether a layer sees the last positions only. */
 export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean =>
   local?.layers.includes(layer) === true

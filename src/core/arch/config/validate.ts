@@ -14,7 +14,7 @@ import type {
   SsmConfig,
 } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
-import { keyLayerOf } from './layer-sizes.ts'
+import { keyLayerOf, MOST_BLOCKS, MOST_STREAMS, MOST_WITHOUT_ROWS } from './layer-sizes.ts'
 
 /**
  * No model of these families has ever exceeded these limits, so a header with larger numbers must be wrong.
@@ -45,15 +45,6 @@ const UNEVEN = [
   ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
   ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),
 ]
-
-/** Most tokens that have no row of their own in the embeddings of layers. */
-const MOST_WITHOUT_ROWS = 1 << 16
-
-/** Most blocks that layers share. */
-const MOST_BLOCKS = 4
-
-/** Most streams of a residual. */
-const MOST_STREAMS = 8
 
 /** Checks every number. `file` is named in errors. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {

@@ -6,26 +6,22 @@ import { attention } from '../blocks/attention.ts'
 import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { denseLayers, ggufExperts } from '../config/experts-config.ts'
-import { Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
-import { hfRope, localRope } from '../config/hf-rope.ts'
+import { type Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
+import { localRope, proportionalRope } from '../config/hf-rope.ts'
 import { defaults, type FamilyFile, type Names, NO_GGUF } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
 /** out(c * conv(b * x)), where one matrix projects the input to b, c and x. */
-const shortConvolution: Mixer = ({ b, config }, layer, input) => {
+const shortConvolution: Mixer = ({ b, config, linears }, layer, input) => {
   const { hiddenSize, convTaps = 0 } = config
   const at = `layers.${layer}`
-  const weight = matrix(hiddenSize, {
-    [`${at}.conv_b.weight`]: hiddenSize,
-    [`${at}.conv_c.weight`]: hiddenSize,
-    [`${at}.conv_x.weight`]: hiddenSize,
-  })
-  const [before, behind, x] = b.parts(b.linear(`${at}.conv_in`, input, weight), weight) as [
-    Value,
-    Value,
-    Value,
-  ]
+  const names = {
+    [`${at}.conv_b`]: hiddenSize,
+    [`${at}.conv_c`]: hiddenSize,
+    [`${at}.conv_x`]: hiddenSize,
+  }
+  const [before, behind, x] = linears(`${at}.conv_in`, input, names) as [Value, Value, Value]
   const gated = b.swiglu(`${at}.conv_gated`, [before, x], 'none')
   const kernel = matrix(convTaps, { [`${at}.conv.weight`]: hiddenSize })
   const convolved = b.conv1d(`${at}.conv`, gated, kernel, undefined, 'none')
@@ -198,8 +194,6 @@ export const lfm2: FamilyFile = {
 }
 
 const LFM3: DecoderTraits = { ...TRAITS, norms: 'around', attentionGate: 'head' }
-/** The rotation of layers without a window, where the file does not say it. */
-const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.5, rope_theta: 1e6 }
 
 export const lfm3: FamilyFile = {
   traits: LFM3,
@@ -221,7 +215,6 @@ export const lfm3: FamilyFile = {
         if (!fields.fact(key, true)) throw unbuiltVariant(fields.file, `${key} false`, 'true')
       const listed = fields.list('layer_types')
       const kinds = layersOf(own).map((layer) => listed[layer] ?? usualKind(layer))
-      const rope = fields.record('rope_parameters')?.record('full_attention')
       return {
         attentionLayers: layersOf(own).filter((layer) => kinds[layer] !== 'conv'),
         convTaps: fields.number('conv_L_cache', 7),
@@ -230,7 +223,7 @@ export const lfm3: FamilyFile = {
           fields.number('sliding_window'),
           kinds.map((kind) => kind === 'sliding_attention'),
         ),
-        rope: hfRope(fields, rope ?? Fields.of(fields.file, FULL_ROPE), own, 1e6),
+        rope: proportionalRope(fields, own, 0.5),
         localRope: localRope(fields, own, 10_000),
       }
     },

@@ -3,7 +3,7 @@
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { type Fields, layersOf, unbuiltVariant, windowOf } from '../config/fields.ts'
+import { type Fields, layersOf, requireFacts, unbuiltVariant, windowOf } from '../config/fields.ts'
 import { localRope } from '../config/hf-rope.ts'
 import { defaults, family, modules, type Names, NO_GGUF } from '../family.ts'
 import { mergedGateUp } from './phi3.ts'
@@ -76,8 +76,7 @@ export const modernbertDecoder = family(
       biases: { qkv: 'attention_bias', output: 'attention_bias', mlp: 'mlp_bias' },
       names: NAMES,
       config(fields, common) {
-        for (const key of ['norm_bias', 'classifier_bias'])
-          if (fields.fact(key, false)) throw unbuiltVariant(fields.file, `${key} true`, `${key} false`)
+        requireFacts(fields, { norm_bias: false, classifier_bias: false })
         const act = fields.text('classifier_activation', 'gelu')
         if (act !== 'gelu') throw unbuiltVariant(fields.file, `classifier_activation "${act}"`, '"gelu"')
         const biases = { ...common.biases, logits: fields.fact('decoder_bias', true) }

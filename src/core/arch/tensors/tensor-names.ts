@@ -274,8 +274,9 @@ const TENSORS: readonly TensorRow[] = [
 /** Every tensor that the graph of `config` reads, in layer order. */
 export function* expectedTensors(format: ModelFormat, config: ModelConfig): Generator<ExpectedTensor> {
   const { traits = PLAIN, tensors = [] } = familyFile(config.family)
+  const all = [...TENSORS, ...tensors]
   for (let layer = -1; layer < config.layers; layer++) {
-    for (const one of [...TENSORS, ...tensors]) {
+    for (const one of all) {
       if (one.name.includes('.N.') === layer < 0 || one.isIn?.(config, traits, layer) === false) continue
       const count = one.name.includes('.E.') ? (config.experts?.count ?? 0) : 1
       for (let expert = 0; expert < count; expert++) yield expected(one, layer, expert)

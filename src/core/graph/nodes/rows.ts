@@ -328,21 +328,15 @@ export interface GateRows {
   readonly output: Value
 }
 
-/** Columns that share a gate. A row with one gate may have any number of them. */
-const widthOfGate = (input: Value, gate: Value): number =>
-  gate.shape[1] === 1 ? 4 * Math.ceil(input.shape[1] / 4) : input.shape[1] / gate.shape[1]
-
 export const gateRows: KernelKind<GateRows> = {
   shape({ input, gate }) {
-    if (widthOfGate(input, gate) % 4 !== 0)
-      throw new HalfbyteError(
-        'internal',
-        `${gate.shape[1]} gates do not fit rows of ${input.shape[1]} numbers`,
-      )
+    const [, gates] = gate.shape
+    if (gates > 1 && (input.shape[1] / gates) % 4 !== 0)
+      throw new HalfbyteError('internal', `${gates} gates do not fit rows of ${input.shape[1]} numbers`)
     return input.shape
   },
   record({ gate, output }, { rowsAt }) {
-    const width = widthOfGate(output, gate)
-    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n: output.shape[1], width })
+    const [, n] = output.shape
+    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n, width: n / gate.shape[1] })
   },
 }

@@ -9,12 +9,14 @@ import type { MetaValue } from '../../../../src/core/formats/tensors.ts'
 import {
   type CaseTensor,
   type FamilyCase,
+  f32,
   familyParts,
   type Kind,
   ORIGINAL,
   type Sizes,
   THETA,
   t,
+  u32,
   WINDOW,
   window,
 } from './family-tensors.ts'
@@ -40,8 +42,6 @@ const POST_NORMS = [
   ['post_feedforward_layernorm', 'post_ffw_norm'],
 ] as const
 const LAYER_NORM = { layerNorm: true } as const
-const u32 = (value: number) => ['u32', value] as const
-const f32 = (value: number) => ['f32', value] as const
 
 /** The numbers of one layer's xIELU, as files store them. */
 const XIELU = { alpha_p: 0.3, alpha_n: -0.4, beta: 0.5, eps: -1e-6 }

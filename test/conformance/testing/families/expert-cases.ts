@@ -3,9 +3,7 @@
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import type { StoredCase } from './dense-cases.ts'
-import { type Pieces, type Sizes, THETA, WINDOW } from './family-tensors.ts'
-
-const u32 = (value: number): GgufValue => ['u32', value]
+import { type Pieces, type Sizes, THETA, u32, WINDOW } from './family-tensors.ts'
 
 /** An expert's inner size, and that of a block alongside experts. */
 const SIZE = 48

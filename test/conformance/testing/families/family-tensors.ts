@@ -94,6 +94,9 @@ export const gemma = {
   tie_word_embeddings: true,
 }
 
+export const u32 = (value: number): GgufValue => ['u32', value]
+export const f32 = (value: number): GgufValue => ['f32', value]
+
 export const window = { 'attention.sliding_window': ['u32', WINDOW] } as const
 
 export const ORIGINAL = 32

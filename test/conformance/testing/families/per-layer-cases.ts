@@ -2,10 +2,8 @@
 // names in GGUF stand here.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { StoredCase } from './dense-cases.ts'
-import { SANDWICH_NAMES, type Sizes, THETA, VOCABULARY, WINDOW, window } from './family-tensors.ts'
+import { f32, SANDWICH_NAMES, type Sizes, THETA, u32, VOCABULARY, WINDOW, window } from './family-tensors.ts'
 
-const u32 = (value: number): GgufValue => ['u32', value]
-const f32 = (value: number): GgufValue => ['f32', value]
 const flags = (kinds: readonly string[]): GgufValue => [
   'i32[]',
   kinds.map((kind) => (kind === LOCAL ? 1 : 0)),

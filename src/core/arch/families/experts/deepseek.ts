@@ -4,7 +4,7 @@
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ExpertsConfig, LatentConfig, ModelConfig } from '../../config/config.ts'
 import { denseLayers, ggufExperts, latentConfig, sharedBlock } from '../../config/experts-config.ts'
-import { type Fields, unbuiltVariant } from '../../config/fields.ts'
+import { type Fields, requireFacts, unbuiltVariant } from '../../config/fields.ts'
 import { fullRope, hfRope } from '../../config/hf-rope.ts'
 import { defaults, family } from '../../family.ts'
 
@@ -13,9 +13,7 @@ const LATENT_EPSILON = 1e-6
 
 /** `valueDim`: the default if config.json does not state it. */
 function hfLatent(fields: Fields, common: ModelConfig, valueDim?: number): Partial<ModelConfig> {
-  for (const key of ['attention_bias', 'mlp_bias']) {
-    if (fields.fact(key, false)) throw unbuiltVariant(fields.file, `${key} true`, `${key} false`)
-  }
+  requireFacts(fields, { attention_bias: false, mlp_bias: false })
   const stated = fullRope(fields)
   const size = { headDim: fields.number('qk_rope_head_dim'), contextLength: common.contextLength }
   const rope = hfRope(fields, stated, size)

@@ -1,10 +1,11 @@
 // Gemma 3n: a residual of four streams, embeddings for each layer, keys and values that the last layers
 // share, and feed-forward blocks that keep few of their values.
-import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import type { DecoderTraits } from '../../blocks/parts.ts'
 import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { localRope } from '../../config/hf-rope.ts'
+import { MOST_STREAMS } from '../../config/layer-sizes.ts'
 import {
   defaults,
   type FamilyFile,
@@ -18,29 +19,20 @@ import { quantile } from './normal.ts'
 import {
   differing,
   eachLayer,
+  factors,
   isSharedKey,
   layerNames,
   layerTensors,
   localInGguf,
   localInHf,
   localWindow,
+  TRAITS,
 } from './tensors.ts'
 
-const TRAITS: DecoderTraits = {
-  ...PLAIN,
-  norms: 'around',
-  activation: 'gelu',
-  headNorms: 'head',
-  valueNorms: true,
-  isUneven: true,
-  streams: true,
-}
+const STREAMED: DecoderTraits = { ...TRAITS, streams: true }
 
 const count = ({ streams }: ModelConfig): number => streams?.count ?? 1
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
-
-/** Most streams; wasm/rows/mix-streams.c has any number. */
-const MOST_STREAMS = 8
 
 /** Projections of the embeddings to streams and of streams to the output. GGUF stacks them. */
 const projections = (name: string, gguf: string, safetensors: string): TensorRow[] =>
@@ -142,21 +134,16 @@ function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   return stated.flatMap((deviations, layer) => (Number.isFinite(deviations) ? [{ layer, deviations }] : []))
 }
 
-const common = ({ hiddenSize }: ModelConfig) => ({
-  embeddingScale: Math.sqrt(hiddenSize),
-  attentionScale: 1,
-})
-
 export const gemma3n: FamilyFile = {
-  traits: TRAITS,
+  traits: STREAMED,
   tensors: TENSORS,
-  build: (config, decoder) => decoder(config, TRAITS, undefined, streamed),
+  build: (config, decoder) => decoder(config, STREAMED, undefined, streamed),
   isUnused: (name, config) => isSharedKey(name, config) || name.endsWith('.altup.correct_output_scale'),
   gguf: {
     architecture: 'gemma3n',
     pairing: 'halves',
     config: (fields, own) => ({
-      ...common(own),
+      ...factors(own),
       logitCap: fields.number('final_logit_softcapping', 30),
       window: localWindow(fields.number('attention.sliding_window'), own, localInGguf(fields, 5)),
       localRope: { ...own.rope, theta: fields.number('rope.freq_base_swa', 10_000), scaling: undefined },
@@ -194,7 +181,7 @@ export const gemma3n: FamilyFile = {
     keys: { hidden_act: 'hidden_activation' },
     names: layerNames('hf'),
     config: (fields, own) => ({
-      ...common(own),
+      ...factors(own),
       logitCap: fields.number('final_logit_softcapping', 0),
       window: localWindow(fields.number('sliding_window'), own, localInHf(fields, 5)),
       localRope: localRope(fields, own, fields.number('rope_local_base_freq', 10_000)),

@@ -1,35 +1,23 @@
 // Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
 // embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
-import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
-import { Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
-import { hfRope, localRope } from '../../config/hf-rope.ts'
+import { Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
+import { localRope, proportionalRope } from '../../config/hf-rope.ts'
 import { isLocal } from '../../config/layer-sizes.ts'
 import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
 import {
   differing,
   eachLayer,
+  factors,
   isSharedKey,
   layerNames,
   layerTensors,
   localInGguf,
   localInHf,
   localWindow,
-  refuseOthers,
+  TRAITS,
 } from './tensors.ts'
-
-const TRAITS: DecoderTraits = {
-  ...PLAIN,
-  norms: 'around',
-  activation: 'gelu',
-  headNorms: 'head',
-  valueNorms: true,
-  isUneven: true,
-}
-
-/** The rotation of layers without a window, where the file does not say it. */
-const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 }
 
 /** A layer's key, which transformers fills with zeros to the width of the widest. */
 function keyOf(stated: Fields, layer: number): string {
@@ -78,20 +66,18 @@ function mlpSizes(fields: Fields, own: ModelConfig, shared: number): number[] {
 }
 
 function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
-  refuseOthers(fields, { enable_moe_block: false })
+  requireFacts(fields, { enable_moe_block: false })
   if (fields.has('use_bidirectional_attention') && fields.text('use_bidirectional_attention') === 'all')
     throw unbuiltVariant(fields.file, 'attention to later positions', 'none')
   const hasWindow = localLayers(fields, own)
   const full = fullHeads(fields, own, hasWindow)
   const shared = fields.number('num_kv_shared_layers')
   const size = fields.number('hidden_size_per_layer_input')
-  const rope = fields.record('rope_parameters')?.record('full_attention') ?? Fields.of(fields.file, FULL_ROPE)
   return {
-    embeddingScale: Math.sqrt(own.hiddenSize),
-    attentionScale: 1,
+    ...factors(own),
     logitCap: fields.number('final_logit_softcapping', 0),
     window: localWindow(fields.number('sliding_window'), own, hasWindow),
-    rope: hfRope(fields, rope, { ...full, contextLength: own.contextLength }, 1e6),
+    rope: proportionalRope(fields, { ...own, headDim: full.headDim }, 0.25),
     localRope: localRope(fields, own, 10_000),
     fullHeads: full,
     sharedKvLayers: shared,
@@ -118,8 +104,7 @@ function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
     scaling: undefined,
   }
   return {
-    embeddingScale: Math.sqrt(own.hiddenSize),
-    attentionScale: 1,
+    ...factors(own),
     logitCap: fields.number('final_logit_softcapping', 0),
     window: localWindow(fields.number('attention.sliding_window'), own, hasWindow),
     localRope: rope,

@@ -1,10 +1,24 @@
-// What the families with embeddings for each layer share: their tensors and their keys.
+// What the families with embeddings for each layer share: their traits, their tensors and their keys.
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
-import { type Fields, layersOf, unbuiltVariant, windowOf } from '../../config/fields.ts'
+import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
+import { MOST_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
 
-/** No model has more tokens past the table. */
-const MOST_PAST = 1 << 16
+export const TRAITS: DecoderTraits = {
+  ...PLAIN,
+  norms: 'around',
+  activation: 'gelu',
+  headNorms: 'head',
+  valueNorms: true,
+  isUneven: true,
+}
+
+/** The factors of embeddings and of scores. */
+export const factors = ({ hiddenSize }: ModelConfig) => ({
+  embeddingScale: Math.sqrt(hiddenSize),
+  attentionScale: 1,
+})
 
 const size = ({ layerEmbedding }: ModelConfig): number => layerEmbedding?.size ?? 0
 const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
@@ -15,7 +29,7 @@ const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
 function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
   const rows = layerEmbedding?.rows ?? vocabSize
   if (rows === vocabSize) return {}
-  const past = Math.min(Math.max(0, vocabSize - rows), MOST_PAST)
+  const past = Math.min(Math.max(0, vocabSize - rows), MOST_WITHOUT_ROWS)
   const others = Array.from({ length: past }, () => [0, 1] as const)
   return {
     shape: [rows, layers * (layerEmbedding?.size ?? 0)],
@@ -110,11 +124,3 @@ export const eachLayer = (
 /** The sizes, where they differ. */
 export const differing = (sizes: readonly number[]): Pick<ModelConfig, 'mlpSizes'> =>
   new Set(sizes).size > 1 ? { mlpSizes: sizes } : {}
-
-/** Throws `unsupported` for the keys of `neutral` that are not as they must be. */
-export function refuseOthers(fields: Fields, neutral: Readonly<Record<string, boolean>>): void {
-  for (const [key, value] of Object.entries(neutral)) {
-    if (fields.has(key) && fields.fact(key) !== value)
-      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
-  }
-}

@@ -4,7 +4,8 @@ import type { MetaValue } from '../../../formats/tensors.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { withSharedBlocks } from '../../blocks/shared-blocks.ts'
 import type { ModelConfig, SharedBlocks } from '../../config/config.ts'
-import { type Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
+import { type Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
+import { MOST_BLOCKS } from '../../config/layer-sizes.ts'
 import { hfSsm } from '../../config/recurrent-config.ts'
 import {
   defaults,
@@ -20,8 +21,6 @@ import { mamba2Layer } from '../mamba.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, activation: 'gelu_exact', sharedBlocks: true }
 
-/** No model has more blocks. */
-const MOST_BLOCKS = 4
 /** Of the norm after Mamba's gate, whatever the file says. */
 const GATE_EPSILON = 1e-5
 /** Near the largest f32: no limit. */
@@ -159,9 +158,7 @@ function defaultKinds(): readonly string[] {
 }
 
 function hfConfig(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
-  for (const key of ['add_bias_linear', 'use_long_context']) {
-    if (fields.fact(key, false)) throw unbuiltVariant(fields.file, `${key} true`, `${key} false`)
-  }
+  requireFacts(fields, { add_bias_linear: false, use_long_context: false })
   const stated = fields.list('layers_block_type')
   const kinds = stated.length > 0 ? stated : defaultKinds()
   const layers = kinds.length
