@@ -76,7 +76,7 @@ export function serveCommand(): Command {
       try {
         await serve(models, flags, signals.signal)
       } catch (error) {
-        // SIGTERM asks for an end; Ctrl-C interrupts, as in other commands.
+        // SIGTERM is a normal end; Ctrl-C is an interruption, as in other commands.
         if (!signals.signal.aborted || error !== signals.signal.reason || signals.name === 'SIGINT')
           throw error
       }
@@ -133,7 +133,7 @@ async function keysOf(
   return apiKeyFile === undefined ? given : [...given, ...(await readApiKeys(apiKeyFile, log))]
 }
 
-/** Reads the keys again at each SIGHUP, which would otherwise end the process. */
+/** Rereads the keys at each SIGHUP, which would otherwise end the process. */
 function reloadKeys(keys: ApiKeys, flags: ServeFlags, log: (line: string) => void): Disposable {
   const reload = async () => {
     try {

@@ -1,4 +1,4 @@
-// `halfbyte serve` as it is left running: the real command, several models, keys from a file, and signals.
+// `halfbyte serve` in operation: the real command with several models, keys from a file, and signals.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, writeFile } from 'node:fs/promises'
@@ -28,7 +28,7 @@ const complete = (address: string, body: object = {}, headers: Record<string, st
     body: JSON.stringify({ prompt: 'ab', max_tokens: 4, temperature: 0, ...body }),
   })
 
-/** A stream of this many tokens, of which one has arrived. */
+/** A stream of this many tokens, the first of which has arrived. */
 async function begun(address: string, tokens: number) {
   const answer = await complete(address, { max_tokens: tokens, stream: true })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -40,7 +40,7 @@ async function begun(address: string, tokens: number) {
   }
 }
 
-test.skipIf(process.platform === 'win32')('SIGTERM lets a reply end, and the exit code is 0', async () => {
+test.skipIf(process.platform === 'win32')('SIGTERM lets a reply finish, and the exit code is 0', async () => {
   const { child, address } = await served(model)
   const rest = await begun(address, 200)
   const end = ended(child)
@@ -52,7 +52,7 @@ test.skipIf(process.platform === 'win32')('SIGTERM lets a reply end, and the exi
   expect(err).not.toMatch(/^ended/m)
 })
 
-test.skipIf(process.platform === 'win32')('replies that take too long are ended', async () => {
+test.skipIf(process.platform === 'win32')('replies that take too long are aborted', async () => {
   const { child, address } = await served(model, '--stop-timeout', '0')
   const rest = (await begun(address, 15_000))().catch((error: unknown) => error)
   const end = ended(child)
@@ -76,7 +76,7 @@ test.skipIf(process.platform === 'win32')('a second signal ends the process at o
   expect(await rest).toBeInstanceOf(TypeError)
 })
 
-test('several models are chosen by name, and the memory of each is stated', async () => {
+test('several models are selected by name, and the memory of each is reported', async () => {
   const other = path('other.gguf')
   await copyFile(model, other)
   const { child, address } = await served(other, '--model', `second=${model}`, '--quiet')
@@ -91,7 +91,7 @@ test('several models are chosen by name, and the memory of each is stated', asyn
   expect(err).toMatch(/^second: [\d.]+ [kMG]B in memory, [\d.]+ [kMG]B of weights$/m)
 })
 
-test('two models of one name, and options about one of two, are rejected', async () => {
+test('two models with the same name, and options for a single model given two, are rejected', async () => {
   expect(await halfbyte('serve', model, '--model', `random=${model}`, '--port', '0')).toMatchObject({
     code: 1,
     err: expect.stringMatching(/two models are called random; name one with --model name=FILE/),
@@ -106,7 +106,7 @@ test('two models of one name, and options about one of two, are rejected', async
   })
 })
 
-test.skipIf(process.platform === 'win32')('keys are read from a file, and again at SIGHUP', async () => {
+test.skipIf(process.platform === 'win32')('keys are read from a file, and reread at SIGHUP', async () => {
   const file = path('keys.txt')
   await writeFile(file, 'sk-one\nsk-two\n', { mode: 0o644 })
   const { child, address } = await served(model, '--api-key-file', file)
