@@ -1,7 +1,7 @@
-// What differs between the layers of a model.
+// Sizes that may differ between the layers of a model.
 import type { HeadSizes, ModelConfig } from './config.ts'
 
-/** Whether a layer sees the last positions only. */
+/** Whether a layer has a window. */
 export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean =>
   local?.layers.includes(layer) === true
 
@@ -9,7 +9,7 @@ export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean 
 export const headsOf = (config: ModelConfig, layer: number): HeadSizes =>
   (isLocal(config, layer) ? undefined : config.fullHeads) ?? config
 
-/** The layer whose keys and values a layer attends to: itself or, where layers share them, an earlier one. */
+/** The layer whose keys and values a layer uses: itself or, if layers share them, an earlier one. */
 export function keyLayerOf(config: ModelConfig, layer: number): number {
   const { layers, sharedKvLayers = 0 } = config
   const own = layers - sharedKvLayers

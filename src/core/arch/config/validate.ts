@@ -40,19 +40,19 @@ const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', '
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
-/** What only families with layers of several sizes have. */
+/** Fields that only families with layers of several sizes have. */
 const UNEVEN = [
   ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
   ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),
 ]
 
-/** Most tokens that have no row of their own in the embeddings of layers. */
+/** Maximum number of tokens without their own row in the layer embeddings. */
 const MOST_WITHOUT_ROWS = 1 << 16
 
-/** Most blocks that layers share. */
+/** Maximum number of shared blocks. */
 const MOST_BLOCKS = 4
 
-/** Most streams of a residual. */
+/** Maximum number of residual streams. */
 const MOST_STREAMS = 8
 
 /** Checks every number. `file` is named in errors. */

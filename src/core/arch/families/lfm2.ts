@@ -198,7 +198,7 @@ export const lfm2: FamilyFile = {
 }
 
 const LFM3: DecoderTraits = { ...TRAITS, norms: 'around', attentionGate: 'head' }
-/** The rotation of layers without a window, where the file does not say it. */
+/** The default rotation of layers without a window. */
 const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.5, rope_theta: 1e6 }
 
 export const lfm3: FamilyFile = {
@@ -246,7 +246,7 @@ export const lfm3: FamilyFile = {
   },
 }
 
-/** The kind of a layer in a file that does not list them. */
+/** The default kind of a layer. */
 function usualKind(layer: number): string {
   if (layer % 4 === 2) return 'full_attention'
   return layer % 4 === 0 && layer > 0 ? 'sliding_attention' : 'conv'

@@ -1,5 +1,5 @@
-// Gemma 3n: a residual of four streams, embeddings for each layer, keys and values that the last layers
-// share, and feed-forward blocks that keep few of their values.
+// Gemma 3n: a residual of four streams, per-layer embeddings, last layers that reuse the keys and values of
+// earlier ones, and sparse feed-forward blocks.
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'
@@ -39,10 +39,10 @@ const TRAITS: DecoderTraits = {
 const count = ({ streams }: ModelConfig): number => streams?.count ?? 1
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 
-/** Most streams; wasm/rows/mix-streams.c has any number. */
+/** Maximum number of streams. The kernel wasm/rows/mix-streams.c has no limit. */
 const MOST_STREAMS = 8
 
-/** Projections of the embeddings to streams and of streams to the output. GGUF stacks them. */
+/** Projections from the embeddings to streams, and from streams to the output. GGUF stacks them. */
 const projections = (name: string, gguf: string, safetensors: string): TensorRow[] =>
   Array.from({ length: MOST_STREAMS - 1 }, (_, index) =>
     row(
@@ -76,7 +76,7 @@ const TENSORS: readonly TensorRow[] = [
   ...layerTensors,
   ...projections('stream_in', 'altup_proj.weight', 'altup_projections'),
   ...projections('stream_out', 'altup_unembd_proj.weight', 'altup_unembed_projections'),
-  // The class divides what this norm makes by the hidden size.
+  // The class divides this norm's output by the hidden size.
   weight(
     'stream_router_norm',
     'altup_router_norm',
@@ -115,7 +115,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('laurel_norm', 'laurel_post_norm', 'laurel.post_laurel_norm.weight', hidden),
 ]
 
-/** Layers whose gates keep a share of their values, as the class has them unless the file says so. */
+/** Layers whose gates drop a share of their values. Default: those of the class. */
 function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   const key = 'activation_sparsity_pattern'
   const shares = fields.isList(key) ? fields.numberList(key) : Array(layers > 10 ? 10 : 0).fill(0.95)
@@ -126,9 +126,9 @@ function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   })
 }
 
-/** llama.cpp cuts the gates of the first ten layers at this, whatever the file says. */
+/** The cutoff that llama.cpp uses in the first ten layers, whatever the file says. */
 const FIRST_CUT = { layers: 10, deviations: 1.6448533535003662 }
-/** The first layer that shares keys and values in files that do not say it. */
+/** The default for the first layer that reuses keys and values. */
 const FIRST_SHARED = 20
 
 function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
@@ -138,7 +138,7 @@ function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
     const first = Math.min(layers, FIRST_CUT.layers)
     return Array.from({ length: first }, (_, layer) => ({ layer, deviations: FIRST_CUT.deviations }))
   }
-  // Layers that keep all values have minus infinity.
+  // Minus infinity: the layer keeps all values.
   return stated.flatMap((deviations, layer) => (Number.isFinite(deviations) ? [{ layer, deviations }] : []))
 }
 

@@ -1,5 +1,6 @@
-// Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
-// embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
+// Gemma 4: Gemma 3 with wider heads in layers without a window, whose keys may double as values, with
+// per-layer embeddings, last layers that reuse the keys and values of earlier ones, and a scale after each
+// layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
@@ -28,10 +29,10 @@ const TRAITS: DecoderTraits = {
   isUneven: true,
 }
 
-/** The rotation of layers without a window, where the file does not say it. */
+/** The default rotation of layers without a window. */
 const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 }
 
-/** A layer's key, which transformers fills with zeros to the width of the widest. */
+/** A layer's key, which transformers zero-pads to the width of the widest. */
 function keyOf(stated: Fields, layer: number): string {
   const keys = [1, 2, 3, 4].map((width) => `${layer}`.padStart(width, '0'))
   return keys.find((key) => stated.has(key)) ?? `${layer}`
@@ -132,7 +133,7 @@ function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
   }
 }
 
-/** The number by which each layer's output is multiplied. Files may lack it. */
+/** The factor of each layer's output, which files may lack. */
 async function scales(
   config: ModelConfig,
   numbers: (layer: number) => Promise<readonly number[] | undefined>,
@@ -142,7 +143,7 @@ async function scales(
   return found.every((scale) => scale === 1) ? {} : { layerScales: found }
 }
 
-/** Where files keep what makes values. */
+/** The tensors that produce values. */
 const valueNames = (
   place: (kind: 'weight' | 'bias', config: ModelConfig, layer: number) => StoredWeight,
 ): Names => ({
@@ -165,7 +166,7 @@ export const gemma4: FamilyFile = {
     stored: (config, numbers) => scales(config, (layer) => numbers(`blk.${layer}.layer_output_scale.weight`)),
     names: {
       ...layerNames('gguf'),
-      // Where a layer lacks values, they are its keys.
+      // A layer without value weights uses its keys.
       ...valueNames((kind) => ({
         tensor: `blk.N.attn_v.${kind}`,
         orElse: { tensor: `blk.N.attn_k.${kind}` },
