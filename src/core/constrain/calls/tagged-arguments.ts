@@ -24,7 +24,7 @@ function plainValue(grammar: Grammar, schema: unknown, parameters: ToolParameter
   return types.has('null') ? grammar.alt(text, grammar.text('null')) : text
 }
 
-/** The values of a form: any, and those of a schema. */
+/** How a form writes values: any value, and those that a schema allows. */
 interface Values {
   readonly any: NodeId
   of(schema: unknown, parameters: ToolParameters): NodeId
@@ -111,7 +111,7 @@ export function invokedNode(
   return argumentsNode(grammar, parameters, tag, saysTexts ? saidValues(grammar, plain) : plain)
 }
 
-/** Values after an attribute that says whether they are texts. */
+/** Values after an attribute that says whether they are strings. */
 function saidValues(grammar: Grammar, plain: Values): Values {
   const text = (value: NodeId) => grammar.seq(grammar.text(' string="true">'), value)
   return {
@@ -123,7 +123,7 @@ function saidValues(grammar: Grammar, plain: Values): Values {
   }
 }
 
-/** The texts that a schema allows. */
+/** The part of a schema that allows strings. */
 function textsOnly(schema: unknown, parameters: ToolParameters): object {
   const texts = allowedBy(schema, parameters).values.filter((value) => typeof value === 'string')
   return { type: 'string', ...(texts.length > 0 && { enum: texts }) }

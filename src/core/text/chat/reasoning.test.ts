@@ -268,8 +268,8 @@ test('a prefix continues the answer, unless it has its own markers', () => {
 describe('a thought that is continued', () => {
   test.each<[string, ReasoningForm, string, string, string]>([
     ['Qwen3', THINK, '<|im_start|>assistant\n', '<think>\n', '\n</think>\n\n'],
-    ['DeepSeek, whose prompt opens it', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
-    ['a prompt that has closed one', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
+    ['DeepSeek, whose prompt opens the thought', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
+    ['a prompt that closed a thought', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
     ['Magistral', formOf('[THINK]'), '[/INST]', '[THINK]', '\n[/THINK]\n\n'],
     ['gpt-oss', HARMONY, '<|start|>assistant', HARMONY.open, HARMONY.close],
   ])('of %s has its marks around it', (_, form, prompt, before, after) => {
@@ -277,7 +277,7 @@ describe('a thought that is continued', () => {
     expect(marksAround(prompt, form, 'Hi')).toEqual([before, after])
   })
 
-  test('begins with blanks, and with what would open it again', () => {
+  test('keeps leading blanks, and text that looks like its opening mark', () => {
     const splitter = reasoningSplitter(THINK, 'thought')
     splitter.continueThought()
     const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))

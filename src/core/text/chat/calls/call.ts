@@ -23,7 +23,7 @@ export interface CallableTool {
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
-/** A character of a tool's name where no quotes end it. */
+/** A character of an unquoted tool name. */
 export const NAME_CHARACTER = /[^\s<>()[\]{}"'`,;=|]/
 
 /** A call of a known tool whose arguments are an object; undefined for anything else. */

@@ -46,7 +46,7 @@ function* ended(source: GrowingText): Reading<void> {
   if ((yield* source.blanks()) !== '') throw MISMATCH
 }
 
-/** A block in the marks of `form`. With `isOptional` the closing text may be absent. */
+/** A block between the marks of `form`. `isOptional`: the closing text may be missing. */
 const enclosed = (form: CallForm, read: ReadCalls, isOptional = false): ReadCalls =>
   function* (source, tools, found) {
     yield* source.blanks()
@@ -158,7 +158,7 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees('<function='))
 }
 
-/** Closing braces that some models write once too often before `end`. */
+/** The extra closing brace that some models write before `end`. */
 function* surplusBraces(source: GrowingText, end: string): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
@@ -196,7 +196,7 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
 
 const HERMES_END = CALL_MARKS.hermes.close!
 
-/** JSON, or calls in tags of their own, each as `hermes` has it or as a name and JSON in a fence. */
+/** JSON, or separately tagged calls, each in the form `hermes` or as a name and fenced JSON. */
 function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   if (!(yield* source.sees('<tool_call>'))) return yield* fencedJson(source, tools, found)
   while (yield* source.takes('<tool_call>')) {
@@ -223,7 +223,7 @@ function* longcat(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   else found.push(yield* pairedCall(source, tools, CALL_MARKS.longcat.close!, LONGCAT_PAIRS))
 }
 
-/** Calls between the marks, or as JSON behind them. */
+/** Calls between the marks, or JSON after them. */
 function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const end = '<|python_end|>'
   yield* source.blanks()
@@ -233,7 +233,7 @@ function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[])
   yield* closing(source, [end], true)
 }
 
-/** Calls up to the form's closing text, which is `section` in tags. */
+/** Calls up to the closing tag of `section`. */
 const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
   function* (source, tools, found) {
     const tags = CALL_TAGS[form]
@@ -246,7 +246,7 @@ const invoked = (form: keyof typeof CALL_TAGS, section: string): ReadCalls =>
     yield* closing(source, [`</${section}>`])
   }
 
-/** A name of a tool on its own line, then JSON. */
+/** The name of a tool on its own line, then JSON. */
 function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const { name } = yield* knownTool(source, tools)
   yield* source.blanks()
@@ -261,7 +261,7 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
       yield* hermesBody(source, tools, found)
       if (isJson) yield* surplusBraces(source, close!)
       yield* source.blanks()
-      // JSON shows its own end, and models forget the mark before the next call.
+      // The end of JSON is unambiguous, and models forget the closing mark before the next call.
       if (!isJson || !(yield* source.sees(open[0]!))) yield* closing(source, [close!])
     },
   function: () =>
@@ -326,7 +326,7 @@ export function bareStarts(tools: CallableTools): readonly string[] {
     ...JSON_STARTS,
     ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
     ...Array.from(tools.keys(), (name) => `[${name}(`),
-    // GLM-4 writes the name on the line of its own role.
+    // GLM-4 writes the name on the line of the role.
     ...Array.from(tools.keys(), (name) => `${name}{`),
     ...(tools.size > 0 ? [PYTHON_FENCE] : []),
   ]

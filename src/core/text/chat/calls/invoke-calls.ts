@@ -1,4 +1,5 @@
-// Reads tool calls that name the tool and its arguments in attributes: MiniMax, DeepSeek V3.2, MiniCPM 5.
+// Reads tool calls with the names of the tool and its arguments in attributes: MiniMax, DeepSeek V3.2,
+// MiniCPM 5.
 import type { CallTags } from '../../../base/calls/marks.ts'
 import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall, parsed } from './call.ts'
 import type { GrowingText, Reading } from './growing-text.ts'
@@ -24,7 +25,7 @@ export function* invokedCall(source: GrowingText, tools: CallableTools, tags: Ca
 
 function* parameter(source: GrowingText, tool: CallableTool, tags: CallTags): Reading<[string, string]> {
   const end = `</${tags.parameter}>`
-  // A value may have the text of its own end, so that is the end only before another tag.
+  // A value may contain its own end tag, so that ends the value only before another tag.
   const isEnd = function* (): Reading<boolean> {
     yield* source.blanks()
     for (const mark of [`<${tags.parameter} name="`, `</${tags.call}>`]) {

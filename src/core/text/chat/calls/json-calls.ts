@@ -84,7 +84,7 @@ function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | un
   return calls.length > 0 && whole.length === calls.length ? whole : undefined
 }
 
-/** What stands for no arguments. */
+/** How models write that there are no arguments. */
 const EMPTY: ReadonlySet<string> = new Set(['null', '', '[]'])
 
 /** A call with its name as `name`, `tool_name` or `function`, and its arguments as an object or JSON text. */
