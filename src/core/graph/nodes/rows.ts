@@ -320,7 +320,7 @@ export const renorm: KernelKind<Renorm> = {
   },
 }
 
-/** input * sigmoid(gate), where each row has one gate, or one for each of its heads. Overwrites the input. */
+/** input * sigmoid(gate), with one gate per row or one per head. Overwrites the input. */
 export interface GateRows {
   readonly op: 'gateRows'
   readonly input: Value
@@ -328,7 +328,7 @@ export interface GateRows {
   readonly output: Value
 }
 
-/** Columns that share a gate. A row with one gate may have any number of them. */
+/** Number of columns that share a gate. A row with a single gate may have any width. */
 const widthOfGate = (input: Value, gate: Value): number =>
   gate.shape[1] === 1 ? 4 * Math.ceil(input.shape[1] / 4) : input.shape[1] / gate.shape[1]
 
