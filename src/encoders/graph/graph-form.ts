@@ -1,5 +1,5 @@
-// What an encoder's ONNX graph reads and makes: finds its inputs and outputs by their names, and says how
-// texts become its inputs. Graphs of other kinds get an error that names the entry that runs them.
+// The inputs and outputs of an encoder's ONNX graph: finds them by name, and turns texts into inputs. For
+// graphs of other kinds, the error names the entry that runs them.
 import { ABI } from '../../core/abi/constants.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, type JsonObject } from '../../core/base/values.ts'
@@ -7,19 +7,19 @@ import { type DType, type Tensor, tensorOf } from '../../network/onnx/ir/tensor.
 import type { NetworkInfo, NetworkValue } from '../../network/service/network-protocol.ts'
 import type { EmbedSettings } from '../service/embed-settings.ts'
 
-/** What an output holds: the hidden states of a text, its vector, or the logits of a head. */
+/** What an output contains: the hidden states of a text, its vector, or the logits of a head. */
 type OutputKind = 'states' | 'vector' | 'logits'
 
 export interface GraphForm {
   readonly output: string
   readonly kind: OutputKind
-  /** Tokens of every run of a graph of fixed sizes; shorter texts are padded. */
+  /** Number of tokens per run, if the graph has a fixed size; shorter texts are padded. */
   readonly fixedTokens: number | undefined
   /** Inputs for a text, whose words hold ids and kinds (abi.h). */
   inputs(words: readonly number[]): ReadonlyMap<string, Tensor>
 }
 
-/** Outputs by the names that exporters give them. A pooled vector of the graph has all of its modules. */
+/** Outputs by exporters' names. If the graph pools, its vector has already passed through all modules. */
 const OUTPUTS: ReadonlyMap<string, OutputKind> = new Map([
   ['sentence_embedding', 'vector'],
   ['last_hidden_state', 'states'],
@@ -31,10 +31,10 @@ const OUTPUTS: ReadonlyMap<string, OutputKind> = new Map([
 
 const KINDS_BY_RANK: readonly (OutputKind | undefined)[] = [undefined, undefined, 'vector', 'states']
 
-/** Keys and values of earlier tokens, of which an encoder has none. */
+/** Keys and values of earlier tokens, which are empty for an encoder. */
 const isPast = ({ name }: NetworkValue): boolean => /^past_key_values\b|^past_(key|value)/.test(name)
 
-/** One id for each token, as the graph's dtype has them. */
+/** The value of each token for each input. */
 const TOKEN_INPUTS: ReadonlyMap<string, (text: TextIds) => readonly number[]> = new Map([
   ['input_ids', ({ ids }) => ids],
   ['attention_mask', ({ mask }) => mask],
@@ -49,15 +49,15 @@ interface TextIds {
   readonly positions: readonly number[]
 }
 
-/** Families whose positions begin after the id of padding. */
+/** Families whose positions start after the padding id. */
 const AFTER_PADDING: readonly unknown[] = ['roberta', 'xlm-roberta', 'xlm-roberta-xl', 'camembert', 'mpnet']
 
-/** What the configuration beside a graph says of its positions and its padding. */
+/** The positions and the padding id in the configuration next to a graph. */
 export function positionsOf(config: JsonObject): {
   /** The first position of a text. */
   readonly first: number
   readonly padding: number
-  /** Undefined where the configuration does not say. */
+  /** Undefined if the configuration does not say. */
   readonly most: number | undefined
 } {
   const { model_type, pad_token_id, max_position_embeddings } = config
@@ -68,8 +68,8 @@ export function positionsOf(config: JsonObject): {
 }
 
 /**
- * Throws `unsupported` for a graph that is not an encoder's, with the entry that runs it. `asked`: how the
- * caller wants states to be pooled, which a graph that pools cannot follow.
+ * Throws `unsupported` for a graph that is not an encoder's, naming the entry that runs it. `mustPool`:
+ * prefer states to a vector that the graph has pooled.
  */
 export function graphForm(
   file: string,
@@ -117,7 +117,7 @@ function tensorFor(input: NetworkValue, text: TextIds): Tensor {
   return emptyPast(dtype, dims)
 }
 
-/** Sizes that a run may choose: one text, and no earlier token. */
+/** For one text and no earlier tokens, where the sizes are not fixed. */
 const emptyPast = (dtype: DType, dims: readonly (number | string)[]): Tensor =>
   tensorOf(
     dtype,
@@ -165,7 +165,7 @@ function outputOf(
   )
 }
 
-/** States first, where the caller pools. */
+/** If the caller pools, hidden states come first. */
 const order = (kind: OutputKind): number => (kind === 'states' ? 0 : 1)
 
 export const refused = (file: string, what: string, next: string): HalfbyteError =>

@@ -155,7 +155,7 @@ function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): nu
   return tokenizer.prefix.length + tokenizer.encode(prompt).length
 }
 
-/** Ids as they are: nothing is put around or before them. */
+/** The caller's ids, with nothing added around them. */
 function givenIds(
   { tokenizer, info }: LoadedEncoder,
   text: readonly number[],

@@ -1,4 +1,4 @@
-// Builds a network in this thread from files that are open: its graph, and the threads that share its runs.
+// Builds a network in this thread from open files: its graph, and the threads that share its runs.
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import { addressInside, folderOf, type Place } from '../../core/formats/names/named-files.ts'
 import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../core/runtime/features.ts'
@@ -10,7 +10,7 @@ import type { ForeignNode } from '../compile/refusal.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
 
-/** More threads than this gain little: steps of networks are short. */
+/** More threads would gain little, because a network's steps are short. */
 const MOST_AUTO_THREADS = 8
 
 /** What a network needs of its surroundings. Without `startWorker` it has one thread. */
@@ -32,7 +32,7 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from files that are open, which it closes when it is disposed. */
+/** Loads a network from open files, and closes them when it is disposed. */
 export async function buildNetwork(
   files: OpenFiles,
   { build, weights, threads, fallback, limits }: RunRequest,
