@@ -1,4 +1,4 @@
-// Calls and results of earlier turns, for templates that do not write them or that want other fields.
+// Calls and results of earlier turns, for templates that omit them or expect other fields.
 
 import { CALL_FORMS, CALL_MARKS, type CallForm, KIMI } from '../../core/base/calls/marks.ts'
 import { isObject, type JsonObject } from '../../core/base/values.ts'
@@ -7,13 +7,13 @@ import type { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { Message, ToolCall } from '../types/conversation.ts'
 
-/** How one template gets calls and results. */
+/** How calls and results are passed to a template. */
 export interface CallTurns {
-  /** The calls as a text of the model; absent if the template writes `tool_calls`. */
+  /** Writes the calls as the model's text; absent if the template writes `tool_calls`. */
   readonly textOf?: ((calls: readonly SpokenCall[]) => string) | undefined
-  /** Each call is a message of its own with its name as `metadata`, as GLM-4 expects. */
+  /** Each call is a separate message with its name as `metadata`, as GLM-4 expects. */
   readonly hasMetadata?: boolean
-  /** The role of results, if the template ignores `tool`: another role, or a text of the user. */
+  /** The role of results, if the template ignores `tool`. */
   readonly resultRole?: 'observation' | 'user'
 }
 
@@ -40,7 +40,7 @@ function pythonLiteral(value: unknown): string {
   return `{${members.join(', ')}}`
 }
 
-/** Around the calls of a turn: the marks of the form, and the calls as `write` makes them. */
+/** The calls of a turn, written by `write`, between the marks of the form. */
 const enclosed =
   (form: CallForm, write: (calls: readonly SpokenCall[]) => string) =>
   (calls: readonly SpokenCall[]): string =>
@@ -48,20 +48,20 @@ const enclosed =
 
 const listed = (calls: readonly SpokenCall[]): string => `[${calls.map(jsonCall).join(', ')}]`
 
-/** A line for each call. */
+/** One block per call. */
 const each =
   (form: CallForm) =>
   (calls: readonly SpokenCall[]): string =>
     calls.map((call) => enclosed(form, () => `\n${jsonCall(call)}\n`)([call])).join('\n')
 
-/** Forms of models whose templates leave calls out. */
+/** How to write calls in the forms of models whose templates omit them. */
 const SPOKEN: Partial<Record<CallForm, (calls: readonly SpokenCall[]) => string>> = {
   hermes: each('hermes'),
   lfm2: enclosed('lfm2', (calls) => `[${calls.map(pythonCall).join(', ')}]`),
   phi4mini: (calls) => `${CALL_MARKS.phi4mini.open[0]}${listed(calls)}`,
 }
 
-/** How the model writes calls, by its template or else by its tokens. */
+/** The form in which the model writes calls, found by its template or else by its tokens. */
 function spokenForm(tokenizer: Tokenizer, { source }: ChatTemplate): CallForm {
   const forms = CALL_FORMS.filter((form) => SPOKEN[form] !== undefined)
   const isNamed = (form: CallForm) => CALL_MARKS[form].open.some((mark) => source.includes(mark))
@@ -80,8 +80,7 @@ export function callTurnsOf(tokenizer: Tokenizer, template: ChatTemplate): CallT
 }
 
 /**
- * The same messages with ids that say the name and the number of each call, if the template writes ids as
- * Kimi K2 does.
+ * The same messages with ids made of each call's name and number, if the template writes ids like Kimi K2's.
  */
 export function withKimiIds(messages: readonly Message[], { source }: ChatTemplate): readonly Message[] {
   if (!source.includes(KIMI.separator)) return messages
