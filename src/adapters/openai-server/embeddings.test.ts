@@ -79,7 +79,7 @@ test('an encoder reads token ids unchanged, up to its limit', async () => {
   // A text gets [CLS] and [SEP], which ids do not.
   expect(text.tokens[0]).toBeGreaterThan(2)
   for (const [input, message] of [
-    [[1, 2 ** 20], /has the id 1048576 in place 1/],
+    [[1, 2 ** 20], /has the id 1048576 at index 1/],
     [[[]], /no tokens/],
     [[1, 'a'], /input is .* but must be a text, a list of texts, or token ids/],
   ] as [never, RegExp][])
@@ -87,7 +87,7 @@ test('an encoder reads token ids unchanged, up to its limit', async () => {
       status: 400,
       message: expect.stringMatching(message),
     })
-  await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are read as they are/)
+  await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are used unchanged/)
 })
 
 test('an encoder beside an engine makes the vectors, and both are listed', async () => {

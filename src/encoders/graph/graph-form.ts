@@ -83,12 +83,12 @@ export function graphForm(
   const [batch, tokens] = ids?.dims ?? []
   const fixedTokens = typeof tokens === 'number' ? tokens : undefined
   if (typeof batch === 'number' && batch !== 1)
-    throw refused(file, `reads ${batch} texts at a time`, 'export it with a batch that a run may choose')
+    throw refused(file, `reads ${batch} texts at a time`, 'export it with a dynamic batch axis')
   if (fixedTokens !== undefined && !inputs.some(({ name }) => name === 'attention_mask'))
     throw refused(
       file,
       `reads ${fixedTokens} tokens and has no attention_mask`,
-      'export it with a number of tokens that a run may choose',
+      'export it with a dynamic token axis',
     )
   const { first, padding } = positionsOf(config)
   return {
@@ -130,9 +130,9 @@ function refuseInputs(file: string, inputs: readonly NetworkValue[]): void {
   const hasIds = inputs.some(({ name }) => name === 'input_ids')
   if (other === undefined && hasIds) return
   const what = other?.name.startsWith('decoder_')
-    ? `is half of an encoder-decoder model, whose input ${other.name} is a reply's`
+    ? `is half of an encoder-decoder model: its input ${other.name} belongs to the reply`
     : other !== undefined && hasIds
-      ? `has the input ${other.name}, whose values no text gives`
+      ? `has the input ${other.name}, which is not made from text`
       : `reads ${inputs.map(({ name }) => name).join(', ') || 'nothing'} instead of input_ids`
   throw refused(
     file,
@@ -151,7 +151,7 @@ function outputOf(
   if (found?.[1] === 'logits' && inputs.some(isPast))
     throw refused(
       file,
-      'is a decoder that generates text, whose outputs are logits and the keys of each layer',
+      'is a decoder that generates text: its outputs are logits and the keys of each layer',
       'load it with Engine.load, or choose an export for feature-extraction',
     )
   if (found !== undefined) return found
@@ -160,7 +160,7 @@ function outputOf(
   if (only !== undefined && kind !== undefined) return [only.name, kind]
   throw refused(
     file,
-    `makes ${outputs.map(({ name }) => name).join(', ') || 'nothing'}, and none of these is one of ${[...OUTPUTS.keys()].join(', ')}`,
+    `outputs ${outputs.map(({ name }) => name).join(', ') || 'nothing'} but none of ${[...OUTPUTS.keys()].join(', ')}`,
     'choose an export for feature-extraction, or run the graph with Network.load of halfbyte/network',
   )
 }

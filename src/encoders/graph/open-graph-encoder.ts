@@ -100,8 +100,8 @@ function refuseChatModel(name: string, { architectures }: JsonObject, { isStated
   if (isStated || typeof architecture !== 'string' || !/(?:CausalLM|LMHeadModel)$/.test(architecture)) return
   throw refused(
     name,
-    `is of the class ${architecture}, and no file says how its states become a vector`,
-    "load it with Engine.load, or say how, such as pooling: 'last'",
+    `has the class ${architecture}, and no file says how to pool its states into a vector`,
+    "load it with Engine.load, or set the option pooling, such as pooling: 'last'",
   )
 }
 
@@ -162,12 +162,12 @@ function refuseLogits(name: string, width: number, rank: number): void {
   throw rank > 2
     ? refused(
         name,
-        `makes logits of ${width} tokens for each position, as for filling in words`,
+        `outputs ${width} logits for each position, like a model for filling in words`,
         'choose an export for feature-extraction, or run it with Network.load of halfbyte/network',
       )
     : refused(
         name,
-        `classifies texts by ${width} labels, and a reranker's head has one`,
+        `classifies texts into ${width} labels, but a reranker has a single one`,
         'run it with Network.load of halfbyte/network',
       )
 }
@@ -176,7 +176,7 @@ const poolMemory = (threads: number) => ({ memoryKind: threads > 1 ? 'shared' : 
 
 function shardNote({ pool }: EncoderRequest): EngineNote | undefined {
   if (pool !== 'shards') return undefined
-  const reason = 'the steps of an ONNX graph share one memory, so it cannot be cut into shards'
+  const reason = 'the steps of an ONNX graph share one memory, so it cannot be split into shards'
   return { code: 'uncut-model', text: reason, values: { reason } }
 }
 

@@ -140,7 +140,7 @@ export interface LoadOptions {
   /**
    * The family to read the model as, such as `llama`, for an unknown architecture that computes the same.
    * Whether it does cannot be checked. Rejects if the model's settings or tensors do not match the family,
-   * and for ONNX. Default: the one that the model's files name.
+   * and for ONNX. Default: as stated in the model's files.
    */
   readonly architecture?: string | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */

@@ -29,7 +29,7 @@ export function checkedIds(
   if (wrong < 0) return list
   throw new HalfbyteError(
     code,
-    `${name} has the id ${shown(list[wrong])} in place ${wrong}, but this model's ${vocab} ids are 0 to ${vocab - 1}; pass ids from its tokenizer`,
+    `${name} has the id ${shown(list[wrong])} at index ${wrong}, but this model's ${vocab} ids are 0 to ${vocab - 1}; pass ids from its tokenizer`,
     { name, id: shown(list[wrong]), vocab },
   )
 }

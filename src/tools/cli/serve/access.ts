@@ -44,7 +44,11 @@ export class Access {
     if (isLoopback(host) && !LOOPBACK.includes(name))
       return refusal(403, `the host ${name} is not this machine; use http://${shownHost(host)}`, 'wrong_host')
     if (origin === undefined || this.#isAllowed(origin)) return undefined
-    return refusal(403, `pages of ${origin} may not ask; start with --allow-origin ${origin}`, 'wrong_origin')
+    return refusal(
+      403,
+      `pages of ${origin} are not allowed; start with --allow-origin ${origin}`,
+      'wrong_origin',
+    )
   }
 
   refuseKey({ headers }: IncomingMessage): Refusal | undefined {

@@ -43,10 +43,10 @@ test.skipIf(process.platform === 'win32')('a file that others may read causes a 
 })
 
 test.each([
-  ['no key', '# nothing\n', /has no key; write one a line/],
+  ['no key', '# nothing\n', /has no key; write one per line/],
   ['a line with a space', 'sk-one\nsk two\n', /line 2 of .* is not a key/],
   ['a letter that no header carries', 'schl\u00fcssel\n', /line 1 of .* is not a key/],
-  ['more than keys', 'x'.repeat((1 << 20) + 1), /has 1048577 bytes but a file of keys at most 1048576/],
+  ['more than keys', 'x'.repeat((1 << 20) + 1), /has 1048577 bytes but may have at most 1048576/],
 ])('a file with %s is rejected', async (_, text, message) => {
   const error = await readApiKeys(await keyFile(text), () => undefined).catch((error: unknown) => error)
   expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })

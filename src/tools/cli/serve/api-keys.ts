@@ -49,9 +49,10 @@ export async function readApiKeys(path: string, onWarning: (sentence: string) =>
     if (line === '' || line.startsWith('#')) continue
     if (KEY.test(line)) keys.push(line)
     // The line itself may be a secret.
-    else throw keyError(`line ${index + 1} of ${path} is not a key; give one a line, of ASCII without spaces`)
+    else
+      throw keyError(`line ${index + 1} of ${path} is not a key; give one per line, in ASCII without spaces`)
   }
-  if (keys.length === 0) throw keyError(`${path} has no key; write one a line`)
+  if (keys.length === 0) throw keyError(`${path} has no key; write one per line`)
   return keys
 }
 
@@ -59,7 +60,7 @@ async function readKeyFile(path: string): Promise<{ readonly text: string; reado
   try {
     const { mode, size } = await stat(path)
     if (size > MOST_FILE_BYTES)
-      throw keyError(`${path} has ${size} bytes but a file of keys at most ${MOST_FILE_BYTES}; name another`)
+      throw keyError(`${path} has ${size} bytes but may have at most ${MOST_FILE_BYTES}; name a file of keys`)
     return { text: await readFile(path, 'utf8'), mode: mode & 0o777 }
   } catch (error) {
     throw systemError(error, 'unsupported', `${path} cannot be read`, 'check --api-key-file')

@@ -25,7 +25,7 @@ interface HandlerOptions {
 }
 
 const ROOT =
-  "OpenAI's API is at /v1: POST /v1/chat/completions and others, GET /v1/models. GET /health and /metrics tell about this server.\n"
+  "OpenAI's API is at /v1: POST /v1/chat/completions and others, GET /v1/models. GET /health and /metrics report on this server.\n"
 const STOPPING = 'the server is stopping'
 
 export class Handler {

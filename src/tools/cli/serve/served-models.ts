@@ -90,7 +90,7 @@ function checkSingle(count: number, flags: ModelFlags): void {
   const flag = about === 'chatTemplate' ? 'chat-template' : about
   throw new HalfbyteError(
     'unsupported',
-    `--${flag} is about one model but ${count} are given; serve that model by itself, on another --port`,
+    `--${flag} applies to one model but ${count} are given; serve that model separately, on another --port`,
     { name: about },
   )
 }

@@ -98,7 +98,7 @@ test('two models with the same name, and options for a single model given two, a
   })
   expect(await halfbyte('serve', model, model, '--chat-template', model)).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/--chat-template is about one model but 2 are given/),
+    err: expect.stringMatching(/--chat-template applies to one model but 2 are given/),
   })
   expect(await halfbyte('serve', '--model', model)).toMatchObject({
     code: 2,
@@ -117,10 +117,10 @@ test.skipIf(process.platform === 'win32')('keys are read from a file, and reread
   expect([await status('sk-one'), await status('sk-two'), await status('sk-three')]).toEqual([200, 200, 401])
   await writeFile(file, 'sk-three\n')
   child.kill('SIGHUP')
-  await expect.poll(() => told.join('')).toMatch(/the keys were read again: 1/)
+  await expect.poll(() => told.join('')).toMatch(/the keys were reloaded: 1/)
   expect([await status('sk-one'), await status('sk-three')]).toEqual([401, 200])
   await writeFile(file, '')
   child.kill('SIGHUP')
-  await expect.poll(() => told.join('')).toMatch(/the keys stay as they were: .* has no key/)
+  await expect.poll(() => told.join('')).toMatch(/the keys were not reloaded: .* has no key/)
   expect(await status('sk-three')).toBe(200)
 })

@@ -34,7 +34,7 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Pending answers, including those that nobody waits for any more. */
+  /** Pending answers, including those that are no longer awaited. */
   readonly #queue = new SerialQueue()
 
   constructor(events: ConversationEvents) {

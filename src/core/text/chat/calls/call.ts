@@ -17,7 +17,7 @@ export interface ParsedCall {
 /** The parts of a tool that are needed to read its calls. */
 export interface CallableTool {
   readonly name: string
-  /** JSON Schema of the arguments. In forms without quotes it tells which of them are texts. */
+  /** JSON Schema of the arguments. In forms without quotes, it says which of them are strings. */
   readonly parameters?: object | undefined
 }
 
