@@ -96,8 +96,8 @@ async function hear({ data, source }) {
 }
 
 /**
- * Takes the place of an older build if no window shows it any more. A window that does not answer counts as
- * showing it.
+ * Replaces an older build if no window shows that any longer. A window that does not answer counts as showing
+ * it.
  */
 async function takeOver() {
   const open = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })

@@ -37,7 +37,7 @@ const partsApart = {
   name: 'halfbyte:parts-apart',
   enforce: 'pre',
   resolveId: (id, importer) => {
-    // As the widget spells the import: with the folder that the file is in.
+    // The import as the widget spells it, with the file's folder.
     const part = Object.keys(APART).find((name) => id.endsWith(APART[name].split('/').slice(-2).join('/')))
     return importer !== undefined && part !== undefined
       ? { id: `./${part}`, external: 'relative' }

@@ -1,5 +1,5 @@
-// Installs the clients of e2e/clients, those in Python too if there is one, and runs their tests on a built
-// dist.
+// Installs the clients of e2e/clients, including the Python ones if Python is available, and runs their tests
+// on a built dist.
 //
 // npm run test:clients -- -g "AI SDK" runs the tests whose title contains the words. They are not part of npm
 // test, because the clients are many packages.
@@ -11,7 +11,7 @@ import { root } from './pinned-node.mjs'
 
 const folder = join(root, 'build/clients-python')
 const requirements = join(root, 'e2e/clients/python/requirements.txt')
-/** A copy of the requirements, once they are installed. */
+/** A copy of the requirements file, written once they are installed. */
 const done = join(folder, 'installed.txt')
 const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python')
 

@@ -204,7 +204,7 @@ describe('the source tree', () => {
   test('imports only down the layers', () => {
     expect(wrongImports(sources)).toEqual([])
   })
-  test('has no cycles of files or folders', () => {
+  test('has no import cycles between files or between folders', () => {
     expect([...fileCircles(sources), ...folderCircles(sources), ...roomCircles(sources)]).toEqual([])
   })
   test('imports offline tools only in the command line', () => {
@@ -376,7 +376,7 @@ describe('what is built on the package', () => {
 describe('the check itself', () => {
   const file = (path: string, text: string): Source => ({ path, text })
 
-  test('detects an import upwards, even a dynamic one or one of a type', () => {
+  test('detects an upward import, even if it is dynamic or of a type', () => {
     const upwards = [
       file('core/base/a.ts', "import { b } from '../graph/b.ts'"),
       file('core/arch/c.ts', `const d = await import('${UP}${UP}engine/api/d.ts')`),
@@ -391,7 +391,7 @@ describe('the check itself', () => {
     expect(wrongImports([file('utils/a.ts', "import '../core/base/b.ts'")])).toHaveLength(1)
     expect(wrongImports([file('engine/api/a.ts', `import '${UP}${UP}utils/b.ts'`)])).toHaveLength(1)
   })
-  test('detects cycles of files and of folders', () => {
+  test('detects import cycles between files and between folders', () => {
     const files = [file('core/base/a.ts', "import './b.ts'"), file('core/base/b.ts', "import './a.ts'")]
     expect(fileCircles(files)).toEqual(['core/base/a.ts -> core/base/b.ts -> core/base/a.ts'])
     const types = [file('core/base/a.ts', "import type { B } from './b.ts'"), files[1] as Source]

@@ -1,5 +1,5 @@
-// Clients in Python, unmodified. In: `halfbyte serve` of the packed package, with the embedded model; the
-// programs of python/. Out: what each makes of the answers, as the server gives them to a plain request.
+// Unmodified Python clients. In: `halfbyte serve` from the packed package, with the embedded model; the
+// programs in python/. Out: whether each client returns the same as a plain request.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const runFile = promisify(execFile)
 interface Served {
   readonly address: string
   readonly model: string
-  /** What it says to the question of all clients. */
+  /** The model's answer to the question that all clients ask. */
   readonly own: string
 }
 
@@ -61,7 +61,7 @@ const unsupported = (param: string) => [400, 'unsupported', param]
 interface Client {
   readonly name: string
   readonly program: string
-  /** What it returns, where the server says `own`. */
+  /** The values that it should return. */
   returns(served: Served): Readonly<Record<string, unknown>>
 }
 

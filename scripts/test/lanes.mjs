@@ -19,7 +19,7 @@ const signalAll = (signal) => {
   }
 }
 
-/** Stops all suites when this process is told to stop. They get five seconds to stop what they started. */
+/** Passes a termination signal on to all suites, which get five seconds to clean up. */
 export const endWithRun = () => {
   for (const [signal, status] of Object.entries({ SIGHUP: 129, SIGINT: 130, SIGTERM: 143 })) {
     process.once(signal, async () => {

@@ -350,7 +350,7 @@ test('documents are ranked by a reranker, as texts or as objects', async () => {
   expect(() => createHalfbyte({ reranker: {} as Embedder })).toThrow('the embedder is {}')
 })
 
-test('a thought at the end of a prompt goes on', async () => {
+test('a thought at the end of a prompt continues', async () => {
   const toy = toyModel({ reasoning: reasoningFormOf('<think></think>') })
   const thinker: LanguageModelV4 = createHalfbyte({ engine: await openToy(toy) }).languageModel()
   const asked = call('<think>\nA red fox.</think>Hi')
@@ -440,7 +440,7 @@ test.each([
   },
 )
 
-test('an effort reaches the template and its warnings the SDK, and the caller’s variables override it', async () => {
+test('an effort sets template variables unless the caller does, and its warnings reach the SDK', async () => {
   const engine = await openToy(toyModel({ templateArguments: ['enable_thinking'] }))
   const provider = createHalfbyte({ engine }).languageModel()
   const { warnings } = await provider.doGenerate(call('hello', { reasoning: 'high' }))

@@ -59,12 +59,12 @@ export function replyCount(n: unknown): number {
 /** Our option names, and the corresponding fields of a request. Other names are the same. */
 type FieldNames = Readonly<Record<string, string>>
 
-/** What a request used, told when a reply, or all its vectors or scores, are complete. */
+/** What a request used, reported when a reply, or all of its vectors or scores, are complete. */
 export interface RequestUsage {
   /** The model's id. */
   readonly model: string
   readonly promptTokens: number
-  /** Prompt tokens that were not read again, because their state was still cached. */
+  /** Prompt tokens that were not processed again, because their state was still cached. */
   readonly cachedTokens: number
   /** 0 for vectors and scores. */
   readonly completionTokens: number

@@ -146,7 +146,7 @@ test("a thought in content blocks, as written by Mistral's clients, is a thought
   )
 })
 
-test('the effort none turns thoughts off by the variables that templates have for it', () => {
+test('the effort none turns off thinking through the variables that templates have for it', () => {
   const of = (more: object) =>
     chatRequest({ messages: said('a'), ...more }, {}, () => undefined).options.templateArguments
   expect(of({ reasoning_effort: 'none' })).toEqual({
@@ -265,7 +265,7 @@ test('an assistant’s message at the end is the beginning of the reply', async 
   expect(whole.choices[0]!.message.content).toBe(own)
 })
 
-test('a thought at the end goes on where it was cut off', async () => {
+test('a thought in the last message continues where it was cut off', async () => {
   const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
   const asked = said('<think>\nA red fox.</think>Hi')
   const cut = await chat.completions.create({ messages: asked, temperature: 0, max_tokens: 13 })

@@ -1,5 +1,5 @@
-// The fields of a request in OpenAI's form, by the conventions of its clients: null means absent, and some
-// values of other servers mean "off".
+// Normalises the fields of a request in OpenAI's form: its clients send null for absent fields, and clients
+// of other servers send special values for "off".
 import { MOST_ITEMS } from '../core/base/check-options.ts'
 import { isObject } from '../core/base/values.ts'
 
@@ -24,7 +24,7 @@ const VERBATIM = {
 } as const
 type Verbatim = keyof typeof VERBATIM
 
-/** More tokens than any context has. */
+/** Larger than any context. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** What -1 means to llama.cpp's server, vLLM and LM Studio. */
 const MINUS_ONE: Readonly<Record<string, number | undefined>> = {
@@ -36,8 +36,8 @@ const MINUS_ONE: Readonly<Record<string, number | undefined>> = {
 }
 
 /**
- * The request without fields that are null, with -1 replaced by what it stands for, and without empty stop
- * texts. Anything but an object is returned unchanged.
+ * The request without fields that are null, with -1 replaced by its meaning, and without empty stop texts.
+ * Anything but an object is returned unchanged.
  */
 export function requestFields<Params>(params: Params): Given<Params> {
   const given = withoutNulls(params, new Map())
@@ -65,7 +65,7 @@ function withoutNulls(value: unknown, seen: Map<unknown, unknown>): unknown {
     return copy
   }
   if (!isPlain(value)) return value
-  // Without a prototype, so that the key `__proto__` is a key like others.
+  // Without a prototype, so that `__proto__` is an ordinary key.
   const copy: Record<string, unknown> = Object.create(null)
   seen.set(value, copy)
   for (const [name, field] of Object.entries(value)) {
@@ -74,7 +74,7 @@ function withoutNulls(value: unknown, seen: Map<unknown, unknown>): unknown {
   return copy
 }
 
-/** In this realm or another. */
+/** Whether it is a plain object, from this realm or another. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null

@@ -4,7 +4,7 @@ import { type GraphBuilder, graphBuilder, matrix, vector } from '../core/graph/b
 import { biasColumns, type DistanceBias, EVERY_POSITION, type Value } from '../core/graph/ir.ts'
 import type { Graph } from '../core/graph/nodes.ts'
 
-/** Every layer overwrites the previous layer's keys and values, which nothing reads any more. */
+/** Every layer overwrites the previous layer's keys and values, which are no longer needed. */
 const ONE_LAYER = 0
 
 /** The name of the biases by head and distance. */

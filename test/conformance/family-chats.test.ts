@@ -1,5 +1,5 @@
-// How families call tools and mark thoughts. In: the table of them, published templates, the guide's tables.
-// Out: forms and marks that the engine reads, that the templates have, and that the guide names.
+// How families call tools and mark thoughts. In: the table of that, published templates, the guide's tables.
+// Out: whether the engine reads every form and mark, and the three sources agree.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { FAMILIES } from '../../src/core/arch/families.ts'
@@ -12,7 +12,7 @@ import { FAMILY_CHATS, TEMPLATE_FAMILIES, type ToolForm, UNMARKED } from './test
 
 type Row = readonly string[]
 
-/** The cells of the rows in a section of the guide, without the table's head. */
+/** The cells of the table in a section of the guide, without its header. */
 function rowsIn(page: string, title: string): readonly Row[] {
   const text = readFileSync(new URL(`../../docs/guide/${page}`, import.meta.url), 'utf8')
   const section = text.split(`# ${title}\n`)[1]!.split(/^#/m)[0]!
@@ -29,7 +29,7 @@ const FORM_ROWS = rowsIn('tools.md', 'How models write calls')
 const MARK_ROWS = rowsIn('templates.md', 'Marks')
 const namesIn = (row: Row): readonly string[] => [...row[2]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)
 
-/** The form of the calls that a template writes, or else that its model is told to write. */
+/** The form of calls that a template writes, or else asks its model to write. */
 function derivedForm(name: string): ToolForm {
   const { form } = written(name, [])
   if (form.isHarmony) return 'channel'
@@ -51,7 +51,7 @@ describe('the forms of tool calls', () => {
     expect(rows.map(([models]) => models).join('; ')).toContain(model)
   })
 
-  test('have the names of the code in the guide, and all are there', () => {
+  test('are all in the guide, under their names in the code', () => {
     const named = new Set(FORM_ROWS.flatMap(namesIn))
     expect([...named].sort()).toEqual([...CALL_FORMS, ...Object.keys(UNMARKED)].sort())
   })
@@ -83,7 +83,7 @@ describe('the marks of thoughts', () => {
 })
 
 describe('published templates', () => {
-  test('have a family that exists, or none', () => {
+  test('belong to an existing family, or to none', () => {
     expect(Object.keys(TEMPLATE_FAMILIES).sort()).toEqual(Object.keys(DERIVED).sort())
     const families = Object.values(TEMPLATE_FAMILIES).filter((family) => family !== undefined)
     expect(families.filter((family) => !FAMILIES.includes(family))).toEqual([])
@@ -93,12 +93,12 @@ describe('published templates', () => {
     family === undefined ? [] : [[name, family] as const],
   )
 
-  test.each(known.filter(([name]) => listsTools(name)))('%s calls tools as %s does', (name, family) => {
+  test.each(known.filter(([name]) => listsTools(name)))('%s calls tools like %s', (name, family) => {
     expect(Object.keys(FAMILY_CHATS[family]?.tools ?? {})).toContain(derivedForm(name))
   })
 
   test.each(known.filter(([name]) => written(name, []).form.isAssumed !== true))(
-    '%s thinks as %s does',
+    '%s thinks like %s',
     (name, family) => {
       expect(Object.keys(FAMILY_CHATS[family]?.thoughts ?? {})).toContain(written(name, []).form.open)
     },

@@ -164,7 +164,7 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
  * [kv_heads * head_dim], for all heads of a row together. NORM_CENTRED: the mean is subtracted first.
  * NORM_EACH: as many weights, but each head is normalised by itself. NORM_LATER: it runs after the rotation.
  * NORM_VALUES: each head of v is normalised as well, without weights, before it is stored. kv_heads 0: only q is
- * rotated; the layer attends to what another layer has stored. q_norm_bias, k_norm_bias: as many biases (0:
+ * rotated; the layer attends to another layer's state. q_norm_bias, k_norm_bias: as many biases (0:
  * none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted from rotated keys before they are stored, in
  * pairs from `still` on and in dims past rope_dims. All scores of a query then differ by the same number, so
  * its softmax does not change. */

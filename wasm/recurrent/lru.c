@@ -16,7 +16,7 @@
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-/* Rows at once, and vectors of channels at once of a single row. */
+/* Rows computed together, and vectors of channels computed together for a single row. */
 enum { ROWS = 4, VECTORS = 4 };
 #define DECAY -11.541560327111707f
 

@@ -1,4 +1,4 @@
-/* cut_low: keeps what of a row is far above its mean. In: f32 rows. Out: f32 rows, which may be x.             exact
+/* cut_low: keeps values far above the mean of their row. In: f32 rows. Out: f32 rows, which may be x.          exact
  *
  *   sums  of x, then of d * d, d = x - mean: 4 partial sums, number i % 4 for value i < n, i ascending, then sum4
  *   y     max(0, x - (mean + sqrt(sum of d * d / n) * scale)) for i < n. Columns from n on: zeros

@@ -9,7 +9,7 @@ import { compare, type Machine, type Rows } from '../testing/machine.ts'
 const M = 3
 const tokens = (machine: Machine) => machine.setStep({ sequences: [{ position: 0, rows: M }] })
 
-/** Numbers that are the same for each machine that is filled with them. */
+/** Random numbers, the same for each machine. */
 function numbers(seed: number, width: number): number[][] {
   const random = randomFrom(seed)
   return Array.from({ length: M }, () => Array.from({ length: width }, () => 2 * random() - 1))
@@ -17,7 +17,7 @@ function numbers(seed: number, width: number): number[][] {
 const filled = (machine: Machine, values: readonly number[][]): Rows =>
   machine.rows(M, values[0]!.length, (row, lane) => values[row]![lane]!)
 
-/** `values` of streams that begin at whole groups. */
+/** Pads `values` so that each stream starts at a whole group. */
 const padded = (values: readonly number[], n: number): number[] => {
   const apart = roundUp(n, 32)
   return Array.from({ length: (values.length / n) * apart }, (_, at) =>

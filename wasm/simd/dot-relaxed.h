@@ -55,7 +55,7 @@ INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
         store(laid + 2 * j + 1, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
     }
 }
-/* Rows that a tile of linear-w2.c takes at once, and up to how many its loop over panels is faster as a loop. */
+/* Rows in a tile of linear-w2.c, and the most rows for which its panel loop is faster without unrolling. */
 enum { CRUMB_TILE = TOKEN_TILE, ROLLED_CRUMBS = 2 };
 INLINE void lay_crumbs(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t i = 0; i < 16; i++) {

@@ -126,7 +126,7 @@ export function ownAnswer(
   const last = messages.at(-1)
   if (last?.role !== 'user') return undefined
   const { text, files } = splitQuotes(last.content)
-  // A long pasted text becomes a file; a file beside words is not the user's own.
+  // Long pasted text becomes a file; a file that accompanies a message is not the user's own words.
   const care = (text === '' ? files.map((file) => file.text) : [text])
     .map((said) => careAnswer(said))
     .find(Boolean)

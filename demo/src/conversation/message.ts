@@ -46,7 +46,7 @@ export interface MessageActs {
   fork(index: number): void
 }
 
-/** Characters and lines of the longest question that is shown whole. */
+/** Longer questions, in characters or lines, are folded. */
 const MOST_SHOWN = 1200
 const MOST_LINES = 16
 
@@ -90,7 +90,7 @@ export class ChatMessage extends LitElement {
   declare reading: boolean
   /** True once it is known that this device has no voice. */
   declare voiceless: boolean
-  /** True while all of a long question is shown. */
+  /** True while a long question is unfolded. */
   declare unfolded: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
@@ -123,7 +123,7 @@ export class ChatMessage extends LitElement {
     })
   }
 
-  /** A question as typed, below its images, with its files folded. A long one shows its beginning. */
+  /** A question as typed, below its images, with its files folded. A long question is folded, too. */
   #question(): TemplateResult {
     const { text, files } = splitQuotes(this.message.content)
     const isLong = text.length > MOST_SHOWN || text.split('\n').length > MOST_LINES
@@ -305,7 +305,7 @@ export class ChatMessage extends LitElement {
   }
 }
 
-/** The first characters or lines, without half an emoji. */
+/** The first characters or lines, without splitting an emoji. */
 function beginning(text: string): string {
   const lines = text.split('\n').slice(0, MOST_LINES).join('\n')
   return `${[...lines.slice(0, MOST_SHOWN / 2 + 1)]

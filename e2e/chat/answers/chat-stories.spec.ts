@@ -37,7 +37,7 @@ test('an answer comes even if the part that enforces the request cannot be loade
   await expect(answers(page).last().locator('.ending')).toHaveCount(0)
 })
 
-test('a user who writes in another language is told which one the model knows', async ({ page }) => {
+test('if the user writes in another language, the page says which one the model knows', async ({ page }) => {
   const { problems } = await openChat(page)
   await ask(page, 'Hallo, wie geht es dir?')
   await expect(answers(page).last().locator('.body')).toContainText('I only know English')

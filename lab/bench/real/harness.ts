@@ -1,5 +1,5 @@
-// `npm run bench:harness` compares scores of lm-evaluation-harness, through `halfbyte serve`, with those of
-// `halfbyte eval`. The tasks are the harness's own, on the same items.
+// `npm run bench:harness` compares the scores of lm-evaluation-harness, through `halfbyte serve`, with those
+// of `halfbyte eval`. The tasks are the harness's own, with the same items.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

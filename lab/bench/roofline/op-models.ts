@@ -1,5 +1,5 @@
-// Models of the shapes of published ones, with fewer layers, to time the ops of their families. No file is
-// read: weights are bytes that are made as they are read, in the encoding that the kernels take.
+// Models with the shapes of published ones but fewer layers, to time the ops of their families. No file is
+// read: weights are generated when they are read, in the kernels' own encoding.
 import { readFileSync } from 'node:fs'
 import { type Encoding, matrixBytes } from '../../../src/core/abi/encodings.ts'
 import { storedConfig } from '../../../src/core/arch/config/config-hbm.ts'
@@ -15,14 +15,14 @@ import type { MetaValue, TensorInfo } from '../../../src/core/formats/tensors.ts
 import type { WeightRef } from '../../../src/core/graph/ir.ts'
 
 export interface OpModel {
-  /** The published model whose sizes these are. */
+  /** The published model with these sizes. */
   readonly like: string
   /** File of test/conformance/transformers/golden, whose first configuration has all other keys. */
   readonly golden: string
   readonly sizes: Readonly<Record<string, MetaValue>>
   /** Ops to report: the start of an op's name and, after a space, of its label without the layer. */
   readonly ops: readonly string[]
-  /** Of matrices. Default `w4_g32`. */
+  /** The encoding of matrices. Default `w4_g32`. */
   readonly encoding?: Encoding
   /** Values of ModelConfig that files store in tensors. */
   readonly stored?: object

@@ -1,6 +1,6 @@
-// npm run roofline:ops measures the ops that few families have, at the shapes of published models, beside
-// the machine's limits, on one thread in Node. Samples are short, and the best of each figure counts: other
-// work on the machine only adds time.
+// npm run roofline:ops measures ops that few families use, at the shapes of published models, and compares
+// them with the machine's limits, on one thread in Node. Samples are short and the best one counts, because
+// other work on the machine only adds time.
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { Command } from 'commander'
@@ -16,7 +16,7 @@ import { measureFile } from './steps.ts'
 import { aligned, figure, markdown, type Table } from './tables.ts'
 
 const options = new Command('roofline:ops')
-  .description("Times each op of OP_MODELS, beside the machine's limits.")
+  .description("Times each op of OP_MODELS and compares it with the machine's limits.")
   .option('--only <text>', 'models whose name contains it', '')
   .option('--samples <n>', 'samples of each figure', Number, 20)
   .option('--builds <list>', 'builds', (text) => text.split(',') as Build[], [...FULL.builds])
@@ -26,14 +26,14 @@ const options = new Command('roofline:ops')
 
 const { samples } = options
 const LEAST_MS = 2
-/** More than a cache holds, and read in the time of an op: longer reads are disturbed more. */
+/** Up to more than a cache holds, but short enough that other work rarely interferes. */
 const SETS = [1, 4, 16, 64].map((size) => size * 2 ** 20)
-/** Rows of the longer step. */
+/** Number of rows in the longer step. */
 const CHUNK = 16
 const host = nodeHost()
 const limitHost = limitsHost(host, (url) => readFile(url))
 
-/** An op, the share of its limit that it reaches, and of the time of the layers that it takes. */
+/** Each op, with its share of the limit and its share of the layers' time. */
 function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
   const layers = analysis.lines.filter(({ label }) => !/^(embed|output|logits|final)/.test(label))
   const total = layers.reduce((sum, { ms }) => sum + ms.min, 0)

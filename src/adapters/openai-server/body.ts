@@ -1,10 +1,10 @@
-// Reads the body of a request: JSON of an object, bounded in bytes and in levels.
+// Reads the body of a request: a JSON object, limited in bytes and nesting.
 import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { parseJson } from '../../core/base/json.ts'
 import { isObject, type JsonObject } from '../../core/base/values.ts'
 import { requestFields } from '../request-fields.ts'
 
-/** More than a schema, a grammar or a message may nest. */
+/** Deeper than any schema, grammar or message needs. */
 const MOST_BODY_LEVELS = 1024
 /** More text than fits in any context. */
 export const MOST_BODY_BYTES = 64 << 20

@@ -163,10 +163,10 @@ test.each<[string, unknown, RegExp]>([
   ['an empty text', '', /0 tokens/],
   ['an empty list of ids', [[]], /0 tokens/],
   ['a mixture', [1, 'a'], /prompt is \[1,"a"\]/],
-  ['texts in a list', [['a']], /the id "a" in place 0/],
-  ['a negative id', [[1, -1]], /the id -1 in place 1/],
-  ['an id beyond the vocabulary', [300], /the id 300 in place 0, but this model's 258 ids are 0 to 257/],
-  ['a fraction', [1, 0.5], /the id 0.5 in place 1/],
+  ['texts in a list', [['a']], /the id "a" at index 0/],
+  ['a negative id', [[1, -1]], /the id -1 at index 1/],
+  ['an id beyond the vocabulary', [300], /the id 300 at index 0, but this model's 258 ids are 0 to 257/],
+  ['a fraction', [1, 0.5], /the id 0.5 at index 1/],
   ['too many ids', Array(100).fill(97), /100 tokens/],
 ])('%s as the prompt is an error of that field', async (_, prompt, message) => {
   const openai = await client(toyModel({ contextLength: 64 }))

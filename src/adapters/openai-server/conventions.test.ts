@@ -17,7 +17,7 @@ const FORMS = [
 type Post = ReturnType<typeof openaiFetch>
 const send = (post: Post, route: string, body: object) =>
   post(`http://page/v1/${route}`, { method: 'POST', body: JSON.stringify(body) })
-/** The answer without what differs each time, and by what the cache holds. */
+/** The answer without the fields that differ each time or depend on the cache. */
 async function answer(post: Post, route: string, body: object): Promise<unknown> {
   const response = await send(post, route, body)
   const text = (await response.text()).replaceAll(
@@ -124,7 +124,7 @@ test('calls and answers without ids belong together in their order', async () =>
   ])
 })
 
-test.each(FORMS)('-1 is no seed, all tokens and no limit in %s', async (route, body) => {
+test.each(FORMS)('-1 means no seed, all tokens and no limit in %s', async (route, body) => {
   const post = openaiFetch(await openToy())
   const limit = route === 'responses' ? 'max_output_tokens' : 'max_tokens'
   const { temperature: _, ...warm } = body
@@ -136,7 +136,7 @@ test.each(FORMS)('-1 is no seed, all tokens and no limit in %s', async (route, b
     expect((await send(post, route, { ...body, ...wrong })).status).toBe(400)
 })
 
-test('a list that claims four billion stop texts is not walked through', async () => {
+test('a list that claims four billion stop texts is not iterated over', async () => {
   const { completions } = openai(await openToy()).chat
   const stop = new Array(2 ** 32 - 1)
   const { choices } = await completions.create({ messages, stop, temperature: 0, stream: false })
@@ -161,7 +161,7 @@ test('a grammar of llama.cpp constrains the reply, and an empty one does not', a
   expect((await send(post, 'chat/completions', { messages, grammar: 'root ::= (' })).status).toBe(400)
 })
 
-test('a stream is neither stored nor collected on its way', async () => {
+test('headers keep proxies from caching or buffering a stream', async () => {
   const post = openaiFetch(await openToy())
   for (const [route, body] of FORMS) {
     const { headers } = await send(post, route, { ...body, stream: true })
@@ -171,7 +171,7 @@ test('a stream is neither stored nor collected on its way', async () => {
   }
 })
 
-test('chunks before the one with the usage have null there, if it was asked for', async () => {
+test('if usage was requested, it is null in all chunks but the last', async () => {
   const client = new OpenAI({
     apiKey: 'none',
     baseURL: 'http://page/v1',
@@ -190,7 +190,7 @@ test('chunks before the one with the usage have null there, if it was asked for'
     expect(chunk).not.toHaveProperty('usage')
 })
 
-test('HEAD is answered as GET, without a body', async () => {
+test('HEAD is answered like GET, without a body', async () => {
   const post = openaiFetch(await openToy())
   for (const path of ['models', 'models/toy', 'nothing']) {
     const got = await post(`http://page/v1/${path}`)
@@ -203,7 +203,7 @@ test('HEAD is answered as GET, without a body', async () => {
   }
 })
 
-test('of several engines, the name in the request chooses one', async () => {
+test('the model name in the request selects one of several engines', async () => {
   const [small, large] = [await fakeEngine(['from small', 'first again']), await fakeEngine(['from large'])]
   const embedder = await openEncoder(3)
   const post = openaiFetch({ small, 'the/large one': large }, { embedder })
@@ -244,7 +244,7 @@ test('with one engine, any name is answered', async () => {
     expect((await send(post, 'chat/completions', { messages, model })).status).toBe(200)
 })
 
-test('what each request used is told at its end', async () => {
+test('the usage of each request is reported when it ends', async () => {
   const told: RequestUsage[] = []
   const embedder = await openEncoder(1)
   const post = openaiFetch(await openToy(), { embedder, onUsage: (usage) => told.push(usage) })

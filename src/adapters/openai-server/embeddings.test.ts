@@ -50,7 +50,7 @@ test('an option of the embedder goes by its own name, and truncated texts are re
   expect(warnings).toEqual([expect.stringContaining(`longer than ${embedder.model.maxTokens} tokens`)])
 })
 
-test('token ids make the vectors of their texts, alone, in lists and beside texts', async () => {
+test('token ids give the same vectors as their texts, alone, in lists and mixed with texts', async () => {
   const engine = await openToy()
   const client = clientOf(engine)
   const create = async (input: OpenAI.EmbeddingCreateParams['input']) => {
@@ -65,7 +65,7 @@ test('token ids make the vectors of their texts, alone, in lists and beside text
   expect(await create([one, 'a'] as never)).toEqual(own)
 })
 
-test('an encoder reads token ids as they are, up to its limit', async () => {
+test('an encoder reads token ids unchanged, up to its limit', async () => {
   const embedder = await openEncoder(5)
   const { embeddings } = clientOf(embedder, { onWarning: () => undefined })
   const { maxTokens } = embedder.model
@@ -76,10 +76,10 @@ test('an encoder reads token ids as they are, up to its limit', async () => {
   const cut = await embeddings.create({ model: 'any', input: long.slice(0, maxTokens) })
   expect(cut.data[0]!.embedding).toEqual(data[1]!.embedding)
   const text = await embedder.embed(['the cat'])
-  // Between [CLS] and [SEP], which a text gets by itself.
+  // A text gets [CLS] and [SEP], which ids do not.
   expect(text.tokens[0]).toBeGreaterThan(2)
   for (const [input, message] of [
-    [[1, 2 ** 20], /has the id 1048576 in place 1/],
+    [[1, 2 ** 20], /has the id 1048576 at index 1/],
     [[[]], /no tokens/],
     [[1, 'a'], /input is .* but must be a text, a list of texts, or token ids/],
   ] as [never, RegExp][])
@@ -87,7 +87,7 @@ test('an encoder reads token ids as they are, up to its limit', async () => {
       status: 400,
       message: expect.stringMatching(message),
     })
-  await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are read as they are/)
+  await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are used unchanged/)
 })
 
 test('an encoder beside an engine makes the vectors, and both are listed', async () => {

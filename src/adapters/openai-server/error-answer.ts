@@ -14,7 +14,7 @@ interface ErrorAnswer {
   }
 }
 
-/** Rejects a request whose `model` is not one of several. */
+/** The error for a request whose `model` is not one of several. */
 export class UnknownModel extends HalfbyteError {
   constructor(name: string, known: readonly string[]) {
     super('unsupported', `the model ${name} is not served here; use ${known.join(' or ')}`, { name: 'model' })

@@ -1,7 +1,7 @@
 // Replies as server-sent events.
 import { errorAnswer } from './error-answer.ts'
 
-/** Proxies may neither store the events, nor compress or collect them before they pass them on. */
+/** Tells proxies not to cache, compress or buffer the events. */
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
@@ -29,7 +29,7 @@ export async function eventStream(
     start(controller) {
       const end = () => {
         controller.error(signal.reason)
-        // Frees the session of a reply that nobody reads to its end.
+        // Frees the session of an abandoned reply.
         chunks.return?.().catch(() => undefined)
       }
       signal.addEventListener('abort', end, { once: true })

@@ -158,7 +158,7 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'ids that the model does not have',
     (client) => client.embeddings.create({ model: 'toy', input: [1, 1e6] }),
-    { status: 400, message: expect.stringContaining('has the id 1000000 in place 1') },
+    { status: 400, message: expect.stringContaining('has the id 1000000 at index 1') },
   ],
   [
     'an engine that fails',

@@ -1,4 +1,4 @@
-// The models behind the API: which one a request gets, and under which name.
+// Chooses the model that answers a request, and the name under which it answers.
 import { readFrom, shown } from '../../core/base/check-options.ts'
 import { isObject } from '../../core/base/values.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/api/engine.ts'
 import { checkEmbedder, checkEngine, checkModel, isEmbedder } from '../load-once.ts'
 import { UnknownModel } from './error-answer.ts'
 
-/** Engines by the names by which requests choose one. A single engine answers whatever the name. */
+/** Engines by the model names that requests use. A single engine answers to any name. */
 export type NamedEngines = { readonly [name: string]: Engine }
 
 type Model = Engine | Embedder
@@ -58,11 +58,11 @@ function namedEngines(given: Engine | Embedder | NamedEngines): Engine[] | undef
   })
 }
 
-/** An object of engines may have one that is named like a method. */
+/** An object of engines may contain a name that is also a method's. */
 const isModel = (given: object): boolean =>
   isEmbedder(given as Embedder) || typeof (given as Partial<Engine>).createSession === 'function'
 
-/** The same engine, whose answers have another name. */
+/** The same engine under another name. */
 const renamed = (engine: Engine, id: string): Engine =>
   engine.model.id === id
     ? engine

@@ -23,9 +23,9 @@ export interface EncodingEntry {
   readonly blockBytes?: number
   /** Bytes at the start of a panel, before its blocks. Default 0. */
   readonly headBytes?: number
-  /** Bytes before each run of `RUN_GROUPS` blocks, and before what is left. Default 0. */
+  /** Bytes before each run of `RUN_GROUPS` blocks, and before a shorter last run. Default 0. */
   readonly runBytes?: number
-  /** The op reads int8 rows with one scale for the whole row. Default: one for each group. */
+  /** The op reads int8 rows with one scale per row. Default: one per group. */
   readonly whole?: true
   readonly base?: SparseBase
   readonly format?: SparseFormat
@@ -90,14 +90,14 @@ export function panelBytes(encoding: Encoding, k: number): number {
   return groups * blockBytes + Math.ceil(groups / RUN_GROUPS) * runBytes + headBytes
 }
 
-/** The number of inputs of whose multiples a matrix can be cut without cutting a scale's inputs apart. */
+/** A matrix can be cut only at multiples of this many inputs, because they share a scale. */
 export const columnUnit = (encoding: PackedEncoding): number =>
   entryOf(encoding).runBytes === undefined ? GROUP_SIZE : GROUP_SIZE * RUN_GROUPS
 
-/** True when the kernels of this encoding read int8 rows that have one scale. */
+/** True if this encoding's kernels read int8 rows with one scale per row. */
 export const readsWholeRows = (encoding: PackedEncoding): boolean => entryOf(encoding).whole === true
 
-/** True when an op multiplies by a gate's two matrices in this encoding at once. */
+/** True if one op can multiply by the gate and up matrices in this encoding. */
 export const isGated = (encoding: PackedEncoding): boolean => entryOf(encoding).gated !== undefined
 
 /** Bytes of an [n, k] matrix in linear memory, padding rows included. */

@@ -21,8 +21,8 @@ import {
 import type { ModelConfig } from './config/config.ts'
 
 /**
- * One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block; `frame` puts
- * more around them.
+ * One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block; `frame` wraps
+ * the layers.
  */
 export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer, frame?: Framing): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config

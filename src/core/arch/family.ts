@@ -21,7 +21,7 @@ export interface TensorRow {
   readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file stores it, unless it is a tensor of its own. Packs store it as it is read. */
+  /** Where a file stores it, if not as a separate tensor. Packs store it as it is read. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']
@@ -149,7 +149,7 @@ export interface FamilyFile {
   readonly recurrence?: SsmConfig['kind']
   /** Tensors that no other family has. */
   readonly tensors?: readonly TensorRow[]
-  /** Whether files may have a tensor that the graph does not read. */
+  /** Whether the graph ignores a tensor that files may contain. */
   readonly isUnused?: (name: string, config: ModelConfig) => boolean
   readonly gguf: {
     /** `general.architecture`. Absent: llama.cpp does not know the family. */
@@ -162,7 +162,7 @@ export interface FamilyFile {
     readonly windowPeriod?: number
     /** `kinds`: names of the file's tensors, without the number of the layer. */
     readonly config?: (...of: [...Parameters<Reader>, kinds: ReadonlySet<string>]) => Partial<ModelConfig>
-    /** Reads hyperparameters that the file stores as tensors, where it has them. */
+    /** Reads hyperparameters that the file may store as tensors. */
     readonly stored?: (
       config: ModelConfig,
       vector: (tensor: string) => Promise<readonly number[] | undefined>,

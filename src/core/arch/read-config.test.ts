@@ -227,20 +227,20 @@ describe('Hugging Face', () => {
     const phi3 = { architectures: ['Phi3ForCausalLM'] }
     expect((await read({ ...phi3, partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
     expect((await read({ ...phi3, partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
-    // Classes that cannot ignore it, unless positions are scaled.
+    // Classes without partial rotation ignore it, unless positions are scaled.
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(8)
     const linear = { rope_type: 'linear', factor: 2, partial_rotary_factor: 0.5 }
     expect((await read({ rope_parameters: linear })).rope.dims).toBe(4)
   })
 
-  test('keeps windows that no text fills where their layers rotate otherwise', async () => {
+  test('keeps windows longer than the context if their layers rotate differently', async () => {
     const layers = { sliding_window: 4096, layer_types: ['sliding_attention', 'full_attention'] }
     const gemma3 = { architectures: ['Gemma3ForCausalLM'], ...layers }
     expect((await read(gemma3)).window).toEqual({ positions: 4096, layers: [0] })
     expect((await read({ architectures: ['Gemma2ForCausalLM'], ...layers })).window).toBeUndefined()
   })
 
-  test('does not tie the last matrix of Nemotron-H', async () => {
+  test('does not tie the output matrix of Nemotron-H', async () => {
     const config = { architectures: ['NemotronHForCausalLM'], tie_word_embeddings: true }
     expect((await read({ ...config, layers_block_type: ['mamba', 'attention'] })).tiedEmbeddings).toBe(false)
   })
@@ -264,7 +264,7 @@ describe('Hugging Face', () => {
     // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
     expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
   })
-  test('keeps a window as long as the context where its layers rotate otherwise', async () => {
+  test('keeps a window of at least the context if its layers rotate differently', async () => {
     const gemma3 = {
       architectures: ['Gemma3ForCausalLM'],
       layer_types: ['sliding_attention', 'full_attention'],
@@ -273,7 +273,7 @@ describe('Hugging Face', () => {
     const gemma2 = { ...gemma3, architectures: ['Gemma2ForCausalLM'] }
     expect((await read({ ...gemma2, sliding_window: 4096 })).window).toBeUndefined()
   })
-  test('turns the first pairs of whole heads where scaling is proportional', async () => {
+  test('rotates only the first pairs of each head if scaling is proportional', async () => {
     const proportional = { rope_type: 'proportional', partial_rotary_factor: 0.5, factor: 2 }
     const { rope } = await read({ rope_scaling: proportional })
     expect(rope.dims).toBe(8)

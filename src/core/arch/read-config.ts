@@ -23,7 +23,7 @@ import {
 type ConfigFile = Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors' | 'loadFamilies'>
 
 export interface ReadConfigOptions {
-  /** The family to read the model as, regardless of its file. Default: the one that the file names. */
+  /** The family to read the model as. Default: as stated in the file. */
   readonly architecture?: Family | undefined
   readonly signal?: AbortSignal | undefined
 }

@@ -89,7 +89,7 @@ export interface GraphBuilder {
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
   /**
    * Normalises q and k if asked, rotates them, writes k and v to the layer's state, and attends to that state
-   * with q. With q alone: attends to what `attention.layer` has stored.
+   * with q. With q alone: attends to the state of `attention.layer`.
    */
   attend(
     label: string,

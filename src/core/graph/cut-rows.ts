@@ -71,13 +71,13 @@ function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): 
   }
 }
 
-/** Columns of which the first `filled` have values and all others zeros. */
+/** Columns, the first `filled` of which have values; the others are zeros. */
 interface Part {
   readonly columns: number
   readonly filled: number
 }
 
-/** The heads or streams of a row. `padded`: those of values before. */
+/** The heads or streams of a row. `padded`: those of earlier values. */
 function paddedParts(
   node: NodeOf<'joinHeads' | 'mixStreams'>,
   padded: ReadonlyMap<number, readonly Part[]>,
@@ -90,14 +90,14 @@ function paddedParts(
   if (shared === undefined) return Array.from({ length: heads }, () => ({ columns: width, filled: own }))
   const [, columns] = shared.shape
   if (heads > 1) return Array.from({ length: heads }, () => ({ columns: width, filled: columns + own }))
-  // What the head begins with keeps its parts.
+  // The shared beginning of the head keeps its own parts.
   return [
     ...(padded.get(shared.id) ?? [{ columns, filled: columns }]),
     { columns: width - columns, filled: own },
   ]
 }
 
-/** Whether no group of the slice has columns of another one. `parts`: those of each merged matrix. */
+/** Whether the slice shares no group with other columns. `parts`: those of each merged matrix. */
 function hasOwnGroups({ start, width }: NodeOf<'slice'>, parts: readonly Part[]): boolean {
   if (width % ROW_PADDING === 0) return true
   let first = 0

@@ -133,7 +133,7 @@ export interface ScanInputs {
 export const EVERY_POSITION = 2 ** 32 - 1
 
 export interface AttentionShape {
-  /** The layer whose keys and values are attended to. */
+  /** The layer whose keys and values are read. */
   readonly layer: number
   readonly heads: number
   readonly kvHeads: number
@@ -197,7 +197,7 @@ export interface Xielu {
 /** Norms of q and k: RMS norms before the rotation, unless the flags say otherwise. */
 export interface HeadNorms {
   readonly q: WeightRef
-  /** Absent where there are no keys. */
+  /** Absent if the layer has no keys. */
   readonly k?: WeightRef | undefined
   /** Added after the weights. Default: nothing. */
   readonly qBias?: WeightRef
@@ -210,7 +210,7 @@ export interface HeadNorms {
   readonly hasWeightOfEach?: true
   /** The norm runs after the rotation. */
   readonly isLater?: true
-  /** Heads of v are normalised too, by RMS norms without weights. */
+  /** Each head of v is normalised too, by an RMS norm without weights. */
   readonly ofValues?: true
   readonly epsilon: number
 }

@@ -118,10 +118,10 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
 
 const classOf = (config: Fields): string => config.textList('architectures')[0] ?? config.text('model_type')
 
-/** The towers that LLaVA's class is built for; others, such as Pixtral's, have the same class. */
+/** The supported towers of LLaVA's class. Others, such as Pixtral's, have the same class. */
 const LLAVA_TOWERS: readonly string[] = ['clip_vision_model', 'siglip_vision_model']
 
-/** Why the tower in a folder is not supported, if its class is not. */
+/** The error for a tower of an unsupported class; undefined if its class is supported. */
 export function unbuiltClass(file: ModelFile): HalfbyteError | undefined {
   const config = new Fields(file.name, (key) => file.metadata.get(key)).record('config')
   if (config === undefined) return undefined

@@ -9,7 +9,7 @@ import { EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
-/** Every layer overwrites the previous layer's keys and values, which nothing reads any more. */
+/** Every layer overwrites the previous layer's keys and values, which are no longer needed. */
 const ONE_LAYER = 0
 const QUICK = 1.702
 

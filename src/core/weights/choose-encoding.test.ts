@@ -39,7 +39,7 @@ test('w8 and w4 quantise matrices with more bits and leave the others unchanged'
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
-test('a large table of rows has 4 bits where matrices have them, in groups', () => {
+test('a large table of rows has 4 bits if matrices do, but always in groups', () => {
   for (const policy of ['w4', 'w4_channel'] as const) {
     expect(chooseEncoding(policy, 'rows', ['BF16'])).toBe('w4_g32')
     expect(chooseEncoding(policy, 'rows', ['Q8_0'])).toBe('w4_g32')
@@ -71,7 +71,7 @@ test('merged parts of different dtypes get an encoding that can represent both',
   expect(chooseEncoding('w8', 'matrix', ['F32', 'Q8_0'])).toBe('w8_g32')
 })
 
-test('ternary types stay in 2 bits, but for tables, which no kernel reads there', () => {
+test('ternary types stay in 2 bits, except for tables, which have no 2-bit kernel', () => {
   for (const policy of ['auto', 'w8', 'w4'] as const) {
     expect(chooseEncoding(policy, 'matrix', ['TQ1_0', 'TQ2_0'])).toBe('w2_g256')
     expect(chooseEncoding(policy, 'table', ['TQ2_0'])).toBe('w4_g32')

@@ -145,7 +145,7 @@ export function packerOf(dtype: DType, encoding: Encoding): Packer {
 
 /**
  * `table`: the embedding, the logits matrix or both in one. `rows`: a table that may be larger than all other
- * weights, of which a step reads a row for each token; no scale per output fits its rows. `vector`: norm
+ * weights, from which a step reads one row per token; one scale per row would be too coarse. `vector`: norm
  * weights and biases, always f32.
  */
 export type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'

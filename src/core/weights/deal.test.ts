@@ -79,7 +79,7 @@ async function slotOf(values: Float32Array<ArrayBuffer>, n: number, k: number, e
   return slot
 }
 
-test('a cut of 2-bit weights takes the scales of its columns along', async () => {
+test('a slice of 2-bit weights includes the scales of its columns', async () => {
   const [n, k] = [40, 768]
   const blocks = randomBlocks('TQ2_0', (n * k) / 256, 3)
   const coding = codingOf('TQ2_0')

@@ -18,7 +18,7 @@ export interface Placed {
   readonly extras?: Partial<EncoderTraits>
 }
 
-/** Families with rotated positions have no position table, and most have no kinds of tokens. */
+/** For families that use RoPE and therefore have no position table; most have no token types either. */
 export const UNTABLED = { firstPosition: 0, types: 1, isReranker: false } as const
 
 /** How encoders of one family are read. */

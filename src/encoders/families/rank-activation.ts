@@ -1,4 +1,4 @@
-// The function between a reranker's last matrix and its score, as its configuration names it.
+// The function that a reranker's configuration names for turning its last output into a score.
 import { Fields, unbuiltVariant } from '../../core/arch/config/fields.ts'
 import { shown } from '../../core/formats/malformed.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
@@ -10,7 +10,7 @@ const ACTIVATIONS: ReadonlyMap<string, ScoreActivation> = new Map([
   ['Sigmoid', (score) => 1 / (1 + Math.exp(-score))],
 ])
 
-/** By the class that sentence-transformers writes into the configuration. Default: a sigmoid, as there. */
+/** Keyed by the class in sentence-transformers' configuration. Default: a sigmoid, as in that library. */
 export function activationOf({ name, metadata }: Pick<ModelFile, 'name' | 'metadata'>): ScoreActivation {
   const config = new Fields(name, (key) => metadata.get(key)).record('config')
   const written =

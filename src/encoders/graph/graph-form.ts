@@ -1,24 +1,24 @@
-// What an encoder's ONNX graph reads and makes: finds its inputs and outputs by their names, and says how
-// texts become its inputs. Graphs of other kinds get an error that names the entry that runs them.
+// The inputs and outputs of an encoder's ONNX graph: finds them by name, and turns texts into inputs. For
+// graphs of other kinds, the error names the entry that runs them.
 import { ABI } from '../../core/abi/constants.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, type JsonObject } from '../../core/base/values.ts'
 import { type DType, type Tensor, tensorOf } from '../../network/onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkValue } from '../../network/service/network-protocol.ts'
 
-/** What an output holds: the hidden states of a text, its vector, or the logits of a head. */
+/** What an output contains: the hidden states of a text, its vector, or the logits of a head. */
 type OutputKind = 'states' | 'vector' | 'logits'
 
 export interface GraphForm {
   readonly output: string
   readonly kind: OutputKind
-  /** Tokens of every run of a graph of fixed sizes; shorter texts are padded. */
+  /** Number of tokens per run, if the graph has a fixed size; shorter texts are padded. */
   readonly fixedTokens: number | undefined
   /** Inputs for a text, whose words hold ids and kinds (abi.h). */
   inputs(words: readonly number[]): ReadonlyMap<string, Tensor>
 }
 
-/** Outputs by the names that exporters give them. A pooled vector of the graph has all of its modules. */
+/** Outputs by exporters' names. If the graph pools, its vector has already passed through all modules. */
 const OUTPUTS: ReadonlyMap<string, OutputKind> = new Map([
   ['sentence_embedding', 'vector'],
   ['last_hidden_state', 'states'],
@@ -30,10 +30,10 @@ const OUTPUTS: ReadonlyMap<string, OutputKind> = new Map([
 
 const KINDS_BY_RANK: readonly (OutputKind | undefined)[] = [undefined, undefined, 'vector', 'states']
 
-/** Keys and values of earlier tokens, of which an encoder has none. */
+/** Keys and values of earlier tokens, which are empty for an encoder. */
 const isPast = ({ name }: NetworkValue): boolean => /^past_key_values\b|^past_(key|value)/.test(name)
 
-/** One id for each token, as the graph's dtype has them. */
+/** The value of each token for each input. */
 const TOKEN_INPUTS: ReadonlyMap<string, (text: TextIds) => readonly number[]> = new Map([
   ['input_ids', ({ ids }) => ids],
   ['attention_mask', ({ mask }) => mask],
@@ -48,15 +48,15 @@ interface TextIds {
   readonly positions: readonly number[]
 }
 
-/** Families whose positions begin after the id of padding. */
+/** Families whose positions start after the padding id. */
 const AFTER_PADDING: readonly unknown[] = ['roberta', 'xlm-roberta', 'xlm-roberta-xl', 'camembert', 'mpnet']
 
-/** What the configuration beside a graph says of its positions and its padding. */
+/** The positions and the padding id in the configuration next to a graph. */
 export function positionsOf(config: JsonObject): {
   /** The first position of a text. */
   readonly first: number
   readonly padding: number
-  /** Undefined where the configuration does not say. */
+  /** Undefined if the configuration does not say. */
   readonly most: number | undefined
 } {
   const { model_type, pad_token_id, max_position_embeddings } = config
@@ -82,12 +82,12 @@ export function graphForm(
   const [batch, tokens] = ids?.dims ?? []
   const fixedTokens = typeof tokens === 'number' ? tokens : undefined
   if (typeof batch === 'number' && batch !== 1)
-    throw refused(file, `reads ${batch} texts at a time`, 'export it with a batch that a run may choose')
+    throw refused(file, `reads ${batch} texts at a time`, 'export it with a dynamic batch axis')
   if (fixedTokens !== undefined && !inputs.some(({ name }) => name === 'attention_mask'))
     throw refused(
       file,
       `reads ${fixedTokens} tokens and has no attention_mask`,
-      'export it with a number of tokens that a run may choose',
+      'export it with a dynamic token axis',
     )
   const { first, padding } = positionsOf(config)
   return {
@@ -116,7 +116,7 @@ function tensorFor(input: NetworkValue, text: TextIds): Tensor {
   return emptyPast(dtype, dims)
 }
 
-/** Sizes that a run may choose: one text, and no earlier token. */
+/** For one text and no earlier tokens, where the sizes are not fixed. */
 const emptyPast = (dtype: DType, dims: readonly (number | string)[]): Tensor =>
   tensorOf(
     dtype,
@@ -129,9 +129,9 @@ function refuseInputs(file: string, inputs: readonly NetworkValue[]): void {
   const hasIds = inputs.some(({ name }) => name === 'input_ids')
   if (other === undefined && hasIds) return
   const what = other?.name.startsWith('decoder_')
-    ? `is half of an encoder-decoder model, whose input ${other.name} is a reply's`
+    ? `is half of an encoder-decoder model: its input ${other.name} belongs to the reply`
     : other !== undefined && hasIds
-      ? `has the input ${other.name}, whose values no text gives`
+      ? `has the input ${other.name}, which is not made from text`
       : `reads ${inputs.map(({ name }) => name).join(', ') || 'nothing'} instead of input_ids`
   throw refused(
     file,
@@ -150,7 +150,7 @@ function outputOf(
   if (found?.[1] === 'logits' && inputs.some(isPast))
     throw refused(
       file,
-      'is a decoder that generates text, whose outputs are logits and the keys of each layer',
+      'is a decoder that generates text: its outputs are logits and the keys of each layer',
       'load it with Engine.load, or choose an export for feature-extraction',
     )
   if (found !== undefined) return found
@@ -159,12 +159,12 @@ function outputOf(
   if (only !== undefined && kind !== undefined) return [only.name, kind]
   throw refused(
     file,
-    `makes ${outputs.map(({ name }) => name).join(', ') || 'nothing'}, and none of these is one of ${[...OUTPUTS.keys()].join(', ')}`,
+    `outputs ${outputs.map(({ name }) => name).join(', ') || 'nothing'} but none of ${[...OUTPUTS.keys()].join(', ')}`,
     'choose an export for feature-extraction, or run the graph with Network.load of halfbyte/network',
   )
 }
 
-/** States first, where the caller pools. */
+/** If the caller pools, hidden states come first. */
 const order = (kind: OutputKind): number => (kind === 'states' ? 0 : 1)
 
 export const refused = (file: string, what: string, next: string): HalfbyteError =>

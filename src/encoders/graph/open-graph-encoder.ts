@@ -21,11 +21,9 @@ import type { GraphEncoders, GraphParts, LoadedEncoder } from '../service/loaded
 import { type GraphForm, graphForm, positionsOf, refused } from './graph-form.ts'
 import { embedByGraph, runText } from './run-graph.ts'
 
-/**
- * Maximum number of tokens of a text, if nothing asks for more: attention may hold a number for each pair.
- */
+/** Default maximum number of tokens in a text: attention may need memory for each pair of tokens. */
 const USUAL_TOKENS = 2048
-/** Positions of a graph whose files do not say how many it has. */
+/** Positions of a graph whose files do not give their number. */
 const UNSTATED_TOKENS = 512
 
 /** The files that describe the encoder of a graph. */
@@ -33,7 +31,7 @@ interface Description {
   readonly name: string
   readonly config: JsonObject
   readonly tokenizer: ModelFile['tokenizer']
-  /** The most tokens by tokenizer_config.json; undefined where it says nothing, or a number beyond reason. */
+  /** The limit in tokenizer_config.json; undefined if it is missing or absurdly large. */
   readonly mostTokens: number | undefined
 }
 
@@ -64,7 +62,7 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   }
 }
 
-/** Networks have no scales of whole outputs. */
+/** Networks don't support per-channel scales. */
 function weightsOf({ weights }: EncoderRequest): WeightPolicy {
   if (weights === 'w4_channel') throw wrongOption('weights', weights, 'auto, f32, w8 or w4 for an ONNX graph')
   return weights
@@ -95,16 +93,14 @@ async function describe(
   }
 }
 
-/**
- * The states of a chat model are no vectors of texts unless its files, or the caller, say how to pool them.
- */
+/** A chat model only makes vectors of texts if its files, or the caller, say how to pool its states. */
 function refuseChatModel(name: string, { architectures }: JsonObject, { isStated }: EmbedSettings): void {
   const [architecture] = Array.isArray(architectures) ? architectures : []
   if (isStated || typeof architecture !== 'string' || !/(?:CausalLM|LMHeadModel)$/.test(architecture)) return
   throw refused(
     name,
-    `is of the class ${architecture}, and no file says how its states become a vector`,
-    "load it with Engine.load, or say how, such as pooling: 'last'",
+    `has the class ${architecture}, and no file says how to pool its states into a vector`,
+    "load it with Engine.load, or set the option pooling, such as pooling: 'last'",
   )
 }
 
@@ -159,18 +155,18 @@ async function ready(
   }
 }
 
-/** A head of one logit scores a pair. */
+/** A reranker's head has a single logit, which scores a pair. */
 function refuseLogits(name: string, width: number, rank: number): void {
   if (rank === 2 && width === 1) return
   throw rank > 2
     ? refused(
         name,
-        `makes logits of ${width} tokens for each position, as for filling in words`,
+        `outputs ${width} logits for each position, like a model for filling in words`,
         'choose an export for feature-extraction, or run it with Network.load of halfbyte/network',
       )
     : refused(
         name,
-        `classifies texts by ${width} labels, and a reranker's head has one`,
+        `classifies texts into ${width} labels, but a reranker has a single one`,
         'run it with Network.load of halfbyte/network',
       )
 }
@@ -179,11 +175,11 @@ const poolMemory = (threads: number) => ({ memoryKind: threads > 1 ? 'shared' : 
 
 function shardNote({ pool }: EncoderRequest): EngineNote | undefined {
   if (pool !== 'shards') return undefined
-  const reason = 'the steps of an ONNX graph share one memory, so it cannot be cut into shards'
+  const reason = 'the steps of an ONNX graph share one memory, so it cannot be split into shards'
   return { code: 'uncut-model', text: reason, values: { reason } }
 }
 
-/** What the caller asks for, up to the limits of the files and of the graph. */
+/** The caller's limit, capped by those of the files and of the graph. */
 function mostTokens(
   { contextLength }: EncoderRequest,
   settings: EmbedSettings,
@@ -196,7 +192,7 @@ function mostTokens(
   return Math.min(most, contextLength ?? USUAL_TOKENS)
 }
 
-/** Values of runs are in the same memory, which grows with the longest text. */
+/** Intermediate values share the weights' memory, which grows with the longest text. */
 function memoryUse(network: LocalNetwork, weightsBytes: number): MemoryUse {
   const { memoryBytes, codeBytes } = network.memory()
   return {

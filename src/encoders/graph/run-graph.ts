@@ -1,5 +1,5 @@
-// Runs texts through an encoder's graph, one after the other: a graph may quantise all rows of a run by one
-// scale, so a vector would depend on the texts that share it.
+// Runs texts through an encoder's graph, one at a time: a graph may quantise all rows of a run with one
+// scale, so in a batch a vector would depend on the other texts.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Host } from '../../core/runtime/host.ts'
 import { countOf, reader, type Tensor } from '../../network/onnx/ir/tensor.ts'
@@ -22,7 +22,7 @@ interface Rows {
   readonly rank: number
 }
 
-/** The output for one text. Throws `format` if it is not that of one text, and what a run throws. */
+/** The output for one text. Throws `format` if its sizes don't fit one text, and errors of the run. */
 export async function runText(
   network: GraphMachine['network'],
   form: GraphForm,
@@ -51,8 +51,8 @@ function floats(tensor: Tensor): Float32Array {
 }
 
 /**
- * One vector for each text, in order. Texts of the same length follow each other, because each length has a
- * program of its own. Rejects with what a run rejects with, `integrity` or the signal's reason.
+ * One vector for each text, in order. Texts of the same length run one after another, because each length has
+ * its own program. Rejects with errors of the run, `integrity` or the signal's reason.
  */
 export async function embedByGraph(
   { network, form, host }: GraphMachine,

@@ -1,4 +1,4 @@
-// The script dist/readers/encoders.js, which hands encoders in ONNX graphs to the embedder that loads one.
+// The script dist/readers/encoders.js, which an embedder imports to load an encoder from an ONNX graph.
 import { tellReader } from '../../core/formats/readers.ts'
 import * as reader from './open-graph-encoder.ts'
 

@@ -71,7 +71,7 @@ export async function loadEncoder(
   })
 }
 
-/** Weights of a graph are read when a length of texts is first run, so its files stay open with it. */
+/** A graph reads weights whenever texts have a new length, so its files stay open as long as it does. */
 const closing = (encoder: LoadedEncoder, close: () => Promise<void>): LoadedEncoder => ({
   ...encoder,
   async dispose() {
@@ -86,11 +86,11 @@ function graphAmong(sources: readonly ByteSource[]): ByteSource | undefined {
   return hasOthers ? undefined : sources.find(({ name }) => name.endsWith('.onnx'))
 }
 
-/** What the caller says about the pooling replaces what the files say. */
+/** The caller's pooling overrides that of the files. */
 const asRequested = (settings: EmbedSettings, { pooling }: EncoderRequest): EmbedSettings =>
   pooling === undefined ? settings : { ...settings, pooling, isStated: true }
 
-/** The Dense modules of a folder between pooling and vector, in order. */
+/** A folder's Dense modules, which run after the pooling, in order. */
 async function readModules(
   width: number,
   paths: readonly InnerPath[],
@@ -194,7 +194,7 @@ function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtim
   }
 }
 
-/** What GGUF says of a tokenizer besides its specification. */
+/** Facts about a tokenizer that GGUF has besides its specification. */
 const ggufExtras = ({ metadata }: ModelFile) => {
   const idAt = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`)
   return {
@@ -205,7 +205,7 @@ const ggufExtras = ({ metadata }: ModelFile) => {
   }
 }
 
-/** Throws `format` if it is missing, malformed or of another model. */
+/** Throws `format` if it is missing, malformed or from another model. */
 function tokenizerOf(
   name: string,
   spec: TokenizerSpec | undefined,

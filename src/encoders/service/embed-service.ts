@@ -155,7 +155,7 @@ function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): nu
   return tokenizer.prefix.length + tokenizer.encode(prompt).length
 }
 
-/** Ids as they are: nothing is put around or before them. */
+/** The caller's ids, with nothing added around them. */
 function givenIds(
   { tokenizer, info }: LoadedEncoder,
   text: readonly number[],
@@ -164,7 +164,7 @@ function givenIds(
   if (kind !== undefined || prompt !== '')
     throw new HalfbyteError(
       'unsupported',
-      'token ids are read as they are, without the prompt that kind or prompt names; give texts, or leave it out',
+      'token ids are used unchanged, so they cannot have a prompt; pass texts, or omit kind and prompt',
       { name: kind === undefined ? 'prompt' : 'kind' },
     )
   const ids = checkedIds('a text of texts', text, { logitRows: { vocab: tokenizer.vocabSize } })

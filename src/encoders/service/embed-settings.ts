@@ -66,7 +66,7 @@ export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
 /** Lists the modules of a sentence-transformers folder, with their subfolders. */
 export const MODULES = 'modules.json'
 
-/** Where they put the settings of the pooling. Repositories of ONNX graphs may have only these. */
+/** The pooling settings. Repositories of ONNX graphs may contain only this file. */
 const POOLING = '1_Pooling/config.json'
 
 const ownFile = (name: string): InnerPath => pathInside(name, 'an encoder')

@@ -1,4 +1,4 @@
-// A loaded encoder as the service uses it, and the interface of the part that loads one from an ONNX graph.
+// A loaded encoder as the service sees it, and the interface of the script that loads one from an ONNX graph.
 import type { ByteSource } from '../../core/base/bytes.ts'
 import type { Place } from '../../core/formats/names/named-files.ts'
 import type { Host } from '../../core/runtime/host.ts'
@@ -13,27 +13,27 @@ import type { EmbedderInfo, EncoderRequest } from './embed-protocol.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 import type { EmbedRun, EncodedText } from './embed-texts.ts'
 
-/** An encoder that is ready. */
+/** An encoder that is ready to use. */
 export interface LoadedEncoder {
   readonly info: EmbedderInfo
   readonly settings: EmbedSettings
   readonly tokenizer: EncoderTokenizer
   /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
   readonly score: RankHead['score'] | undefined
-  /** One call at a time. */
+  /** Must not be called concurrently. */
   embed(texts: readonly EncodedText[], run: Omit<EmbedRun, 'heads'>): Promise<Float32Array[]>
   memory(): MemoryUse
   dispose(): void | Promise<void>
 }
 
-/** What is known of an encoder before its graph is read. */
+/** What is known about an encoder before its graph is read. */
 export interface GraphParts {
   readonly sources: readonly ByteSource[]
   readonly request: EncoderRequest
   readonly hooks: LoaderHooks
   readonly host: Host
   readonly settings: EmbedSettings
-  /** Opens external data beside the graph. */
+  /** Opens external data next to the graph. */
   readonly open: (place: Place) => Promise<OpenFiles>
   /**
    * The tokenizer of the file `name`, for an embedding of `rows` rows, if their number is known. Throws
@@ -51,8 +51,8 @@ export interface GraphParts {
 /** The exports of dist/readers/encoders.js. */
 export interface GraphEncoders {
   /**
-   * Throws what `Embedder.load` documents. The sources must stay open until the encoder is disposed. After an
-   * error nothing is left allocated.
+   * Throws the errors that `Embedder.load` documents, and then leaves nothing allocated. The sources must
+   * stay open until the encoder is disposed.
    */
   openGraphEncoder(parts: GraphParts): Promise<LoadedEncoder>
 }

@@ -151,7 +151,7 @@ describe('a budget of the thought', () => {
 describe('without the mark that opens it', () => {
   const ANSWER = 'A fox.\n</think>\n\nHi'
 
-  test('a thought is one where the template names only the mark that ends it', async () => {
+  test('a thought is recognised if the template has only the closing mark', async () => {
     const closing = reasoningFormOf("content.split('</think>')[-1]")
     const engine = await openToy(toyModel({ reasoning: closing }))
     const ask = (text: string) => engine.createSession().send(text, GREEDY).result
@@ -160,12 +160,12 @@ describe('without the mark that opens it', () => {
     expect(await ask('A fo')).toMatchObject({ text: '', reasoning: 'A fo' })
   })
 
-  test('everything is the answer where the template names both', async () => {
+  test('everything is the answer if the template has both marks', async () => {
     expect(await say(ANSWER)).toMatchObject({ text: ANSWER })
   })
 })
 
-test('a model whose template names no marks may think, but not before a constrained answer', async () => {
+test('a model whose template has no marks may think, but not before a constrained answer', async () => {
   const engine = await openToy(toyModel({ reasoning: reasoningFormOf('plain') }))
   const ask = (text: string, options: GenerateOptions = {}) =>
     engine.createSession().send(text, { ...GREEDY, ...options }).result
@@ -175,7 +175,7 @@ test('a model whose template names no marks may think, but not before a constrai
   expect(await ask('<think>A</think>hi', { choices: ['hi'] })).toMatchObject({ text: 'hi' })
 })
 
-describe('a thought that was cut short goes on', () => {
+describe('a thought that was cut off continues', () => {
   const REPLY = '<think>\nA red fox.\n</think>\n\nHi'
 
   test.each([
@@ -191,20 +191,20 @@ describe('a thought that was cut short goes on', () => {
     expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'Hi', reasoning: 'A red fox.' })
   })
 
-  test('and is over where the answer has begun', async () => {
+  test('and ends if the answer has begun', async () => {
     const session = (await thinker()).createSession()
     const { result } = session.send(REPLY, { ...GREEDY, reasoningPrefix: 'A red fox.', prefix: 'H' })
     expect(await result).toMatchObject({ text: 'i', finishReason: 'stop' })
     expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'Hi', reasoning: 'A red fox.' })
   })
 
-  test('up to the number of tokens that it may have', async () => {
+  test('up to its token limit', async () => {
     const options = { ...PLAIN, reasoningPrefix: 'A red', maxReasoningTokens: 2 }
     const { result } = (await thinker()).createSession().send(`${REPLY}${'x'.repeat(20)}`, options)
     expect(await result).toMatchObject({ reasoning: ' f' })
   })
 
-  test('of a model that does not think is left out, and what is not text is rejected', async () => {
+  test('is ignored if the model does not think, and rejected if it is not a string', async () => {
     const engine = await openToy()
     const { text } = await engine.createSession().send('one', { ...PLAIN, reasoningPrefix: 'A' }).result
     expect(text).toBe('You said one')

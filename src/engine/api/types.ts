@@ -140,7 +140,7 @@ export interface LoadOptions {
   /**
    * The family to read the model as, such as `llama`, for an unknown architecture that computes the same.
    * Whether it does cannot be checked. Rejects if the model's settings or tensors do not match the family,
-   * and for ONNX. Default: the one that the model's files name.
+   * and for ONNX. Default: as stated in the model's files.
    */
   readonly architecture?: string | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
@@ -270,11 +270,11 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    */
   readonly prefix?: string | undefined
   /**
-   * How the thought of a reasoning model begins. Without `prefix` the reply goes on inside the thought, so
-   * `regenerate({ reasoningPrefix })` with the last reply's `reasoning` continues a thought that was cut
-   * short; with it, the thought is over. The result's `reasoning` is what comes after it; the message in the
-   * session is both. Models that do not think ignore it. Only for `send`, `edit` and `regenerate`. Default:
-   * empty.
+   * The beginning of a reasoning model's thought. Without `prefix` the reply continues inside the thought, so
+   * `regenerate({ reasoningPrefix })` with the last reply's `reasoning` continues a thought that was cut off;
+   * with `prefix`, the thought is complete. The result's `reasoning` is only the continuation; the message in
+   * the session has both. Models that do not think ignore it. Only for `send`, `edit` and `regenerate`.
+   * Default: empty.
    */
   readonly reasoningPrefix?: string | undefined
   /**

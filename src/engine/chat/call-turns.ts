@@ -1,4 +1,4 @@
-// Calls and results of earlier turns, for templates that do not write them or that want other fields.
+// Calls and results of earlier turns, for templates that omit them or expect other fields.
 
 import { CALL_FORMS, CALL_MARKS, type CallForm, KIMI } from '../../core/base/calls/marks.ts'
 import { isObject, type JsonObject } from '../../core/base/values.ts'
@@ -7,13 +7,13 @@ import type { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { Message, ToolCall } from '../types/conversation.ts'
 
-/** How one template gets calls and results. */
+/** How calls and results are passed to a template. */
 export interface CallTurns {
-  /** The calls as a text of the model; absent if the template writes `tool_calls`. */
+  /** Writes the calls as the model's text; absent if the template writes `tool_calls`. */
   readonly textOf?: ((calls: readonly SpokenCall[]) => string) | undefined
-  /** Each call is a message of its own with its name as `metadata`, as GLM-4 expects. */
+  /** Each call is a separate message with its name as `metadata`, as GLM-4 expects. */
   readonly hasMetadata?: boolean
-  /** The role of results, if the template ignores `tool`: another role, or a text of the user. */
+  /** The role of results, if the template ignores `tool`. */
   readonly resultRole?: 'observation' | 'user'
 }
 
@@ -42,14 +42,14 @@ function pythonLiteral(value: unknown): string {
 
 const { hermes, lfm2, phi4mini } = CALL_MARKS
 
-/** Forms of models whose templates leave calls out. */
+/** How to write calls in the forms of models whose templates omit them. */
 const SPOKEN: Partial<Record<CallForm, (calls: readonly SpokenCall[]) => string>> = {
   hermes: (calls) => calls.map((call) => `${hermes.open[0]}\n${jsonCall(call)}\n${hermes.close}`).join('\n'),
   lfm2: (calls) => `${lfm2.open[0]}[${calls.map(pythonCall).join(', ')}]${lfm2.close}`,
   phi4mini: (calls) => `${phi4mini.open[0]}[${calls.map(jsonCall).join(', ')}]`,
 }
 
-/** How the model writes calls, by its template or else by its tokens. */
+/** The form in which the model writes calls, found by its template or else by its tokens. */
 function spokenForm(tokenizer: Tokenizer, { source }: ChatTemplate): CallForm {
   const forms = CALL_FORMS.filter((form) => SPOKEN[form] !== undefined)
   const isNamed = (form: CallForm) => CALL_MARKS[form].open.some((mark) => source.includes(mark))
@@ -68,8 +68,7 @@ export function callTurnsOf(tokenizer: Tokenizer, template: ChatTemplate): CallT
 }
 
 /**
- * The same messages with ids that say the name and the number of each call, if the template writes ids as
- * Kimi K2 does.
+ * The same messages with ids made of each call's name and number, if the template writes ids like Kimi K2's.
  */
 export function withKimiIds(messages: readonly Message[], { source }: ChatTemplate): readonly Message[] {
   if (!source.includes(KIMI.separator)) return messages

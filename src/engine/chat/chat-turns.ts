@@ -178,8 +178,8 @@ function withoutSystem(messages: readonly Message[]): readonly Message[] {
 }
 
 /**
- * Messages without text have the content none, as in Transformers. If a template rejects that or writes it as
- * a word, the content is the empty string.
+ * Messages without text have the content null, as in Transformers. If a template rejects that or prints it as
+ * `None` or `null`, the content is the empty string.
  */
 function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], options: ChatOptions): string {
   if (turns.every(({ content }) => content !== null)) return template.render(turns, options)
@@ -211,7 +211,7 @@ export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): Token
   }
 }
 
-/** The turns of a message: one, and for GLM-4 one for each call. */
+/** The turns of a message: one, or for GLM-4 one per call. */
 function turnsOfMessage(
   message: Message,
   quotes: TurnQuotes,
@@ -263,7 +263,7 @@ function turnOf(
   }
 }
 
-/** The same turn with its thought in its content, and only there: some templates reject a thought in both. */
+/** The same turn with its thought only in its content: some templates reject a thought in both places. */
 function withBlocks(turn: ChatMessage): ChatMessage {
   const { reasoning_content: thought, thinking: _, ...others } = turn
   const { content } = others

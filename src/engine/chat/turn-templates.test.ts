@@ -68,7 +68,7 @@ describe('content beside calls', () => {
   })
 
   test.each(['{{ m.content }}', '{{ m.content | tojson | replace(\'"\', "") }}', "{{ '' + m.content }}"])(
-    'is the empty string for a template that writes none as a word or rejects it: %s',
+    'is the empty string for a template that prints null as a word or rejects it: %s',
     (content) => {
       const calls = '{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}'
       expect(render(`{% for m in messages %}<{{ m.role }}>${content}${calls}{% endfor %}`)).toBe(
@@ -78,7 +78,7 @@ describe('content beside calls', () => {
   )
 })
 
-describe('a template that leaves out calls', () => {
+describe('a template that omits calls', () => {
   const render = (source: string, texts: readonly string[] = [], messages = CALLED) => {
     const special = createTokenizer(byteLevelSpecWith(texts))
     return renderTurns({ template: new ChatTemplate(source) }, special, messages)
@@ -93,17 +93,17 @@ describe('a template that leaves out calls', () => {
     [[], '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'],
     [['<|tool_call_start|>'], '<|tool_call_start|>[weather(city="Oslo")]<|tool_call_end|>'],
     [['<|tool_call|>'], '<|tool_call|>[{"name": "weather", "arguments": {"city": "Oslo"}}]'],
-  ])('gets them as text, in the form of the model, whose tokens are %j', (texts, call) => {
+  ])('gets them as text, in the form of a model with the tokens %j', (texts, call) => {
     expect(render(TURNS, texts)).toBe(`<user>Weather?<assistant>${call}<tool>12 C`)
   })
 
-  test('keeps the text beside them, and results cannot write a mark', () => {
+  test('keeps the text next to them, and results cannot forge a mark', () => {
     expect(render(TURNS, ['<|tool_call|>'], answered)).toMatch(
       /^<user>Weather\?<assistant>Let me see\.\n<\|tool_call\|>\[\{.*\}\]<tool>12 (?!<\|tool_call\|>)/s,
     )
   })
 
-  test('gets results as a text of the user if it leaves those out too', () => {
+  test('gets results as user messages if it omits those too', () => {
     const source = `{% for m in messages if m.role != 'tool' %}<{{ m.role }}>{{ m.content }}{% endfor %}`
     expect(render(source)).toMatch(/<user><tool_response>\n12 C\n<\/tool_response>$/)
   })
@@ -115,7 +115,7 @@ describe('a template that leaves out calls', () => {
   })
 })
 
-test('Kimi K2 gets ids that say name and number', () => {
+test("Kimi K2's ids contain the name and the number", () => {
   const second = { role: 'tool', content: '13 C', toolCallId: 'b', name: 'weather' } as const
   const again = { ...CALLED[1]!, toolCalls: [{ ...CALLED[1]!.toolCalls![0]!, id: 'b' }] }
   const source =

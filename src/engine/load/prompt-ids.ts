@@ -8,7 +8,7 @@ import type { LoadedModel } from './loaded-model.ts'
 
 type WithIds = Pick<LoadedModel, 'text' | 'logitRows'>
 
-/** More than fits in any context. */
+/** Larger than any context. */
 const MOST_IDS = 1 << 24
 
 /**
@@ -23,13 +23,13 @@ export function checkedIds(
 ): number[] {
   const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
   checkList(name, given, MOST_IDS)
-  // A hole in the list counts as an id.
+  // Holes in a sparse list become undefined, which is rejected.
   const list = Array.from(given) as number[]
   const wrong = list.findIndex((id) => !(isCount(id) && id < vocab))
   if (wrong < 0) return list
   throw new HalfbyteError(
     code,
-    `${name} has the id ${shown(list[wrong])} in place ${wrong}, but this model's ${vocab} ids are 0 to ${vocab - 1}; pass ids from its tokenizer`,
+    `${name} has the id ${shown(list[wrong])} at index ${wrong}, but this model's ${vocab} ids are 0 to ${vocab - 1}; pass ids from its tokenizer`,
     { name, id: shown(list[wrong]), vocab },
   )
 }

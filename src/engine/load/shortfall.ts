@@ -1,4 +1,4 @@
-// Says why a model runs on fewer threads than requested, or on another pool.
+// Explains why a model runs on fewer threads than requested, or on another pool.
 import { type EngineNote, PLAIN_NOTES } from '../../core/base/engine-notes.ts'
 import { detectFeatures } from '../../core/runtime/features.ts'
 import type { Host } from '../../core/runtime/host.ts'
@@ -13,7 +13,7 @@ export interface PoolRequest {
   readonly pool?: PoolKind | 'auto' | undefined
 }
 
-/** Why there are fewer threads than requested, or another pool; undefined if there are not. */
+/** Why there are fewer threads than requested, or another pool; undefined if the request was met. */
 export function shortfallOf(
   { host, threads, pool: asked = 'auto' }: PoolRequest,
   { memoryKind }: Pick<Runtime, 'memoryKind'>,

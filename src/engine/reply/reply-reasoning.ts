@@ -31,7 +31,7 @@ export function openReasoning(
   const form = isFound ? (prompt.type !== 'messages' && named === undefined ? undefined : found) : named
   if (form === undefined || form === false) return undefined
   const { isAssumed = false, isImplied = false }: ReasoningForm = form
-  // A constraint says how the reply begins, unless the model is known to think before it.
+  // A constraint applies from the start of the reply, unless the model is known to think first.
   if (isAssumed && named === undefined && hasConstraint) return undefined
   const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
   // Only the model's own marks are around it in the prompt.

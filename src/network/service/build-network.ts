@@ -11,7 +11,7 @@ import type { ForeignNode } from '../compile/refusal.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
 
-/** More threads than this gain little: steps of networks are short. */
+/** More threads would gain little, because a network's steps are short. */
 const MOST_AUTO_THREADS = 8
 
 /** What a network needs of its surroundings. Without `startWorker` it has one thread. */
@@ -33,7 +33,7 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from files that are open, which it closes when it is disposed. */
+/** Loads a network from open files, and closes them when it is disposed. */
 export async function buildNetwork(
   files: OpenFiles,
   { build, weights, threads, fallback, limits }: RunRequest,

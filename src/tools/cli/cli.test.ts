@@ -354,7 +354,7 @@ describe.concurrent('a mistake', () => {
     }
   })
 
-  test('with the output path is told apart from a full disk, and leaves no partial file', async () => {
+  test('with the output path is distinguished from a full disk, and leaves no partial file', async () => {
     const asked = ['logits', model, '--tokens', '1,2', '--output']
     const [missing, full] = await Promise.all([
       halfbyte(...asked, path('no/where')),
@@ -394,7 +394,7 @@ describe('addresses', () => {
     }
   })
 
-  test('that cannot be reached are named with the reason', async () => {
+  test('that cannot be reached are reported with the reason', async () => {
     const { address, close } = await openServer(files)
     await close()
     // Like browsers, Node blocks the first port.

@@ -121,7 +121,7 @@ describe('data sets', () => {
     [
       'a line without choices',
       () => ownChoices(of({ query: 'a', gold: 0 })),
-      /line 1 has no list of at least two texts/,
+      /line 1 needs a list of at least two strings under "choices"/,
     ],
     [
       'a line that is not JSON',

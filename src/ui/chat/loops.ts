@@ -3,18 +3,18 @@
 
 /** How often a passage is repeated before it counts as a loop. */
 const REPEATS = 3
-/** Characters that the repetitions have together. Shorter ones, such as "ha ha ha", are meant. */
+/** Minimum characters of all repetitions together. Shorter ones, such as "ha ha ha", are intended. */
 const SHORTEST = 160
-/** The longest passage that is compared with the ones before it. */
+/** Maximum length of a repeated passage. */
 const LONGEST = 600
-/** A rule, the second row of a table, or a field to fill in. */
+/** A horizontal rule, the second row of a table, or a blank to fill in. */
 const DRAWN = /^[-=_.*|:\s]+$/
-/** A drawn line is that long only in a loop. */
+/** A longer line of this kind is a loop. */
 const LONGEST_DRAWN = 800
 
 /**
- * The length of `text` without the repetitions after the first, if its end is one passage at least three
- * times; undefined otherwise.
+ * The length of `text` up to the end of the first repetition, if it ends with a passage repeated at least
+ * three times; undefined otherwise.
  */
 export function beforeLoop(text: string): number | undefined {
   for (let size = 1; size <= LONGEST && size * REPEATS <= text.length; size++) {
@@ -27,7 +27,7 @@ export function beforeLoop(text: string): number | undefined {
   return undefined
 }
 
-/** Where the part of `text` begins that equals itself `size` characters later, to the end. */
+/** The start of the longest end of `text` that repeats with a period of `size` characters. */
 function repeatedFrom(text: string, size: number): number {
   let at = text.length - 1
   while (at >= size && text.charCodeAt(at) === text.charCodeAt(at - size)) at--

@@ -3,5 +3,5 @@
 /** Control and format characters, spaces, and letters without a shape. */
 const INVISIBLE = /^[\p{Cc}\p{Cf}\p{Z}\u115f\u1160\u2800\u3164\uffa0]*$/u
 
-/** Text without spaces at both ends; empty if it has no visible character, such as zero-width spaces only. */
+/** The trimmed text; empty if it has no visible character, for example only zero-width spaces. */
 export const visibleText = (text: string): string => (INVISIBLE.test(text) ? '' : text.trim())

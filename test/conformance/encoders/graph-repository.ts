@@ -1,5 +1,4 @@
-// Repositories of small ONNX encoders in the layout of transformers.js, with what onnxruntime computed for
-// them.
+// Repositories of small ONNX encoders in transformers.js's layout, with the results of onnxruntime.
 import { fixture, fixtureText } from '../../helpers/fixture.ts'
 
 interface Result {
@@ -18,14 +17,14 @@ const { texts, tokenizer, models } = JSON.parse(fixtureText('onnx/encoders/encod
 export const TEXTS = texts
 export const resultsOf = (name: string) => models[name]!.results
 
-/** Files of a repository by their paths there. */
+/** The files of a repository, by path. */
 export type Repository = ReadonlyMap<string, Uint8Array<ArrayBuffer>>
 
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 const LENGTH = { model_max_length: 48 }
 
 /**
- * `graph`: the name of a fixture, or the bytes of a graph. `others`: further files, and undefined for none.
+ * `graph`: the name of a fixture, or the bytes of a graph. `others`: further files; undefined removes one.
  */
 export function repository(
   graph: string | Uint8Array<ArrayBuffer>,

@@ -1,5 +1,5 @@
-// Encoders in ONNX graphs. In: small random encoders in the layout of transformers.js, as files, as a folder
-// and from a server. Out: the states and scores that onnxruntime computed, and errors for other graphs.
+// Encoders in ONNX graphs. In: small random encoders in transformers.js's layout, as files, as a folder and
+// from a server. Out: the vectors and scores that onnxruntime computed, and errors for other graphs.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -60,18 +60,18 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('xlm-roberta'), { pooling }, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('of the states, where the caller says how to pool them', async () => {
+  test('of the states of a graph that pools, if the caller says how to pool them', async () => {
     const rights = resultsOf('bert').map((result) => pooledResult(result, 'cls'))
     await withPicked(repository('bert'), { pooling: 'cls' }, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('of a decoder that makes states from no earlier token', async () => {
+  test('of a decoder with inputs for earlier tokens, which stay empty', async () => {
     const rights = resultsOf('qwen3').map((result) => pooledResult(result, 'last'))
     const stated = { '1_Pooling/config.json': POOLING.last }
     await withPicked(repository('qwen3', stated), {}, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('nearly, in 8 bits: the graph rounds activations', async () => {
+  test('approximately, in 8 bits, because the graph rounds activations', async () => {
     const rights = resultsOf('bert-int8').map(({ vector }) => unit(vector!))
     const files = repository('bert-int8', {}, 'onnx/model_quantized.onnx')
     await withPicked(files, { dtype: 'q8' }, (embedder) => expectVectors(embedder, rights, 0.02))
@@ -80,12 +80,12 @@ describe('the vectors of onnxruntime', () => {
   test.each([
     { weights: 'w8', most: 0.02 },
     { weights: 'w4', most: 0.3 },
-  ] as const)('nearly, with weights in $weights', async ({ weights, most }) => {
+  ] as const)('approximately, with weights in $weights', async ({ weights, most }) => {
     const rights = resultsOf('bert').map(({ vector }) => unit(vector!))
     await withPicked(repository('bert'), { weights }, (embedder) => expectVectors(embedder, rights, most))
   })
 
-  test('to the bit with two threads, and alone or beside others', async () => {
+  test('bit for bit with one thread and two, alone and next to others', async () => {
     const vectorsOf = (options: EmbedderOptions) =>
       withPicked(repository('xlm-roberta'), options, async (embedder) => {
         const { vectors } = await embedder.embed(TEXTS)
@@ -99,7 +99,7 @@ describe('the vectors of onnxruntime', () => {
     expect(two.vectors).toEqual(one.vectors)
   })
 
-  test('scaled only as modules.json says, with the prompts of the folder', async () => {
+  test("normalised only if modules.json says so, with the folder's prompts", async () => {
     const files = repository('xlm-roberta', {
       'modules.json': [module('Transformer', ''), module('Pooling', '1_Pooling')],
       '1_Pooling/config.json': POOLING.mean,
@@ -117,7 +117,7 @@ describe('the vectors of onnxruntime', () => {
   })
 })
 
-test('a reranker scores as onnxruntime, through the sigmoid of its class', async () => {
+test("a reranker gives onnxruntime's scores after its class's sigmoid", async () => {
   await withPicked(repository('reranker'), {}, async (embedder) => {
     expect(embedder.model.task).toBe('rerank')
     const { results, tokens } = await embedder.rerank('the cat', TEXTS)
@@ -133,7 +133,7 @@ const IDS: WrittenValue = { name: 'input_ids', type: 7, dims: ['batch', 'tokens'
 const STATES: WrittenValue = { name: 'last_hidden_state', type: 1, dims: ['batch', 'tokens', 4] }
 const ROWS = Float32Array.from({ length: 68 * 4 }, (_, at) => Math.sin(at))
 
-/** Looks tokens up in a table, which is in a file of its own. */
+/** Looks tokens up in a table, which is in a separate file. */
 const lookup = (inputs: readonly WrittenValue[] = [IDS], outputs: readonly WrittenValue[] = [STATES]) =>
   Uint8Array.from(
     modelBytes({
@@ -160,7 +160,7 @@ describe('a repository with external data', () => {
   const expectRight = async (embedder: Embedder) => {
     const { vectors } = await embedder.embed(['the cat'])
     expect(distance(vectors[0]!, right())).toBeLessThan(1e-6)
-    // A length that is new after the load reads weights again.
+    // A new length after the load reads the weights again.
     await embedder.embed(TEXTS)
     const { totalBytes, weightsBytes } = await embedder.memory()
     expect(totalBytes).toBeGreaterThanOrEqual(weightsBytes)
@@ -183,7 +183,7 @@ describe('a repository with external data', () => {
     }
   })
 
-  test('loads from a server, with the precision that is asked for and with progress', async () => {
+  test('loads from a server, in the requested precision, with progress', async () => {
     const server = await serveFiles(Object.fromEntries([...files].map(([path, bytes]) => [path, bytes])))
     try {
       const phases: string[] = []
@@ -199,7 +199,7 @@ describe('a repository with external data', () => {
   })
 })
 
-describe('other graphs are rejected with the entry that runs them:', () => {
+describe('other graphs are rejected, naming the entry that runs them:', () => {
   const mask: WrittenValue = { name: 'attention_mask', type: 7, dims: ['batch', 'tokens'] }
   const named = (name: string, dims: readonly (number | string)[]): WrittenValue => ({ name, type: 1, dims })
   const cases: readonly (readonly [what: string, files: Repository, message: string])[] = [
@@ -227,7 +227,7 @@ describe('other graphs are rejected with the entry that runs them:', () => {
     [
       'unknown outputs',
       withData(lookup([IDS, mask], [named('a', ['b', 't', 4]), named('b', [68, 4])])),
-      'makes a, b',
+      'outputs a, b',
     ],
     [
       'logits of each position',
@@ -243,13 +243,13 @@ describe('other graphs are rejected with the entry that runs them:', () => {
     await expect(loading).rejects.toMatchObject({ code: expect.stringMatching(/^(unsupported|format)$/) })
   })
 
-  test('scales of whole outputs, which networks do not have', async () => {
+  test('per-channel scales, which networks do not support', async () => {
     const loading = withPicked(repository('bert'), { weights: 'w4_channel' }, async () => undefined)
     await expect(loading).rejects.toThrow('auto, f32, w8 or w4')
   })
 })
 
-test('a graph of fixed sizes reads shorter texts with padding, and no longer ones', async () => {
+test('a graph with a fixed size pads shorter texts and truncates longer ones', async () => {
   const mask: WrittenValue = { name: 'attention_mask', type: 7, dims: [1, 8] }
   const fixed = lookup([{ ...IDS, dims: [1, 8] }, mask], [{ ...STATES, dims: [1, 8, 4] }])
   await withPicked(withData(fixed), {}, async (embedder) => {
@@ -262,7 +262,7 @@ test('a graph of fixed sizes reads shorter texts with padding, and no longer one
   })
 })
 
-test('an abort ends the load and a call, and the embedder stays usable', async () => {
+test('an abort ends a load or a call, and the embedder stays usable', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'))
   await expect(withPicked(repository('bert'), { signal: stopped }, async () => undefined)).rejects.toThrow(
     'stopped',

@@ -1,5 +1,5 @@
-// Embeddings of layers in the types of quantisers. In: a small random Gemma 4 whose table of rows is in
-// blocks, and the same model with the values of these blocks in f32. Out: the same logits.
+// Quantised per-layer embeddings. In: a small random Gemma 4 whose table has quantised blocks, and the same
+// model with the values of these blocks in f32. Out: the same logits.
 import '../../../scripts/test/rare-families.ts'
 import { expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -20,9 +20,9 @@ const SIZES = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 53 + 1) % VOCABULARY)
 const TABLE = 'model.embed_tokens_per_layer.weight'
 const LAYERS = 4
-/** A row is whole blocks of 256. */
+/** Rows are whole blocks of 256. */
 const SIZE = 128
-/** The table ends before the vocabulary does. */
+/** The table is shorter than the vocabulary. */
 const ROWS = VOCABULARY - 5
 
 const CASE = {
@@ -69,7 +69,7 @@ test.each<[CodedDType, string]>([
   ['Q8_1', 'w8_g32'],
   ['Q4_K', 'w4m_g32'],
   ['Q6_K', 'w8_g32'],
-])('rows of %s are read as their values', async (dtype, encoding) => {
+])('rows of %s give the logits of their values', async (dtype, encoding) => {
   const { elements } = BLOCKS[dtype]
   const blocks = tensorOf(dtype, randomBlocks(dtype, (ROWS * LAYERS * SIZE) / elements, 7, 2 ** -8))
   const values = await readVector({ ...blocks, shape: [ROWS * LAYERS * SIZE] })

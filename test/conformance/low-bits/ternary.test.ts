@@ -1,5 +1,5 @@
-// Ternary weights, end to end. In: transformers' case of BitNet with weights of -1, 0 and 1, in the files of
-// two bits a weight. Out: transformers' logits, and the same bits from every build, pool and pack.
+// Ternary weights, end to end. In: transformers' BitNet case with weights of -1, 0 and 1, in files with 2
+// bits per weight. Out: transformers' logits, and the same bits from every build, pool and pack.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -32,7 +32,7 @@ const { cases }: { cases: readonly Case[] } = JSON.parse(readFileSync(golden, 'u
 const CASE = cases.find(({ name }) => name === 'ternary weights')!
 const TOKENS = Array.from({ length: 40 }, (_, i) => (37 * i + ((i * i) % 11) + 1) % CASE.config.vocab_size)
 
-/** Rows r, r + n/4, r + n/2 and r + 3n/4 in the bits of one byte, and the scale. */
+/** Packs rows r, r + n/4, r + n/2 and r + 3n/4 into the bits of one byte, and adds the scale. */
 function packed({ name, shape, values }: Tensor): Record<string, StoredTensor> {
   const [n = 0, k = 0] = shape
   const scale = values.reduce((most, value) => Math.max(most, value))
@@ -78,7 +78,7 @@ test('in f32, packed weights give the logits of transformers', async () => {
   expect(difference / largest).toBeLessThan(1e-5)
 })
 
-test('every matrix of a layer stays in two bits, and the logits stay near', async () => {
+test('every matrix of a layer stays in 2 bits, and the logits stay close', async () => {
   const sources = files().map((file) => blobSource(file.name, file))
   const { plan } = await prepareModel(await openModel(sources), { weights: 'auto' })
   const names = plan.ops.map(({ name }) => name).filter((name) => name.startsWith('linear'))
@@ -89,7 +89,7 @@ test('every matrix of a layer stays in two bits, and the logits stay near', asyn
   expect(relativeError(await logits(files(), {}), exact)).toBeLessThan(0.03)
 })
 
-test('builds, thread counts and a pack agree to the bit', async () => {
+test('builds, thread counts and a pack agree bit for bit', async () => {
   const pack = await packOf(files(), 'auto')
   const tables = []
   for (const options of BUILDS) {
@@ -98,7 +98,7 @@ test('builds, thread counts and a pack agree to the bit', async () => {
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
-test('shards are as near to f32 as one thread', async () => {
+test('shards are as close to f32 as one thread', async () => {
   const exact = await logits(files(), { weights: 'f32' })
   const alone = await logits(files(), {})
   const shared = await withBuilt(files(), { pool: 'shards', threads: 2 }, async (built) => {
@@ -109,7 +109,7 @@ test('shards are as near to f32 as one thread', async () => {
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-test("heads of 16 are cut at whole groups, although a norm lies before attention's last matrix", async () => {
+test("heads of 16 are cut at whole groups, even with a norm before attention's last matrix", async () => {
   const { config, tensors } = cases.find(({ name }) => name === 'two KV heads')!
   const stored = [...tensorsOf(tensors)].map(
     ({ name, shape, values }) => [name, { dtype: 'F32', shape, data: bytesOf(values) }] as const,

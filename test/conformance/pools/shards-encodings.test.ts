@@ -47,7 +47,7 @@ describe('shards have the logits of one thread', () => {
     },
   )
 
-  test('or none, where a scale of 2-bit weights spans every cut', async () => {
+  test('or not at all, if a scale of 2-bit weights spans every cut', async () => {
     const file = await typedGguf(MODEL, () => 'TQ2_0')
     const info = await withBuilt([file], { pool: 'shards', threads: 2 }, async (built) => built.info)
     expect(info).toMatchObject({ pool: 'single', threads: 1 })

@@ -1,6 +1,5 @@
-// Sessions of models whose last layers attend to keys of earlier ones. In: small random models of Gemma 3n
-// and Gemma 4. Out: state that only the layers that make keys have, and that is cut, saved and moved like
-// any.
+// Sessions of models whose last layers reuse the keys of earlier ones. In: small random Gemma 3n and Gemma 4
+// models. Out: state only for layers with their own keys, which can be forked, saved and shifted as usual.
 import '../../../scripts/test/rare-families.ts'
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -17,7 +16,7 @@ const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 53 + ((index *
 const GREEDY = { temperature: 0, maxTokens: 12 } as const
 const QUESTION = 'tell me where the river goes when the rain falls on the hills'
 const COMMON = {
-  // The last three make no keys.
+  // The last three have no keys.
   layer_types: [
     'sliding_attention',
     'full_attention',
@@ -55,7 +54,7 @@ describe.each(CASES)('$family', (one) => {
   const own = { ...made!, sizes: SIZES }
   const files = familySafetensors(own, drawFamily(own, 3))
 
-  test('only layers that make keys have state, those with a window in a group of their own', async () => {
+  test('only layers with their own keys have state, in a group with a window and one without', async () => {
     const file = await openModel(files.map((each) => blobSource(each.name, each)))
     const { plan } = await prepareModel(file, { weights: 'f32' })
     expect(plan.stateGroups.map(({ window, layers }) => ({ window, layers }))).toEqual([
@@ -91,7 +90,7 @@ describe.each(CASES)('$family', (one) => {
     for (const rows of found) expect(largestDifference(rows, found[0]!)).toBe(0)
   })
 
-  test('a fork and a restored session go on as the first one does', async () => {
+  test('a fork and a restored session continue like the original', async () => {
     await using engine = await openEngine(files)
     const session = engine.createSession()
     await session.send(QUESTION, GREEDY).result
@@ -105,7 +104,7 @@ describe.each(CASES)('$family', (one) => {
     expect(third.usage.cachedTokens).toBeGreaterThan(0)
   })
 
-  test('a full context drops its oldest tokens and goes on', async () => {
+  test('a full context drops its oldest tokens and continues', async () => {
     await using engine = await openEngine(files, { contextLength: 128 })
     const session = engine.createSession({ overflow: 'shift' })
     const reply = await session.send(QUESTION, { temperature: 0, maxTokens: 150 }).result

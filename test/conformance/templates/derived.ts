@@ -1,5 +1,5 @@
-// What published templates give. In: the name of a template, and turns. Out: the reply that its model would
-// have written, with the marks of its thought and the mark before its calls.
+// Replies derived from published templates. In: the name of a template, and turns. Out: the reply that its
+// model would have written, with the marks of its thought and the mark before its calls.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MARKERS } from '../../../src/core/base/calls/marks.ts'
@@ -18,9 +18,9 @@ import type { Message, Tool, ToolCall } from '../../../src/engine/types/conversa
 import { folder } from './compare.ts'
 
 interface Derived {
-  /** The mark before the calls that the template writes; '' for none. Absent without tools. */
+  /** The mark that the template writes before calls; '' for none. Absent if it does not support tools. */
   readonly calls?: string
-  /** The mark that opens a thought; absent if the template names none. */
+  /** The mark that opens a thought; absent if the template contains none. */
   readonly thought?: string
   /** Where a reply begins. Default `start`. */
   readonly begins?: Beginning
@@ -95,10 +95,10 @@ const CALLS: readonly ToolCall[] = [
   { id: 'call00001', name: 'weather', arguments: { city: 'Oslo "x"', days: 2 } },
   { id: 'call00002', name: 'now', arguments: {} },
 ]
-/** Templates that write only the first call of a turn, or each as a turn of its own. */
+/** Templates that write only the first call of a turn, or each one as a separate turn. */
 const SINGLE = ['openai-gpt-oss-120b', 'zai-org-GLM-4-9B-0414']
 const RESULT = 'twelve degrees'
-/** What a reply does not go beyond: its end, or the next turn. */
+/** Marks that end a reply, or begin the next turn. */
 const STOPS = [
   ...ENDS,
   EOS,
@@ -112,7 +112,7 @@ const STOPS = [
 
 export const question: Message = { role: 'user', content: 'Weather?' }
 
-/** What a model would have written to get the turns after its prompt. */
+/** The reply that a model must write for these turns to follow its prompt. */
 export function written(name: string, turns: readonly Message[], tools: readonly Tool[] = []) {
   const template = new ChatTemplate(readFileSync(join(folder, 'published', `${name}.jinja`), 'utf8'))
   const render = (messages: readonly Message[], addGenerationPrompt: boolean) =>
@@ -121,12 +121,12 @@ export function written(name: string, turns: readonly Message[], tools: readonly
   const whole = render([question, ...turns], false)
   let at = 0
   while (at < prompt.length && prompt[at] === whole[at]) at++
-  // A mark that the prompt opens and the reply does not may share its first characters.
+  // The prompt's next mark and the reply's may have the same first characters.
   if (at < prompt.length) at -= /<[^>\s]*$/.exec(whole.slice(0, at))?.[0].length ?? 0
   const form = reasoningFormOf(template.source)
   const begins = beginningAfter(whole.slice(0, at), form)
   const rest = whole.slice(at)
-  // A turn without a thought begins with the end of the empty one.
+  // A turn without a thought begins with the closing mark of an empty one.
   const reply = rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
   return { template, prompt, reply, form, begins }
 }
@@ -146,7 +146,7 @@ export function calledReply(name: string) {
   )
   const turns: readonly Message[] = [{ role: 'assistant', content: '', toolCalls: calls }, ...results]
   const { reply, form, begins } = written(name, turns, TOOLS)
-  // Apertus writes results in a list behind its calls.
+  // Apertus writes results in a list after its calls.
   const before = reply.slice(0, reply.indexOf(RESULT)).replace(/(<\|tools_suffix\|>)\[$/, '$1')
   const end = Math.min(...STOPS.map((stop) => before.indexOf(stop)).filter((at) => at > 0), before.length)
   const text = before.slice(0, end)

@@ -73,7 +73,7 @@ def spread_of(family, name, shape):
         return 0.0, 0.25
     if re.search(r"layer_scalar$|correct_output_scale$", name):
         return 1.0, 0.5
-    # Scores are not divided by the root of the width.
+    # Scores are not divided by sqrt(width).
     if family in ("Gemma3nText", "Gemma4Text") and name.endswith("q_norm.weight"):
         return 0.3, 0.1
     if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
@@ -88,7 +88,7 @@ def spread_of(family, name, shape):
         return 0.0, 0.5
     # GPT-2 keeps its matrices transposed.
     inputs = shape[0] if family == "GPT2" and re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
-    # Shared blocks add to the residual again and again what they made of it, which multiplies roundings.
+    # Shared blocks repeatedly add their outputs to the residual, which amplifies rounding errors.
     gain = 0.5 if family == "Zamba2" else 1.5
     return 0.0, round(gain * math.sqrt(3 / inputs), 4)
 

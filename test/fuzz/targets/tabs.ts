@@ -107,7 +107,7 @@ async function openSite(number: number): Promise<Site> {
   }
 }
 
-/** Undefined for what no tab could send. */
+/** Undefined for messages that no tab could send. */
 function parsed(messages: string): readonly unknown[] {
   try {
     const list: unknown = structuredClone(JSON.parse(messages))

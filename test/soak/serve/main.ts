@@ -26,7 +26,7 @@ async function sample(): Promise<void> {
   run.samples.push({ minute, wasmBytes, heapBytes, externalBytes, residentBytes, resources, files })
 }
 
-// Full rounds need the most memory. Without some at the start, the first one may come late in a short run.
+// Full rounds need the most memory. Some come first, because a short run might otherwise start them late.
 for (let round = 0; round < 4; round++) run.count(await watched.round(random, run.options.clients, true))
 run.begin()
 await sample()

@@ -61,7 +61,7 @@ export class Watched {
     return [...checks, await this.#scraped()]
   }
 
-  /** What watches the server asks for its metrics now and then. */
+  /** Scrapes the metrics now and then, like a monitoring tool. */
   async #scraped(): Promise<Check> {
     const text = await (await fetch(this.#address.replace(/v1$/, 'metrics'))).text()
     this.#sent++

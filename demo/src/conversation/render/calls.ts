@@ -7,7 +7,7 @@ interface Block {
   readonly starts?: string | undefined
 }
 
-/** The blocks of calls, and of results that a model imagines, by their opening marks. */
+/** Blocks of calls, and of results that a model makes up, by opening mark. */
 const BLOCKS: ReadonlyMap<string, Block> = new Map<string, Block>([
   ['<tool_response>', { close: '</tool_response>' }],
   ...Object.values(CALL_MARKS).flatMap(({ open, close, starts }) =>
@@ -71,7 +71,7 @@ function nextMark(text: string, from: number, isGrowing: boolean, isCode: (at: n
   return first
 }
 
-/** Whether a mark begins a block, by what follows it; at the end of a growing text it may. */
+/** Whether a mark begins a block, judging by the next character. At the end of a growing text, it may. */
 function begins(text: string, at: number, mark: string, isGrowing: boolean): boolean {
   const starts = BLOCKS.get(mark)?.starts
   if (starts === undefined) return true

@@ -13,14 +13,14 @@ export interface Listener {
   room(letters: number): Promise<void> | undefined
 }
 
-/** A generated answer. */
+/** The result of reading an answer. */
 interface Heard {
   readonly result: GenerationResult
   /** Length of the text before it began to repeat itself; undefined if it did not. */
   readonly loopAt?: number
 }
 
-/** Reads an answer to its end, or to a loop; after `stop` the engine ends it. */
+/** Reads an answer until it ends or repeats itself. `stop` cancels the generation. */
 export async function listen(generation: Generation, stop: AbortSignal, listener: Listener): Promise<Heard> {
   const cancel = () => generation.cancel()
   if (stop.aborted) cancel()

@@ -1,4 +1,4 @@
-// ALiBi (Press et al., 2022): scores fall with the distance of the key, with a different slope in each head.
+// ALiBi (Press et al., 2022): scores fall with the distance to the key, with a different slope in each head.
 import { vector } from '../../graph/builder.ts'
 import { biasColumns, type DistanceBias } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'

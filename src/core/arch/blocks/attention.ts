@@ -45,7 +45,7 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
   )
 }
 
-/** Attention's output times the sigmoid of a projection of its input, in families with such a gate. */
+/** In families with an attention gate: the output times the sigmoid of a projection of the input. */
 function gated({ b, config, traits }: Parts, at: string, input: Value, attended: Value): Value {
   const { heads, headDim, hiddenSize } = config
   if (traits.attentionGate === undefined) return attended

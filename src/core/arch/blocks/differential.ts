@@ -1,20 +1,20 @@
-// Differential attention (Ye et al., 2024): two maps of scores, of which the second is subtracted.
+// Differential attention (Ye et al., 2024): computes two maps of scores and subtracts the second.
 //
-// The first half of the heads makes the first map. A value is two heads wide, so keys and queries fill heads
-// of that width with zeros.
+// The first half of the heads makes the first map. A value is two heads wide, so keys and queries are
+// zero-padded to that width.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
 import type { Parts } from './parts.ts'
 
-/** What a layer subtracts before it has learned anything; the rest of 1 scales the normalised difference. */
+/** How much of the second map an untrained layer subtracts; 1 minus that scales the normed difference. */
 export const initialShare = (layer: number): number => 0.8 - 0.6 * Math.exp(-0.3 * layer)
 
-/** The name of the norm's weights, which are the same number, without the layer. */
+/** The name of the norm's weights, without the layer. All of them are the same number. */
 export const DIFFERENCE_NORM = 'attn_difference_norm.weight'
 
-/** How wide the norm of a pair of heads is, filled with zeros to whole groups, and how many there are. */
+/** The width of a pair of heads, which has one norm; that width padded to whole groups; and how many. */
 const normSizes = ({ heads, headDim }: ModelConfig) => ({
   width: 2 * headDim,
   padded: roundUp(2 * headDim, GROUP_SIZE),
@@ -26,7 +26,7 @@ export const differenceNormSize = (config: ModelConfig): number => {
   return padded * count
 }
 
-/** The zeros of a padded pair count in its mean, for which weight and epsilon make up. */
+/** A padded pair's zeros count in its mean; weight and epsilon compensate for that. */
 export function differenceNormWeight(config: ModelConfig, layer: number): number {
   const { width, padded } = normSizes(config)
   return (1 - initialShare(layer)) * Math.sqrt(width / padded)
@@ -68,7 +68,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
   return linear(`${at}.attn_product`, normed, `${at}.attn_output`, hiddenSize, 'output')
 }
 
-/** The outputs of half of the heads, in groups of their own. */
+/** The outputs of half of the heads, starting at a whole group. */
 function half({ b, config }: Parts, layer: number, attended: Value, index: number): Value {
   const width = config.heads * config.headDim
   const label = `layers.${layer}.attn_half.${index}`

@@ -32,8 +32,8 @@ export function plainBlock(
 }
 
 /**
- * A gated block of `size` inner values, whose weights' names begin with `at`. `cutoff`: standard deviations
- * above the mean from which on the gate keeps values.
+ * A gated block of `size` inner values, whose weights' names begin with `at`. `cutoff`: the gate keeps only
+ * values that are at least this many standard deviations above the mean.
  */
 export function gatedBlock(
   { b, config, traits, linear, linears, subNorm }: Parts,

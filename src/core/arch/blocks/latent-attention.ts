@@ -1,6 +1,6 @@
 // Attention whose keys and values are made from one short row per token (DeepSeek V2).
 //
-// Keys and values of every head are made when a token is read, and the state stores them like those of any
+// Keys and values of every head are computed when a token is read, and the state stores them like in any
 // other attention. A head's key is the rotated part that all heads share, then its own part. Keys and values
 // are zero-padded to the same width.
 import { matrix, vector } from '../../graph/builder.ts'

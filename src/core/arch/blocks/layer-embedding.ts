@@ -1,4 +1,4 @@
-// Embeddings of tokens for each layer, and what a layer adds of its own.
+// Per-layer token embeddings, and how a layer adds its own to the residual.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
@@ -6,8 +6,8 @@ import type { LayerEmbedding } from '../config/config.ts'
 import type { Framing, Parts } from './parts.ts'
 
 /**
- * Each layer's input: its part of the token's row, and a projection of the token's embedding, both over the
- * square root of 2. The table of rows and the norm's weights have their factors in them.
+ * Each layer's input: its part of the token's row plus a projection of the token's embedding, both divided by
+ * sqrt(2). These factors are already in the table and in the norm's weights.
  */
 export function layerInputs(
   { b, config }: Parts,
@@ -27,14 +27,14 @@ export function layerInputs(
     const own = b.node(`${at}.layer_embed`, { op: 'slice', input: all, start: layer * width, width: size })
     const weight = matrix(hiddenSize, { [`${at}.layer_proj.weight`]: size })
     const projected = b.linear(`${at}.layer_projected`, embedded, weight)
-    // The projection is 1 over the square root of the hidden size smaller in the class.
+    // The class divides the projection by sqrt(hiddenSize); a larger epsilon has the same effect.
     const norm = vector({ 'layer_embed_norm.weight': size })
     const normed = b.rmsnorm(`${at}.layer_normed`, projected, norm, normEpsilon * hiddenSize)
     return b.add(`${at}.layer_input`, normed, own)
   }
 }
 
-/** What a layer adds of its input, gated by x. */
+/** The layer's input, gated by x and projected. */
 export function gatedInput({ b, config, traits, norm }: Parts, layer: number, x: Value, input: Value): Value {
   const { hiddenSize, activation = traits.activation } = config
   const at = `layers.${layer}`

@@ -34,22 +34,22 @@ export interface DecoderTraits {
   readonly latent?: boolean
   /** Biases on the router and on every matrix of every expert. */
   readonly expertBias?: boolean
-  /** Heads of values are normalised before they are stored, without weights. */
+  /** Each head's values are normalised, without weights, before they are stored. */
   readonly valueNorms?: true
   /** Some models of the family have layers of several sizes. */
   readonly isUneven?: true
   /** Attention subtracts a second map of scores from the first. */
   readonly isDifferential?: true
-  /** Recurrent layers read blocks that they share. */
+  /** Some recurrent layers start with a block that they share. */
   readonly sharedBlocks?: true
-  /** The residual is several streams. */
+  /** The residual has several streams. */
   readonly streams?: true
   /** Each head's softmax has one more score, for a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
   /**
-   * Attention's output is multiplied by the sigmoid of another projection of its input: number by number, or
-   * one for each head.
+   * Attention's output is multiplied by the sigmoid of another projection of its input, elementwise or with
+   * one number per head.
    */
   readonly attentionGate?: 'number' | 'head'
   /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
@@ -144,7 +144,7 @@ export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 
-/** One layer, from its number and what it reads. */
+/** Builds one layer, from its index and its input. */
 export type Layer = (layer: number, x: Value) => Value
 
 /** What is around the layers of a decoder, whose own ones are `plain`. */
@@ -153,7 +153,7 @@ export interface Frame {
   /** What the first layer reads. Default: the embeddings. */
   readonly first?: Value
   readonly each: Layer
-  /** Makes what the last norm reads of what the last layer made. Default: this. */
+  /** Makes the last norm's input from the last layer's output. Default: that output. */
   readonly leave?: (x: Value) => Value
 }
 

@@ -1,11 +1,11 @@
-// Blocks of attention and a feed-forward part that several recurrent layers share (Zamba 2). Each layer reads
-// one of them with matrices of low rank of its own, before its recurrent part.
+// Blocks of attention and a feed-forward part, shared by several recurrent layers (Zamba 2). Such a layer
+// runs one of them, with its own low-rank adapters, before its recurrent part.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { SharedBlocks } from '../config/config.ts'
 import type { Framing, Mixer, Parts } from './parts.ts'
 
-/** For families with `sharedBlocks`; their configuration has been checked to have them. */
+/** For families with `sharedBlocks`, whose presence in the configuration has been checked. */
 export const withSharedBlocks =
   (recurrent: Mixer): Framing =>
   (parts, _, embedded) => {
@@ -28,13 +28,13 @@ export const withSharedBlocks =
 
 interface Use {
   readonly layer: number
-  /** The number of layers before it that read a block. */
+  /** The number of earlier layers that use a block. */
   readonly index: number
   readonly x: Value
   readonly embedded: Value
 }
 
-/** What a layer makes of a block's output. */
+/** A block's output, projected by the layer. */
 function blockOf(parts: Parts, blocks: SharedBlocks, use: Use): Value {
   const { b, config } = parts
   const { hiddenSize } = config
@@ -97,12 +97,12 @@ function feedForward(parts: Parts, blocks: SharedBlocks, use: Use, attended: Val
   return b.linear(`${at}.mlp_product`, b.swiglu(`${at}.mlp_act`, pair, activation), down)
 }
 
-/** The few numbers from which a layer's own part of a product is made. */
+/** The input of a layer's adapter, projected to its low rank. */
 function lowRows({ b }: Parts, { rank }: SharedBlocks, name: string, input: Value): Value {
   return b.linear(`${name}_low`, input, matrix(input.shape[1], { [`${name}_adapter_in.weight`]: rank }))
 }
 
-/** A product of the block, with the layer's own part. */
+/** A product of the block, plus the layer's adapter. */
 function adapted({ b }: Parts, name: string, made: Value, low: Value, n: number): Value {
   const own = b.linear(`${name}_own`, low, matrix(low.shape[1], { [`${name}_adapter.weight`]: n }))
   return b.add(`${name}_adapted`, own, made)

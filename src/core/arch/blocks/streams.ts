@@ -1,4 +1,4 @@
-// Layers on a residual of several streams (AltUp), with a matrix of low rank beside attention (LAuReL).
+// Layers on a residual of several streams (AltUp), with a low-rank matrix parallel to attention (LAuReL).
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
@@ -8,7 +8,7 @@ import { feedForward } from './feed-forward.ts'
 import { gatedInput, layerInputs } from './layer-embedding.ts'
 import type { Framing, Parts } from './parts.ts'
 
-/** The least mean square of a stream that is scaled to another one's. */
+/** Lower bound of the mean square of a stream that is rescaled to match another. */
 const LEAST = 1e-5
 
 /** For families with `streams`; their configuration has been checked to have them. */
@@ -29,7 +29,7 @@ export const streamed: Framing = (parts, _, embedded) => {
   }
 }
 
-/** A layer on one stream. */
+/** Runs a layer on one stream. */
 function layerOn(parts: Parts, layer: number, x: Value): Value {
   const { b, norm, config } = parts
   const { hiddenSize, streams } = config
@@ -50,7 +50,7 @@ function layerOn(parts: Parts, layer: number, x: Value): Value {
   return b.add(`${at}.mlp_sum`, made, mixed)
 }
 
-/** Values whose rows are all streams, each beginning a group. */
+/** Values whose rows hold all streams. Each stream starts at a whole group. */
 class Streams {
   readonly #parts: Parts
   readonly #streams: StreamsConfig
@@ -64,7 +64,7 @@ class Streams {
     this.#apart = roundUp(this.#width, GROUP_SIZE)
   }
 
-  /** The embeddings, and projections of them with their magnitude. */
+  /** The embeddings, and projections of them rescaled to the same magnitude. */
   spread(x: Value): Value {
     let all = this.#width === this.#apart ? x : this.#joined('streams.0', x)
     for (let i = 1; i < this.#streams.count; i++) {
@@ -74,7 +74,7 @@ class Streams {
     return all
   }
 
-  /** The mean of the first stream and of projections of the others, with its magnitude. */
+  /** The mean of the first stream and of projections of the others, rescaled to its magnitude. */
   merge(all: Value): Value {
     const { b } = this.#parts
     const { count } = this.#streams
@@ -91,7 +91,7 @@ class Streams {
     return this.#stream(all, this.#streams.active, `layers.${layer}.active`)
   }
 
-  /** All streams, changed by mixtures of them. */
+  /** All streams, each plus a mixture of them. */
   predict(layer: number, all: Value): Value {
     const { count, active } = this.#streams
     const at = `layers.${layer}.predicted`
@@ -104,7 +104,7 @@ class Streams {
     return this.#mixed(at, all, all, { coefficients, offset: 0, first: 0 })
   }
 
-  /** All streams, changed by what a layer made of the active one. Overwrites it. */
+  /** All streams, each plus its share of the layer's change to the active one. Overwrites `all`. */
   correct(layer: number, all: Value, made: Value): Value {
     const { b } = this.#parts
     const { count } = this.#streams
@@ -134,7 +134,7 @@ class Streams {
     const norm = vector({ [`${at}.stream_router_norm.weight`]: this.#width })
     const normed = b.rmsnorm(`${at}.${kind}_norm`, x, norm, config.normEpsilon)
     const router = matrix(this.#width, { [`${at}.stream_router.weight`]: count })
-    // A cap of 1 is the hyperbolic tangent.
+    // A cap of 1 is tanh.
     const routed = b.rescale(`${at}.${kind}_tanh`, b.linear(`${at}.${kind}_routed`, normed, router), 1, 1)
     return b.linear(
       `${at}.${kind}_coefficients`,
@@ -157,7 +157,7 @@ class Streams {
     return this.#parts.b.node(label, { op: 'matchRms', input, by, least: LEAST })
   }
 
-  /** A stream after `before` others. */
+  /** Appends a stream to `before` others. */
   #joined(label: string, input: Value, shared?: Value, before = 0): Value {
     const own = this.#width
     const width = (before + 1) * this.#apart

@@ -202,7 +202,7 @@ export interface HeadSizes {
 }
 
 /**
- * Embeddings of tokens for each layer, `size` numbers each. Tokens from `rows` on have the row of token 0.
+ * Per-layer token embeddings of `size` numbers. Tokens from `rows` on use the row of token 0.
  */
 export interface LayerEmbedding {
   readonly size: number
@@ -213,25 +213,25 @@ export interface LayerEmbedding {
 export interface StreamsConfig {
   readonly count: number
   readonly active: number
-  /** The active stream has a weight for each number where a layer's embedding is added. */
+  /** The active stream is multiplied by a weight vector before it gates a layer's embedding. */
   readonly isScaled: boolean
-  /** Rank of the matrix beside attention (LAuReL). */
+  /** Rank of the matrix parallel to attention (LAuReL). */
   readonly besideRank: number
 }
 
-/** Blocks of attention and a feed-forward part, which layers read in turn. */
+/** Blocks of attention and a feed-forward part, which some layers use in turn. */
 export interface SharedBlocks {
-  /** The layers that read a block. */
+  /** The layers that use a block. */
   readonly layers: readonly number[]
-  /** How many blocks there are. */
+  /** Number of blocks. */
   readonly count: number
-  /** Rank of each layer's own part of the blocks' matrices. */
+  /** Rank of each layer's adapters to the blocks' matrices. */
   readonly rank: number
-  /** Whether queries, keys and values have such a part; the feed-forward part always does. */
+  /** Whether queries, keys and values have adapters; the feed-forward part always does. */
   readonly adaptsAttention: boolean
 }
 
-/** A layer whose gate keeps only what is so many standard deviations above the mean. */
+/** A layer whose gate keeps only values that are this many standard deviations above the mean. */
 export interface GateCutoff {
   readonly layer: number
   readonly deviations: number
@@ -290,8 +290,8 @@ export interface ModelConfig {
   /** Files have one matrix for keys and values of layers without a window. */
   readonly valuesAreKeys?: boolean | undefined
   /**
-   * How many of the last layers attend to keys and values of another one: the last before them that has a
-   * window as they have, or none.
+   * How many of the last layers use the keys and values of an earlier one: the last one before them with the
+   * same kind of attention, windowed or not.
    */
   readonly sharedKvLayers?: number | undefined
   /** Layers that do not rotate. */
@@ -305,7 +305,7 @@ export interface ModelConfig {
   readonly layerEmbedding?: LayerEmbedding | undefined
   readonly streams?: StreamsConfig | undefined
   readonly sharedBlocks?: SharedBlocks | undefined
-  /** What each layer's output is multiplied by. */
+  /** A factor for each layer's output. */
   readonly layerScales?: readonly number[] | undefined
   /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
@@ -327,7 +327,7 @@ export interface ModelConfig {
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined
   readonly logitScale?: number | undefined
-  /** What each layer multiplies its second map of scores by, before it subtracts it from the first. */
+  /** A factor for each layer's second map of scores, which is subtracted from the first. */
   readonly subtracted?: readonly number[] | undefined
   /** Factor of attention's scores; default 1 / sqrt(headDim). */
   readonly attentionScale?: number | undefined

@@ -22,8 +22,8 @@ export function windowOf(
 }
 
 /**
- * A window that is at least as long as the context counts as no window, unless its layers differ from others
- * in more than that.
+ * A window that is at least as long as the context is dropped, unless its layers also differ from the others
+ * in other ways.
  */
 export function withoutIdleWindow(config: ModelConfig): ModelConfig {
   const { window: local, localRope, fullHeads, contextLength } = config

@@ -33,7 +33,7 @@ export function hfRope(
     const dims = isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim
     return { ...own, dims, scaling }
   }
-  // All dimensions count in the frequencies, of which only the first are not zero.
+  // Frequencies are spaced over all dimensions, but only the first pairs rotate.
   const pairs = Math.min(headDim, 1 << 12) / 2
   const factor = rope.number('factor', 1)
   const turned = Math.floor(Math.trunc(share * headDim) / 2)
@@ -41,7 +41,7 @@ export function hfRope(
   return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
 
-/** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
+/** The divisor of frequencies in llama.cpp's files for pairs that do not rotate. */
 const UNTURNED = 1e30
 
 /**

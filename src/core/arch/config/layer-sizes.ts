@@ -1,4 +1,4 @@
-// What differs between the layers of a model.
+// Sizes that may differ between the layers of a model.
 import type { HeadSizes, ModelConfig } from './config.ts'
 
 /** Most streams of a residual. Families list the tensors of as many; kernels take any number. */
@@ -16,7 +16,7 @@ export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean 
 export const headsOf = (config: ModelConfig, layer: number): HeadSizes =>
   (isLocal(config, layer) ? undefined : config.fullHeads) ?? config
 
-/** The layer whose keys and values a layer attends to: itself or, where layers share them, an earlier one. */
+/** The layer whose keys and values a layer uses: itself or, if layers share them, an earlier one. */
 export function keyLayerOf(config: ModelConfig, layer: number): number {
   const { layers, sharedKvLayers = 0 } = config
   const own = layers - sharedKvLayers

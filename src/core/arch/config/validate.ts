@@ -40,7 +40,7 @@ const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', '
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
-/** What only families with layers of several sizes have. */
+/** Fields that only families with layers of several sizes have. */
 const UNEVEN = [
   ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
   ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),

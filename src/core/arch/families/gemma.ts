@@ -10,7 +10,7 @@ import { defaults, family, lessOne, type Names, NO_GGUF } from '../family.ts'
 
 const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
 
-/** The scale of scores: 1 / sqrt of the head size, or of another number in the 27B models. */
+/** The scale of attention scores. The 27B models do not derive it from the head size. */
 const gemmaScale = ({ layers, hiddenSize, heads, headDim }: ModelConfig, largest: number): number =>
   1 / Math.sqrt(layers === largest ? hiddenSize / heads : headDim)
 

@@ -239,7 +239,7 @@ export const lfm3: FamilyFile = {
   },
 }
 
-/** The kind of a layer in a file that does not list them. */
+/** The default kind of a layer. */
 function usualKind(layer: number): string {
   if (layer % 4 === 2) return 'full_attention'
   return layer % 4 === 0 && layer > 0 ? 'sliding_attention' : 'conv'

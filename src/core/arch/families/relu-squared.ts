@@ -66,7 +66,7 @@ const swapped = (letter: 'q' | 'k'): Names =>
     ]),
   )
 
-/** The norms of heads follow the rotation, so they take back what it multiplies by. */
+/** The head norms follow the rotation, so they undo its magnitude. */
 const withoutMagnitude = (scaling: RopeScaling | undefined): RopeScaling | undefined =>
   scaling !== undefined && 'magnitude' in scaling ? { ...scaling, magnitude: 1 } : scaling
 

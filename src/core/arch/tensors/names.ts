@@ -154,8 +154,8 @@ export function embeddingTable(
 /**
  * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
  * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
- * that only recurrent kernels read are f32 vectors, and so are routers. The embeddings of layers are the
- * larger part of their models.
+ * that only recurrent kernels read are f32 vectors, and so are routers. Per-layer
+ * embeddings are the larger part of their models.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'rows' | 'vector' {
   if (name === 'layer_embed.weight') return 'rows'

@@ -69,7 +69,7 @@ const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
 /** Recurrent layers have their own norm names, unless they also have attention. */
 const mixesHere: IsIn = (config, _, layer) =>
   config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
-/** Attention with a matrix for queries alone. */
+/** Attention with a separate matrix for queries. */
 const hasQueries: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
 /** Whether a layer stores keys and values. */
 const ownsKeys: IsIn = (config, _, layer) => keyLayerOf(config, layer) === layer

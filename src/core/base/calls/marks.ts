@@ -80,11 +80,11 @@ export const HUNYUAN_SEPARATOR = '<tool_sep>'
 
 const DSML = '｜DSML｜'
 
-/** The tags of forms that name calls and parameters in attributes. */
+/** The tags of forms with the names of calls and parameters in attributes. */
 export interface CallTags {
   readonly call: string
   readonly parameter: string
-  /** Whether an attribute of each parameter says if its value is a text. */
+  /** Each parameter has an attribute that says whether its value is a string. */
   readonly saysTexts?: boolean
 }
 
@@ -94,7 +94,7 @@ export const CALL_TAGS = {
   minicpm: { call: 'function', parameter: 'param' },
 } as const satisfies Readonly<Record<string, CallTags>>
 
-/** The names of GLM's tags around the name and the value of an argument, and of LongCat's. */
+/** The names of the tags around an argument's name and value, in GLM's and LongCat's forms. */
 export interface PairTags {
   readonly key: string
   readonly value: string

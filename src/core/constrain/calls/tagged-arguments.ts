@@ -13,7 +13,7 @@ const TAG_NAME = '[^<>\\s]{1,256}'
 const upToEnd = (grammar: Grammar, first: string): NodeId =>
   patternNode(grammar, `(?:[^<]|<+[^</]|<+/[^${first}<])*`)
 
-/** The values of a form: any, and those of a schema. */
+/** How a form writes values: any value, and those that a schema allows. */
 interface Values {
   readonly any: NodeId
   of(schema: unknown, parameters: ToolParameters): NodeId

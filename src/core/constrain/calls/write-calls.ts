@@ -139,7 +139,7 @@ class CallWriter {
     )
   }
 
-  /** A name and tags of GLM's kind. */
+  /** A name followed by tags like GLM's. */
   paired(before: string, tags?: PairTags): NodeId {
     const { grammar } = this
     return this.each(PLAIN_NAME, ({ name, parameters }) =>
@@ -184,7 +184,7 @@ const gemma =
 const python = (writer: CallWriter): NodeId =>
   writer.each(PLAIN_NAME, (tool) => pythonCall(writer.grammar, tool))
 
-/** Calls on lines of their own. */
+/** Calls on separate lines. */
 function invoked(writer: CallWriter, form: keyof typeof CALL_TAGS): NodeId {
   const { grammar } = writer
   const tags = CALL_TAGS[form]
@@ -235,7 +235,7 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   lfm2: (writer) => {
     const { grammar } = writer
     const calls = writer.several(python(writer), ', ')
-    // MiniCPM 3 has the same marks.
+    // MiniCPM 3 writes a fence between the same marks.
     const lines = writer.several(python(writer), '\n')
     const fenced = grammar.seq(grammar.text('```python\n'), lines, grammar.text('\n```'))
     return grammar.alt(grammar.seq(grammar.text('['), calls, grammar.text(']')), writer.list, fenced)

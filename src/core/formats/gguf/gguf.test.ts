@@ -249,7 +249,7 @@ describe('a damaged file', () => {
     })
   })
 
-  test("the type of BitNet's fork is named, with what to take instead", async () => {
+  test("the error for the type of BitNet's fork names it and an alternative", async () => {
     await expect(open(tensor([256n], 36, 0n))).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringMatching(/I2_S.*TQ2_0.*take the model's packed safetensors/),

@@ -80,10 +80,10 @@ test.each([
 })
 
 test.each([
-  ['the whole model ties', true, false, [], true],
-  ['only its language model ties', false, true, [], true],
-  ['the whole model ties, but a matrix is stored', true, true, ['lm_head.weight'], false],
-] as const)('the last matrix where %s', (_, tied, own, stored, expected) => {
+  ['the whole model ties it', true, false, [], true],
+  ['only the language model ties it', false, true, [], true],
+  ['the whole model ties it, but a matrix is stored', true, true, ['lm_head.weight'], false],
+] as const)('whether the output matrix is tied if %s', (_, tied, own, stored, expected) => {
   const text_config = { model_type: 'qwen2', tie_word_embeddings: own }
   const config = { model_type: 'internvl', vision_config: {}, text_config, tie_word_embeddings: tied }
   const { metadata } = partTower('file', { config, tensors: tensorsOf([...NAMES, ...stored]) }, undefined)

@@ -20,7 +20,7 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
     (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
   ),
   ['qwen3', 'Qwen3ForCausalLM'],
-  // Without images, its three positions are one.
+  // Without images, its three coordinates are equal.
   ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
@@ -69,7 +69,7 @@ export function partTower(
   const { tie_word_embeddings: tied } = config
   const language = {
     ...(text as MetaObject),
-    // The whole model ties its last matrix, whatever its language model would do alone.
+    // The whole model's setting overrides that of its language model.
     ...(tied === true && { tie_word_embeddings: true }),
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
     architectures: [CLASSES.get(kind) ?? kind],

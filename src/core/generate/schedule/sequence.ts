@@ -294,7 +294,7 @@ export class Sequence {
     return true
   }
 
-  /** Keeps the state of its own first `own` positions. */
+  /** Keeps the state of its first `own` positions. */
   #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
     // The removed part is another branch of the conversation, which the user may return to.

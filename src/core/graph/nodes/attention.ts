@@ -16,7 +16,7 @@ import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '
 
 /**
  * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
- * q. Overwrites k too. Without k and v, the layer attends to what another one has stored.
+ * q. Overwrites k too. Without k and v, the layer attends to another layer's state.
  */
 export interface RopeKv {
   readonly op: 'ropeKv'

@@ -320,7 +320,7 @@ export const renorm: KernelKind<Renorm> = {
   },
 }
 
-/** input * sigmoid(gate), where each row has one gate, or one for each of its heads. Overwrites the input. */
+/** input * sigmoid(gate), with one gate per row or one per head. Overwrites the input. */
 export interface GateRows {
   readonly op: 'gateRows'
   readonly input: Value

@@ -1,5 +1,4 @@
-// The nodes of models whose residual is several streams, and of feed-forward blocks that keep few of their
-// values.
+// The nodes for residuals of several streams, and for sparse feed-forward blocks.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import type { Value, WeightRef } from '../ir.ts'
 import {
@@ -13,9 +12,9 @@ import {
 } from '../node.ts'
 
 /**
- * Adds to each stream of x a mixture of the streams of z. Streams are `width` numbers, `apart` from one to
- * the next. With coefficients, row by row [streams][inputs]: x[i] + sum over j of (offset + c[i][j]) * z[j];
- * without: `offset` is the coefficient. Streams before `first` stay as they are.
+ * Adds to each stream of x a mixture of the streams of z. Each stream has `width` numbers and starts `apart`
+ * numbers after the previous one. With coefficients, per row [streams][inputs]: x[i] + sum over j of
+ * (offset + c[i][j]) * z[j]; without: `offset` is the coefficient. Streams before `first` are unchanged.
  */
 export interface MixStreams {
   readonly op: 'mixStreams'
@@ -43,13 +42,13 @@ export const mixStreams: KernelKind<MixStreams> = {
   },
 }
 
-/** A single stream is as wide as its numbers. */
+/** A single stream is not padded to `apart`. */
 export const countsOf = (x: Value, z: Value, apart: number) => ({
   streams: x.shape[1] / apart,
   inputs: Math.max(1, Math.floor(z.shape[1] / apart)),
 })
 
-/** The input, scaled to the root mean square of `by`. Its own mean square counts as at least `least`. */
+/** Scales the input to the root mean square of `by`. Its own mean square counts as at least `least`. */
 export interface MatchRms {
   readonly op: 'matchRms'
   readonly input: Value
@@ -83,7 +82,7 @@ export const cutLow: KernelKind<CutLow> = {
   },
 }
 
-/** The input times a vector, number by number. */
+/** The elementwise product of the input and a vector. */
 export interface Weigh {
   readonly op: 'weigh'
   readonly input: Value

@@ -22,7 +22,7 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
     if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
-    // Not every encoding has a kernel that gates, even where the next op reads groups.
+    // Not every encoding has a kernel with a fused gate.
     if (!isGated(encodingOfWeight(linear.weight, encodingOf))) return undefined
     const [left, , third] = linear.weight.parts
     const areHalves =

@@ -35,7 +35,7 @@ export class Cuts {
   readonly #options: ShardOptions
   readonly #readers: ReadonlyMap<number, readonly number[]>
   readonly #producers: ReadonlyMap<number, number>
-  /** Columns that stay together, because weights of a matrix share a scale over them. */
+  /** Number of columns that stay together because their weights share a scale. */
   readonly #unit: number
 
   constructor(graph: Graph, options: ShardOptions) {

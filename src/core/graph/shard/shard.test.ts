@@ -136,7 +136,7 @@ describe('shardGraph', () => {
     expect(cuts).toEqual([0, 0, 0, 0, 32, 96, 32, 96])
   })
 
-  test('cuts columns of 2-bit weights where no scale spans the cut, or not at all', () => {
+  test('cuts columns of 2-bit weights only between scales, or not at all', () => {
     const config = { kvHeads: 4, ratio: 2, headDim: 64, inner: 1024, vocab: 512, tied: true }
     const shards = all(model(config), [1, 3], () => 'w2_g256')
     const cuts = shards.flatMap(weightsOf).flatMap(({ columns }) => columns?.first ?? [])

@@ -44,7 +44,7 @@ export class KvShift {
     const { arena, plan, ropes } = options
     this.#options = options
     this.#layers = plan.ops.filter(
-      // Those without heads of their own use the state of others.
+      // A layer without KV heads uses another layer's state.
       ({ name, fields }) => name === 'rope_kv' && fields['kv_heads'] !== 0,
     )
     this.#records = arena.allocate(this.#layers.length * ABI.OP_BYTES, 'moving the context')

@@ -1,5 +1,5 @@
-// Whether a chat template writes the calls of earlier turns, and their results. Some describe the tools, and
-// then write only the text of each message.
+// Whether a chat template writes the calls of earlier turns, and their results. Some templates describe the
+// tools, but write only the text of each message.
 import { GivenArguments } from '../jinja/values.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
 import { type ChatMessage, type ChatTemplate, PROBE, promptOf } from './chat-template.ts'
@@ -21,7 +21,7 @@ const CALL = {
   function: { name: 'a', arguments: new GivenArguments({ a: 'b' }) },
 }
 
-/** Both, if the template rejects a conversation with a call. */
+/** If the template rejects a conversation with a call, both count as written. */
 export function callPlacesOf(tokenizer: Tokenizer, template: ChatTemplate): CallPlaces {
   const rendered = (content: '' | null, calls: readonly object[], result: string) =>
     promptOf(tokenizer, template, conversation(content, calls, result), { tools: TOOLS })

@@ -277,8 +277,8 @@ test('a prefix continues the answer, unless it has its own markers', () => {
 describe('a thought that is continued', () => {
   test.each<[string, ReasoningForm, string, string, string]>([
     ['Qwen3', THINK, '<|im_start|>assistant\n', '<think>\n', '\n</think>\n\n'],
-    ['DeepSeek, whose prompt opens it', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
-    ['a prompt that has closed one', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
+    ['DeepSeek, whose prompt opens the thought', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
+    ['a prompt that closed a thought', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
     ['Magistral', formOf('[THINK]'), '[/INST]', '[THINK]', '\n[/THINK]\n\n'],
     ['gpt-oss', HARMONY, '<|start|>assistant', HARMONY.open, HARMONY.close],
   ])('of %s has its marks around it', (_, form, prompt, before, after) => {

@@ -40,13 +40,13 @@ export interface ReasoningForm extends ReasoningMarks {
   readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
-  /** The template names only `close`: its model always thinks, and may leave out `open`. */
+  /** The template contains only `close`: its model always thinks, and may omit `open`. */
   readonly isImplied?: boolean
-  /** The template names no marks; a reply that begins with `open` has a thought all the same. */
+  /** The template contains no marks; even so, a reply that begins with `open` has a thought. */
   readonly isAssumed?: boolean
 }
 
-/** The marks of models whose template names none, such as those that were tuned with a plain template. */
+/** The marks assumed for templates that contain none, such as those of models tuned with a plain template. */
 const ASSUMED: ReasoningForm = { open: '<think>', close: '</think>', isAssumed: true }
 
 const MESSAGE = '<|message|>'
@@ -101,7 +101,7 @@ const FORMS: readonly ReasoningForm[] = [
   { open: '<reasoning>', close: '</reasoning>' },
 ]
 
-/** The form whose marks a chat template names, or the usual one if it names none. */
+/** The form whose marks a chat template contains, or the default one if it contains none. */
 export function reasoningFormOf(template: string): ReasoningForm {
   const found = FORMS.find((form, index) => {
     const { open, close, isHarmony, answer } = form
@@ -168,7 +168,7 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
-/** The marks around a thought after a prompt; none behind it where no `prefix` of an answer follows. */
+/** The marks before and after a thought in a prompt. None follows it unless the answer's `prefix` does. */
 export function marksAround(
   prompt: string,
   form: ReasoningForm,
@@ -360,12 +360,12 @@ class MarkSplitter extends Splitter {
   }
 }
 
-/** Follows the strings of JSON that arrives in pieces. */
+/** Tracks strings in JSON that arrives in pieces. */
 class JsonStrings {
   #isString = false
   #isEscaped = false
 
-  /** The text that comes next, with a blank for each character of a string. */
+  /** The next piece, with each character of a string replaced by a blank. */
   blanked(text: string): string {
     let [isString, isEscaped] = [this.#isString, this.#isEscaped]
     let found = ''
@@ -376,14 +376,14 @@ class JsonStrings {
     return found
   }
 
-  /** Goes on behind the text. */
+  /** Advances past the text. */
   skip(text: string): void {
     for (let at = 0; at < text.length; at++)
       [this.#isString, this.#isEscaped] = after(text[at]!, this.#isString, this.#isEscaped)
   }
 }
 
-/** Whether a string and an escape go on behind a character. */
+/** Whether the text after a character is in a string, and whether it is escaped. */
 const after = (char: string, isString: boolean, isEscaped: boolean): [boolean, boolean] =>
   isString ? [isEscaped || char !== '"', !isEscaped && char === '\\'] : [char === '"', false]
 
@@ -393,7 +393,7 @@ class HarmonySplitter extends Splitter {
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
-  /** Where the arguments of a call are; their strings may have the text of a mark. Undefined elsewhere. */
+  /** Set inside the arguments of a call, whose strings may contain the text of a mark. */
   #arguments: JsonStrings | undefined
 
   constructor(phase: ReasoningPhase) {
@@ -447,7 +447,7 @@ class HarmonySplitter extends Splitter {
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {
-    // Of what strings hold, nothing is a mark: there blanks stand for it.
+    // Strings contain no marks, so they are blanked out.
     const visible = this.#arguments?.blanked(this.held) ?? this.held
     const found = firstMark(visible, BODY_ENDS)
     const unsure = isOver ? 0 : partLength(visible, BODY_ENDS)

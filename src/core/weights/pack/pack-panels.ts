@@ -149,7 +149,7 @@ export function packCoded(
   }
 }
 
-/** The scales or minimums of 8 rows: row i with row i + 4. Returns the place after them. */
+/** Writes the scales or minimums of 8 rows, pairing row i with row i + 4. Returns the next position. */
 export function layHalves(patterns: Uint16Array, out: Uint32Array, at: number): number {
   for (let r = 0; r < 4; r++) out[at + r] = patterns[r]! | (patterns[r + 4]! << 16)
   return at + 4

@@ -1,4 +1,4 @@
-// Lays rows of two bits an element, with one scale for 256 of them, into the panels of `w2_g256`.
+// Packs rows of 2-bit elements, with one scale per 256, into the panels of `w2_g256`.
 
 import { GROUP_SIZE, PANEL_ROWS, RUN_GROUPS } from '../../abi/encodings.ts'
 import { codedGroup } from '../../formats/coded-group.ts'
@@ -8,9 +8,9 @@ import { shiftedFloat } from '../quantize-weights.ts'
 import { layHalves } from './pack-panels.ts'
 
 /**
- * Moves codes and f16 scales of TQ1_0 and TQ2_0; nothing is rounded. `k` is a multiple of 256. Codes are -1,
- * 0 and 1; a 2, which the bits of TQ2_0 can say, is kept. Throws `format` for scales that the kernels cannot
- * hold.
+ * Moves codes and f16 scales of TQ1_0 and TQ2_0 without rounding. `k` is a multiple of 256. Codes are -1, 0
+ * and 1; a 2, which TQ2_0 could also contain, is kept. Throws `format` for scales that the kernels cannot
+ * represent.
  */
 export function packTernary(rows: StoredRows, count: number, k: number, out: Uint32Array): void {
   const { read } = codingOf(rows)
@@ -33,7 +33,7 @@ export function packTernary(rows: StoredRows, count: number, k: number, out: Uin
   }
 }
 
-/** Words of rows r and r + 4, of inputs 8j..8j+3 and of the next four: two bits of each in a byte. */
+/** Each byte has 2 bits each of rows r and r + 4, for one of inputs 8j..8j+3 and the input four later. */
 function layCrumbs(words: Uint32Array, out: Uint32Array, at: number): number {
   for (let j = 0; j < GROUP_SIZE / 8; j++) {
     for (let r = 0; r < PANEL_ROWS / 2; r++, at++) {

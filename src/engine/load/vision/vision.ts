@@ -71,7 +71,7 @@ export class Vision {
   readonly #tools: EngineTools
   #machines: readonly RowMachine[] = []
 
-  /** Why the tower that comes with a model is not supported, if its class is not. */
+  /** The error for a model's own tower of an unsupported class; undefined if its class is supported. */
   static readonly unbuilt = unbuiltClass
 
   /**

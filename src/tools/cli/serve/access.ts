@@ -1,4 +1,4 @@
-// Who may ask: hosts, pages and keys, and the headers that let pages read the answer.
+// Access control: hosts, page origins and keys, and the CORS headers that let pages read the answer.
 import type { IncomingMessage } from 'node:http'
 import type { ApiKeys } from './api-keys.ts'
 import { type Refusal, refusal } from './refusal.ts'
@@ -11,7 +11,7 @@ export const isLoopback = (host: string): boolean => LOOPBACK.includes(shownHost
 interface AccessRules {
   /** The address that the server listens on. */
   readonly host: string
-  /** Origins of pages that may ask; `*` for all. */
+  /** Origins whose pages may send requests; `*` for all. */
   readonly origins: readonly string[]
   readonly keys: ApiKeys
 }
@@ -35,16 +35,20 @@ export class Access {
     }
   }
 
-  /** Why a request may not ask here at all: its host or its page. */
+  /** Rejects a request by its host name or by the origin of its page. */
   refuseSource({ headers }: IncomingMessage): Refusal | undefined {
     const { host } = this.#rules
     const { origin } = headers
-    // A page whose name leads to this machine would be of the same origin, and needs no permission.
+    // If a page's own host name resolves to this machine, browsers see the same origin and ask no permission.
     const name = headers.host?.replace(/:\d+$/, '') ?? ''
     if (isLoopback(host) && !LOOPBACK.includes(name))
       return refusal(403, `the host ${name} is not this machine; use http://${shownHost(host)}`, 'wrong_host')
     if (origin === undefined || this.#isAllowed(origin)) return undefined
-    return refusal(403, `pages of ${origin} may not ask; start with --allow-origin ${origin}`, 'wrong_origin')
+    return refusal(
+      403,
+      `pages of ${origin} are not allowed; start with --allow-origin ${origin}`,
+      'wrong_origin',
+    )
   }
 
   refuseKey({ headers }: IncomingMessage): Refusal | undefined {

@@ -15,7 +15,7 @@ async function keyFile(text: string, mode = 0o600): Promise<string> {
   return file
 }
 
-test('any of the keys is allowed, whole and under the scheme Bearer only', () => {
+test('each key is accepted, but only complete and with the scheme Bearer', () => {
   const keys = new ApiKeys(['first', 'second'])
   const allowed = ['Bearer first', 'bearer second', 'Bearer  first ']
   const refused = [undefined, '', 'first', 'Bearer', 'Bearer ', 'Bearer firs', 'Bearer firstt', 'Basic first']
@@ -29,7 +29,7 @@ test('without keys, everyone is allowed', () => {
   expect(new ApiKeys([]).allow(undefined)).toBe(true)
 })
 
-test('a file has one key a line, with comments', async () => {
+test('a file has one key per line, and comments', async () => {
   const warnings: string[] = []
   const file = await keyFile('# of the team\r\nsk-one\r\n\n  sk-two  \n')
   expect(await readApiKeys(file, (sentence) => warnings.push(sentence))).toEqual(['sk-one', 'sk-two'])
@@ -43,17 +43,17 @@ test.skipIf(process.platform === 'win32')('a file that others may read causes a 
 })
 
 test.each([
-  ['no key', '# nothing\n', /has no key; write one a line/],
+  ['no key', '# nothing\n', /has no key; write one per line/],
   ['a line with a space', 'sk-one\nsk two\n', /line 2 of .* is not a key/],
   ['a letter that no header carries', 'schl\u00fcssel\n', /line 1 of .* is not a key/],
-  ['more than keys', 'x'.repeat((1 << 20) + 1), /has 1048577 bytes but a file of keys at most 1048576/],
+  ['more than keys', 'x'.repeat((1 << 20) + 1), /has 1048577 bytes but may have at most 1048576/],
 ])('a file with %s is rejected', async (_, text, message) => {
   const error = await readApiKeys(await keyFile(text), () => undefined).catch((error: unknown) => error)
   expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
   expect(String(error)).not.toMatch(/sk two|schl/)
 })
 
-test('a file that is not there is named', async () => {
+test('the error for a missing file names it', async () => {
   await expect(readApiKeys(path('none'), () => undefined)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(/none cannot be read: .*ENOENT.*--api-key-file/),

@@ -1,12 +1,12 @@
-// The keys that requests must have, from the command line and from a file.
+// The keys that requests must present, from the command line and from a file.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { systemError } from '../terminal/failure.ts'
 
-/** Two thousand keys of random bytes; a larger file is not one of keys. */
+/** Enough for thousands of keys; a larger file must be something else. */
 const MOST_FILE_BYTES = 1 << 20
-/** What a header can carry without a space. */
+/** The characters that a header allows, except spaces. */
 const KEY = /^[\x21-\x7e]+$/
 const PRIVATE_MODE = 0o600
 
@@ -22,11 +22,11 @@ export class ApiKeys {
     this.#digests = keys.map(digest)
   }
 
-  /** Whether a request with this `authorization` may be answered. Without any key, all may. */
+  /** Whether a request with this `authorization` header is allowed. Without keys, all are. */
   allow(authorization: string | undefined): boolean {
     if (this.#digests.length === 0) return true
     const given = digest(/^bearer +(.*?) *$/i.exec(authorization ?? '')?.[1] ?? '')
-    // All keys are compared, in constant time, so that nobody learns from the time how much of one is right.
+    // All keys are compared, in constant time, so that the timing reveals nothing about a key.
     return this.#digests.map((each) => timingSafeEqual(each, given)).includes(true)
   }
 }
@@ -34,8 +34,8 @@ export class ApiKeys {
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest()
 
 /**
- * The keys in a file: one a line; blank lines and those that begin with # are skipped. Warns if other users
- * of this machine may read it. Throws `unsupported` if it cannot be read, has no key, or a line is not one.
+ * The keys in a file, one per line. Blank lines and lines that begin with # are skipped. Warns if other users
+ * of this machine may read it. Throws `unsupported` if it cannot be read, has no key or an invalid line.
  */
 export async function readApiKeys(path: string, onWarning: (sentence: string) => void): Promise<string[]> {
   const { text, mode } = await readKeyFile(path)
@@ -49,9 +49,10 @@ export async function readApiKeys(path: string, onWarning: (sentence: string) =>
     if (line === '' || line.startsWith('#')) continue
     if (KEY.test(line)) keys.push(line)
     // The line itself may be a secret.
-    else throw keyError(`line ${index + 1} of ${path} is not a key; give one a line, of ASCII without spaces`)
+    else
+      throw keyError(`line ${index + 1} of ${path} is not a key; give one per line, in ASCII without spaces`)
   }
-  if (keys.length === 0) throw keyError(`${path} has no key; write one a line`)
+  if (keys.length === 0) throw keyError(`${path} has no key; write one per line`)
   return keys
 }
 
@@ -59,7 +60,7 @@ async function readKeyFile(path: string): Promise<{ readonly text: string; reado
   try {
     const { mode, size } = await stat(path)
     if (size > MOST_FILE_BYTES)
-      throw keyError(`${path} has ${size} bytes but a file of keys at most ${MOST_FILE_BYTES}; name another`)
+      throw keyError(`${path} has ${size} bytes but may have at most ${MOST_FILE_BYTES}; name a file of keys`)
     return { text: await readFile(path, 'utf8'), mode: mode & 0o777 }
   } catch (error) {
     throw systemError(error, 'unsupported', `${path} cannot be read`, 'check --api-key-file')

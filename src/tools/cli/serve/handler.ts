@@ -1,4 +1,4 @@
-// One request after another: who may ask, its body, a slot, the answer.
+// Handles a request: checks access, reads the body, takes a slot, and sends the answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { OpenAIFetch } from '../../../adapters/openai.ts'
@@ -19,13 +19,13 @@ interface HandlerOptions {
   readonly mostRequests: number
   readonly bodyLimits: Partial<BodyLimits> | undefined
   readonly stallMilliseconds: number
-  /** Whether a connection is one of more than the server serves. */
+  /** Whether a connection exceeds the limit. */
   readonly isSurplus: (socket: Socket) => boolean
   readonly onRequest: (line: RequestLine) => void
 }
 
 const ROOT =
-  "OpenAI's API is at /v1: POST /v1/chat/completions and others, GET /v1/models. GET /health and /metrics tell about this server.\n"
+  "OpenAI's API is at /v1: POST /v1/chat/completions and others, GET /v1/models. GET /health and /metrics report on this server.\n"
 const STOPPING = 'the server is stopping'
 
 export class Handler {
@@ -56,7 +56,7 @@ export class Handler {
     return this.#bodies.readers
   }
 
-  /** From now on refuses all requests but those that are being answered; resolves when these have ended. */
+  /** Rejects all requests from now on. Resolves when the running ones have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#bodies.refuseAll(unavailable(STOPPING))
@@ -109,7 +109,7 @@ export class Handler {
     if (this.#options.isSurplus(socket)) throw unavailable('too many clients are connected')
   }
 
-  /** The answers that neither the models nor their limits have to do with. */
+  /** Answers that need neither a model nor a slot; undefined for other requests. */
   async #ownAnswer(request: IncomingMessage): Promise<Response | undefined> {
     const { access, metrics } = this.#options
     const { method = 'GET', url = '/' } = request
@@ -120,7 +120,7 @@ export class Handler {
       new Response(method === 'HEAD' ? null : text, {
         headers: { 'content-type': type, 'cache-control': 'no-store' },
       })
-    // What watches a server often has no key.
+    // Health probes often have no key.
     if (isGet && (path === '/health' || path === '/v1/health'))
       return reply('{"status":"ok"}', 'application/json')
     const refused = access.refuseKey(request)
@@ -150,7 +150,7 @@ export class Handler {
       const answer = await this.#options.answer(new Request(target, { body: body?.bytes ?? null }), {
         signal,
       })
-      // A connection that stays open would keep a stopping server.
+      // An open connection would keep the server from stopping.
       if (this.#isStopping) response.setHeader('connection', 'close')
       await send(response, answer, this.#options.stallMilliseconds, free)
     } finally {
@@ -164,7 +164,7 @@ export class Handler {
     if (this.#running >= mostRequests) throw busy(`${mostRequests} requests are under way`)
   }
 
-  /** The only request that Node passes without a response. */
+  /** Rejects CONNECT, the only request for which Node creates no response. */
   refuseTunnel({ url: path = '' }: IncomingMessage, socket: Socket): void {
     // A client that resets the connection also counts as disconnected.
     socket.on('error', () => undefined)

@@ -15,24 +15,24 @@ import type { BodyLimits } from './request-bodies.ts'
 import { MOST_UNSENT_BYTES } from './send.ts'
 
 export interface ServeOptions {
-  /** Address to listen on. Default: 127.0.0.1, which only programs of this machine reach. */
+  /** Address to listen on. Default: 127.0.0.1, which only programs on this machine can reach. */
   readonly host?: string | undefined
   /** 0: any free port. */
   readonly port: number
   /** Requests without one of them are rejected with 401. Default: no key is needed. */
   readonly keys?: ApiKeys | undefined
-  /** Origins of pages that may ask; `*` for all. Default: none. */
+  /** Origins whose pages may send requests; `*` for all. Default: none. */
   readonly origins?: readonly string[] | undefined
   /** Makes the vectors of `/v1/embeddings`. Default: the model. */
   readonly embedder?: Embedder | undefined
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
   /**
-   * Requests that are answered at a time; more are rejected with 429. A request whose body is still being
-   * received does not count, nor does one whose answer only waits for its client to read it.
+   * Maximum concurrent requests; more are rejected with 429. A request whose body is still being received
+   * does not count, nor does one whose complete answer waits for its client to read it.
    */
   readonly mostRequests: number
-  /** Connections at a time; requests on further ones are rejected with 503. Default 1024. */
+  /** Maximum open connections; requests on further ones are rejected with 503. Default 1024. */
   readonly mostConnections?: number | undefined
   /** For tests. */
   readonly limits?: Partial<ServerLimits> | undefined
@@ -45,7 +45,7 @@ interface ServerLimits {
   readonly bodies: Partial<BodyLimits>
   /** From the first byte of a request to the last of its headers. */
   readonly headersMilliseconds: number
-  /** How long a client may take nothing of an answer. */
+  /** How long a client may read nothing of an answer. */
   readonly readMilliseconds: number
 }
 
@@ -55,16 +55,16 @@ export interface Serving {
   /** Requests whose answer is not yet sent. */
   readonly open: number
   /**
-   * Accepts no more requests, lets those in progress end within `milliseconds`, aborts the others, and
-   * resolves with their number when the port is free.
+   * Accepts no more requests, gives those in progress `milliseconds` to end, and aborts the rest. Resolves to
+   * the number of aborted requests once the port is free.
    */
   stop(milliseconds: number): Promise<number>
-  /** The same at once. */
+  /** Like `stop(0)`. */
   close(): Promise<void>
 }
 
 const MOST_CONNECTIONS = 1024
-/** Connections beyond `mostConnections` that get an answer; Node closes any further one without. */
+/** Connections beyond `mostConnections` that still get an answer; Node just closes further ones. */
 const REFUSED_CONNECTIONS = 256
 /** From the first byte of a request to its last. */
 const LONGEST_REQUEST_MILLISECONDS = 300_000
@@ -157,7 +157,7 @@ function newHandler(
 const memoryOf = ({ byId }: Models): Promise<Load['memory']> =>
   Promise.all(Array.from(byId, async ([model, each]) => ({ model, use: await each.memory() })))
 
-/** Knows which connections came when there were too many. */
+/** Counts connections, and remembers which ones exceeded the limit. */
 class Connections {
   readonly #surplus = new WeakSet<Socket>()
   #count = 0

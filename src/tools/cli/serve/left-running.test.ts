@@ -1,5 +1,5 @@
-// A server that is left running: what watches it, and how it ends. In: probes, scrapes and stops. Out: its
-// answers, in the formats of those who ask.
+// Monitoring and shutdown of a server. In: probes, scrapes and stops. Out: its answers, in the formats that
+// monitoring tools expect.
 import { Agent, get } from 'node:http'
 import { expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
@@ -21,7 +21,7 @@ const ask = (root: string, body: object = {}, init: RequestInit = {}) =>
     ...init,
   })
 
-/** An engine whose reply waits. */
+/** An engine whose reply waits until it is released. */
 async function heldEngine() {
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<string>()
@@ -51,7 +51,7 @@ test('a probe needs no key and no free slot', async () => {
   expect((await held).status).toBe(200)
 })
 
-test('each address that has GET has HEAD', async () => {
+test('HEAD works wherever GET does', async () => {
   const { root } = await serve(await openToy())
   for (const path of ['', '/health', '/metrics', '/v1/models', '/v1/models/toy']) {
     const got = await fetch(`${root}${path}`)
@@ -107,7 +107,7 @@ test('requests, tokens, times and memory are counted', async () => {
   expect([...values.keys()].join()).not.toContain('secret')
 })
 
-test('a scrape sees what runs at the moment', async () => {
+test('a scrape counts running requests', async () => {
   const { engine, begun, release } = await heldEngine()
   const { root } = await serve(engine)
   const held = ask(root)
@@ -118,7 +118,7 @@ test('a scrape sees what runs at the moment', async () => {
   expect((await scraped(root)).get('halfbyte_requests_running')).toBe(0)
 })
 
-/** The status that a request on a kept connection gets. */
+/** The status of a request on a keep-alive connection. */
 const statusOn = (agent: Agent, address: string): Promise<number | string> =>
   new Promise((resolve) => {
     get(address, { agent }, (answer) => {
@@ -126,7 +126,7 @@ const statusOn = (agent: Agent, address: string): Promise<number | string> =>
     }).on('error', ({ message }) => resolve(message))
   })
 
-test('stopping lets a reply end, accepts nothing else, and frees the port', async () => {
+test('stopping lets a running reply finish, accepts nothing else, and frees the port', async () => {
   const { engine, begun, release } = await heldEngine()
   const { serving, root } = await serve(engine)
   const agent = new Agent({ keepAlive: true })
@@ -143,7 +143,7 @@ test('stopping lets a reply end, accepts nothing else, and frees the port', asyn
   agent.destroy()
 })
 
-test('a reply that takes longer than a stop allows is ended', async () => {
+test('a reply that outlasts the stop timeout is aborted', async () => {
   const { engine, begun } = await heldEngine()
   const { serving, root } = await serve(engine)
   const held = ask(root).catch((error: unknown) => error)

@@ -1,4 +1,4 @@
-// What the server counts about itself, for `/metrics`.
+// The server's own metrics, for `/metrics`.
 import type { RequestUsage } from '../../../adapters/openai.ts'
 import type { MemoryUse } from '../../../engine/api/types.ts'
 import { Counter, Histogram, prometheusText, readings } from './prometheus.ts'
@@ -11,7 +11,7 @@ export interface RequestLine {
   readonly milliseconds: number
 }
 
-/** What is only known at the moment. */
+/** Values that are read at each scrape. */
 export interface Load {
   readonly running: number
   readonly receiving: number
@@ -20,14 +20,14 @@ export interface Load {
   readonly memory: readonly { readonly model: string; readonly use: MemoryUse }[]
 }
 
-/** Seconds of a request: from a refusal to the longest reply. */
+/** Seconds per request, from a rejection to the longest reply. */
 const REQUEST_BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
-/** Seconds to a first token. */
+/** Seconds to the first token. */
 const FIRST_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** Seconds for each token after it. */
+/** Seconds per token after the first. */
 const TOKEN_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
-/** Paths that have their own label. Clients choose the others, so they share one. */
+/** Paths with their own label. Clients can invent others, so those share one label. */
 const ROUTES =
   /(?:\/v1)?\/(?:chat\/completions|completions|responses|embeddings|rerank|models|health|metrics)$/
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])

@@ -37,7 +37,7 @@ const escaped = (text: string): string =>
 
 const numberText = (value: number): string => (value === Number.POSITIVE_INFINITY ? '+Inf' : String(value))
 
-/** Values by their labels, in the order in which the labels came first. */
+/** Values by their labels, in the order of first use. */
 class ByLabels<Value> {
   readonly #entries = new Map<string, { readonly labels: Labels; readonly value: Value }>()
 
@@ -107,7 +107,7 @@ export class Histogram implements Family {
   }
 }
 
-/** `read` lists the values with their labels; a number has none. */
+/** `read` returns values with their labels, or a number without labels. */
 export const readings = (
   type: 'gauge' | 'counter',
   name: string,

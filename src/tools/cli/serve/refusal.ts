@@ -3,7 +3,7 @@ import { errorOf } from '../../../adapters/openai-server/error-answer.ts'
 
 type RefusedStatus = 400 | 401 | 403 | 408 | 429 | 500 | 503
 
-/** A request that gets this answer instead of another. */
+/** Thrown to reject a request with this answer. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 
@@ -36,12 +36,12 @@ export const refusal = (
   headers: Readonly<Record<string, string>> = {},
 ): Refusal => new Refusal(status, sentence, code, headers)
 
-/** Seconds after which a client may ask again. */
+/** Seconds after which a client may retry. */
 const RETRY = { 'retry-after': '1' }
 
 export const busy = (what: string): Refusal =>
   refusal(429, `${what}; ask again later`, 'too_many_requests', RETRY)
 
-/** The connection ends with the answer. */
+/** Also closes the connection. */
 export const unavailable = (what: string): Refusal =>
   refusal(503, `${what}; ask again later`, 'unavailable', { ...RETRY, connection: 'close' })

@@ -108,7 +108,7 @@ test('more bodies than allowed are rejected, until a client leaves', async () =>
   await Promise.all(ends)
 })
 
-test('a server that stops refuses the bodies that are being received', async () => {
+test('a stopping server rejects bodies that are still being received', async () => {
   const bodies = new RequestBodies(LIMITS)
   const ends = [outcome(bodies, new PassThrough()), outcome(bodies, new PassThrough())]
   expect(bodies.readers).toBe(2)

@@ -1,15 +1,15 @@
-// Reads request bodies before they take a slot, with bounds on one, on all together and on idle time.
+// Reads request bodies before they take a slot, with limits on each one, on all together and on idle time.
 import { finished, type Readable } from 'node:stream'
 import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
   readonly bodyBytes: number
-  /** Of all bodies that are being read or answered. */
+  /** All bodies that are being received or answered. */
   readonly allBytes: number
-  /** Bodies that are being read at the same time. */
+  /** Bodies being received at the same time. */
   readonly readers: number
-  /** Without a byte. */
+  /** How long a body may receive nothing. */
   readonly stallMilliseconds: number
 }
 
@@ -53,7 +53,7 @@ export class RequestBodies {
     return this.#readers.size
   }
 
-  /** Refuses all bodies that are being received. */
+  /** Rejects all bodies that are being received. */
   refuseAll(reason: Refusal): void {
     for (const { refuse } of this.#readers) refuse(reason)
   }

@@ -2,14 +2,15 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 
-/** Bytes for one client that wait to be sent, before its reply waits too. Most replies are shorter. */
+/** Maximum unsent bytes for one client before its reply pauses. Most replies are shorter. */
 export const MOST_UNSENT_BYTES = 256 << 10
-/** What is passed on at a time of an answer that is there as a whole. */
+/** Size of the pieces in which a complete answer is sent. */
 const PIECE_BYTES = 64 << 10
 
 /**
- * Resolves when the answer is sent. `onRead` is called once all of it has been made, which may be long before
- * that. A client that takes nothing for `stallMilliseconds` is disconnected. Rejects if it disconnects.
+ * Resolves when the answer is sent, and rejects if the client disconnects. `onRead` is called once all of it
+ * has been generated, which may be long before that. A client that reads nothing for `stallMilliseconds` is
+ * disconnected.
  */
 export async function send(
   response: ServerResponse,
@@ -19,7 +20,7 @@ export async function send(
 ): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))
   const pieces = piecesOf(body, (isWaiting) =>
-    // Node's own timer: it is restarted whenever the client takes a part of what is written.
+    // Node restarts this timer whenever the client has read something.
     response.socket?.setTimeout(isWaiting ? stallMilliseconds : 0),
   )
   const read = async function* () {
@@ -32,7 +33,7 @@ export async function send(
   await pipeline(read, response)
 }
 
-/** `setWaiting(true)` is called when only the client is waited for. */
+/** `setWaiting(true)` is called when nothing but the client holds up the answer. */
 async function* piecesOf(
   body: ReadableStream<Uint8Array> | null,
   setWaiting: (isWaiting: boolean) => void,

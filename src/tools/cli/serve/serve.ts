@@ -29,7 +29,7 @@ const MOST_STOP_SECONDS = 3600
 export function serveCommand(): Command {
   const command = new Command('serve')
     .description(
-      "Answer OpenAI's API over HTTP, until SIGINT (Ctrl-C) or SIGTERM. GET /health and /metrics tell its state.",
+      "Answer OpenAI's API over HTTP, until SIGINT (Ctrl-C) or SIGTERM. GET /health and /metrics report its state.",
     )
     .argument(
       '[models...]',
@@ -37,7 +37,7 @@ export function serveCommand(): Command {
     )
     .option(
       '--model <name=model>',
-      'another chat model, by the name by which requests choose it; repeatable',
+      'another chat model, with the name by which requests select it; repeatable',
       namedModel,
     )
     .addOption(visionOption())
@@ -52,7 +52,7 @@ export function serveCommand(): Command {
     .option('--api-key <key>', 'reject requests without this key; default: no key is needed')
     .option(
       '--api-key-file <file>',
-      'reject requests without a key of this file, which has one a line; SIGHUP reads it again',
+      'reject requests without a key from this file, one per line; SIGHUP reloads it',
     )
     .option(
       '--allow-origin <origin>',
@@ -76,7 +76,7 @@ export function serveCommand(): Command {
       try {
         await serve(models, flags, signals.signal)
       } catch (error) {
-        // SIGTERM asks for an end; Ctrl-C interrupts, as in other commands.
+        // SIGTERM is a normal end; Ctrl-C is an interruption, as in other commands.
         if (!signals.signal.aborted || error !== signals.signal.reason || signals.name === 'SIGINT')
           throw error
       }
@@ -133,15 +133,15 @@ async function keysOf(
   return apiKeyFile === undefined ? given : [...given, ...(await readApiKeys(apiKeyFile, log))]
 }
 
-/** Reads the keys again at each SIGHUP, which would otherwise end the process. */
+/** Rereads the keys at each SIGHUP, which would otherwise end the process. */
 function reloadKeys(keys: ApiKeys, flags: ServeFlags, log: (line: string) => void): Disposable {
   const reload = async () => {
     try {
       const found = await keysOf(flags, log)
       keys.replace(found)
-      log(`the keys were read again: ${found.length}`)
+      log(`the keys were reloaded: ${found.length}`)
     } catch (error) {
-      log(`the keys stay as they were: ${reasonOf(error)}`)
+      log(`the keys were not reloaded: ${reasonOf(error)}`)
     }
   }
   if (flags.apiKeyFile !== undefined) process.on('SIGHUP', reload)

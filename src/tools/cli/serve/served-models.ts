@@ -1,4 +1,4 @@
-// The models of `halfbyte serve`: which the command line names, under which names, and what they take.
+// Loads the models of `halfbyte serve` from the command line, and gives them their names.
 import { InvalidArgumentError } from 'commander'
 import type { NamedEngines } from '../../../adapters/openai.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -9,7 +9,7 @@ import { openEngine } from '../command-engine.ts'
 import type { EngineFlags, VisionFlags } from '../options.ts'
 import { bytesText } from '../terminal/offer.ts'
 
-/** A model of the command line. Without a name it has its own id. */
+/** A model on the command line. Default name: its own id. */
 interface ModelFlag {
   readonly name?: string
   readonly place: string
@@ -21,7 +21,7 @@ export interface ModelFlags extends EngineFlags, VisionFlags {
   readonly reranker?: string
 }
 
-/** The parser of `--model name=FILE`, which may be repeated. */
+/** Parses `--model name=FILE`, which may be repeated. */
 export function namedModel(text: string, before: readonly ModelFlag[] = []): readonly ModelFlag[] {
   const [, name = '', place = ''] = /^([^=]+)=(.+)$/s.exec(text) ?? []
   if (place === '') throw new InvalidArgumentError('give it as name=FILE.')
@@ -29,17 +29,17 @@ export function namedModel(text: string, before: readonly ModelFlag[] = []): rea
 }
 
 interface LoadedModels extends AsyncDisposable {
-  /** One, or several by name. */
+  /** A single model, or several by name. */
   readonly models: Engine | Embedder | NamedEngines
   readonly embedder: Embedder | undefined
   readonly reranker: Embedder | undefined
-  /** Names of the chat models; of the encoder if there are none. */
+  /** Names of the chat models, or of the encoder if there are none. */
   readonly names: readonly string[]
 }
 
 /**
- * Loads all models, one after another, and tells the memory of each. Throws `unsupported` if two have the
- * same name, or if an option is about one model and there are several.
+ * Loads all models, one after another, and logs the memory of each. Throws `unsupported` if two have the same
+ * name, or if an option for a single model is used with several.
  */
 export async function loadModels(
   places: readonly string[],
@@ -91,7 +91,7 @@ function checkSingle(count: number, flags: ModelFlags): void {
   const flag = about === 'chatTemplate' ? 'chat-template' : about
   throw new HalfbyteError(
     'unsupported',
-    `--${flag} is about one model but ${count} are given; serve that model by itself, on another --port`,
+    `--${flag} applies to one model but ${count} are given; serve that model separately, on another --port`,
     { name: about },
   )
 }

@@ -1,5 +1,5 @@
-// Clients that read slowly or not at all, send slowly, or are too many. In: sockets that do so. Out: what
-// each of them gets, and that others are answered meanwhile.
+// Clients that read slowly or not at all, send slowly, or are too many. In: such sockets. Out: the server's
+// answers to them, while it keeps serving others.
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
@@ -50,7 +50,7 @@ const rest = (socket: Socket): Promise<string> =>
     socket.resume()
   })
 
-test('two hundred clients that read nothing hold no slot', async () => {
+test('two hundred clients that read nothing occupy no slot', async () => {
   const ended = Promise.withResolvers<void>()
   let count = 0
   const serving = await start(await openToy(), {
@@ -70,10 +70,10 @@ test('two hundred clients that read nothing hold no slot', async () => {
   expect(await said(serving.address)).toBe('You said hello')
 })
 
-/** More than the buffers between two programs of one machine take. */
+/** More than fits in the socket buffers between two programs on one machine. */
 const LONG = 24 << 20
 
-test('a client that takes nothing of a long answer is disconnected, and one that reads slowly is not', async () => {
+test('a client that stops reading a long answer is disconnected, and one that reads slowly is not', async () => {
   const lines: number[] = []
   const engine = await fakeEngine(({ options }) => (options.maxTokens === 2 ? 'x'.repeat(LONG) : 'short'))
   const address = await serve(engine, {
@@ -103,13 +103,13 @@ test('a client that takes nothing of a long answer is disconnected, and one that
   await closed
 })
 
-test('headers that do not end get status 408', async () => {
+test('headers that never end get status 408', async () => {
   const address = await serve(await openToy(), { limits: { headersMilliseconds: 200 } })
   const socket = await silent(address, `${HEAD}x-slow: `)
   expect(await rest(socket)).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('two hundred bodies that do not end get status 408, and others are answered meanwhile', async () => {
+test('two hundred bodies that never end get status 408, and others are answered meanwhile', async () => {
   const address = await serve(await openToy(), {
     mostRequests: 1,
     limits: { bodies: { stallMilliseconds: 1000 } },

@@ -1,8 +1,8 @@
-// The signals that stop a server: the first one asks it to stop, the second ends the process at once.
+// Signals that stop a server: the first one stops it gracefully, the second ends the process at once.
 
 import { EXIT_CODES } from '../terminal/failure.ts'
 
-/** What a shell reports for a process that SIGTERM has ended. */
+/** The exit code that shells report for a process ended by SIGTERM. */
 const TERMINATED = 143
 
 type StopName = 'SIGINT' | 'SIGTERM'
@@ -21,12 +21,12 @@ export class StopSignals implements Disposable {
     process.on('SIGTERM', this.#listener)
   }
 
-  /** Is aborted by the first signal. */
+  /** Aborted by the first signal. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
 
-  /** The first signal. */
+  /** The name of the first signal. */
   get name(): StopName | undefined {
     return this.#name
   }

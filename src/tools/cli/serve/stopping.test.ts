@@ -1,4 +1,4 @@
-// `halfbyte serve` as it is left running: the real command, several models, keys from a file, and signals.
+// `halfbyte serve` in operation: the real command with several models, keys from a file, and signals.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ const complete = (address: string, body: object = {}, headers: Record<string, st
     body: JSON.stringify({ prompt: 'ab', max_tokens: 4, temperature: 0, ...body }),
   })
 
-/** A stream of this many tokens, of which one has arrived. */
+/** A stream of this many tokens, the first of which has arrived. */
 async function begun(address: string, tokens: number) {
   const answer = await complete(address, { max_tokens: tokens, stream: true })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -39,7 +39,7 @@ async function begun(address: string, tokens: number) {
   }
 }
 
-test.skipIf(process.platform === 'win32')('SIGTERM lets a reply end, and the exit code is 0', async () => {
+test.skipIf(process.platform === 'win32')('SIGTERM lets a reply finish, and the exit code is 0', async () => {
   const { child, address } = await served(model)
   const rest = await begun(address, 200)
   const end = ended(child)
@@ -51,7 +51,7 @@ test.skipIf(process.platform === 'win32')('SIGTERM lets a reply end, and the exi
   expect(err).not.toMatch(/^ended/m)
 })
 
-test.skipIf(process.platform === 'win32')('replies that take too long are ended', async () => {
+test.skipIf(process.platform === 'win32')('replies that take too long are aborted', async () => {
   const { child, address } = await served(model, '--stop-timeout', '0')
   const rest = (await begun(address, 15_000))().catch((error: unknown) => error)
   const end = ended(child)
@@ -75,7 +75,7 @@ test.skipIf(process.platform === 'win32')('a second signal ends the process at o
   expect(await rest).toBeInstanceOf(TypeError)
 })
 
-test('several models are chosen by name, and the memory of each is stated', async () => {
+test('several models are selected by name, and the memory of each is reported', async () => {
   const other = path('other.gguf')
   await copyFile(model, other)
   const { child, address } = await served(other, '--model', `second=${model}`, '--quiet')
@@ -90,14 +90,14 @@ test('several models are chosen by name, and the memory of each is stated', asyn
   expect(err).toMatch(/^second: [\d.]+ [kMG]B in memory, [\d.]+ [kMG]B of weights$/m)
 })
 
-test('two models of one name, and options about one of two, are rejected', async () => {
+test('two models with the same name, and options for a single model given two, are rejected', async () => {
   expect(await halfbyte('serve', model, '--model', `random=${model}`, '--port', '0')).toMatchObject({
     code: 1,
     err: expect.stringMatching(/two models are called random; name one with --model name=FILE/),
   })
   expect(await halfbyte('serve', model, model, '--chat-template', model)).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/--chat-template is about one model but 2 are given/),
+    err: expect.stringMatching(/--chat-template applies to one model but 2 are given/),
   })
   expect(await halfbyte('serve', '--model', model)).toMatchObject({
     code: 2,
@@ -105,7 +105,7 @@ test('two models of one name, and options about one of two, are rejected', async
   })
 })
 
-test.skipIf(process.platform === 'win32')('keys are read from a file, and again at SIGHUP', async () => {
+test.skipIf(process.platform === 'win32')('keys are read from a file, and reread at SIGHUP', async () => {
   const file = path('keys.txt')
   await writeFile(file, 'sk-one\nsk-two\n', { mode: 0o644 })
   const { child, address } = await served(model, '--api-key-file', file)
@@ -116,10 +116,10 @@ test.skipIf(process.platform === 'win32')('keys are read from a file, and again 
   expect([await status('sk-one'), await status('sk-two'), await status('sk-three')]).toEqual([200, 200, 401])
   await writeFile(file, 'sk-three\n')
   child.kill('SIGHUP')
-  await expect.poll(() => told.join('')).toMatch(/the keys were read again: 1/)
+  await expect.poll(() => told.join('')).toMatch(/the keys were reloaded: 1/)
   expect([await status('sk-one'), await status('sk-three')]).toEqual([401, 200])
   await writeFile(file, '')
   child.kill('SIGHUP')
-  await expect.poll(() => told.join('')).toMatch(/the keys stay as they were: .* has no key/)
+  await expect.poll(() => told.join('')).toMatch(/the keys were not reloaded: .* has no key/)
   expect(await status('sk-three')).toBe(200)
 })

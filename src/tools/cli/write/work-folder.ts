@@ -24,8 +24,8 @@ const LOCK = /^lock-(\d{1,9})$/
 interface Holder {
   readonly pid: number
   /**
-   * When the process started, which tells it from a later one with the same id; undefined if the system does
-   * not report it.
+   * When the process started, which distinguishes it from a later one with the same id; undefined if the
+   * system does not report it.
    */
   readonly began?: string | undefined
   readonly machine: string

@@ -67,7 +67,7 @@ export function textField(line: Line, key: string): string {
 export function textsField(line: Line, key: string): string[] {
   const value = line.value[key]
   if (isTexts(value) && value.length > 1) return value
-  throw wrong(line, `has no list of at least two texts under "${key}"`)
+  throw wrong(line, `needs a list of at least two strings under "${key}"`)
 }
 
 export const isTexts = (value: unknown): value is string[] =>

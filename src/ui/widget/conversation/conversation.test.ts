@@ -73,7 +73,7 @@ test('a question is answered, and the next one continues the conversation', asyn
 test('a stopped answer keeps its text, and can be removed and generated again', async () => {
   const { it } = conversation()
   const engine = await openToy()
-  // Its answer takes long enough to be stopped, and is no loop.
+  // Its answer takes long enough to be stopped, and does not repeat itself.
   const question = Array.from({ length: 30 }, (_, index) => `hello ${index}`).join(' ')
   const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } }
   it.ask(question)
@@ -89,7 +89,7 @@ test('a stopped answer keeps its text, and can be removed and generated again', 
   expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
 })
 
-test('an answer that repeats itself ends, with one round of what it repeats', async () => {
+test('an answer that repeats itself is stopped, and the passage is kept once', async () => {
   const { it } = conversation()
   it.ask('hello '.repeat(60).trim())
   await it.answer(await openToy(), { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } })

@@ -34,7 +34,7 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Pending answers, including those that nobody waits for any more. */
+  /** Pending answers, including those that are no longer awaited. */
   readonly #queue = new SerialQueue()
 
   constructor(events: ConversationEvents) {
@@ -85,8 +85,8 @@ export class Conversation {
   }
 
   /**
-   * Answers the open question without a model, if it is one that must not be left to a model. Resolves with
-   * whether it did. `assist`: which questions these are.
+   * Answers the open question itself if it must not be left to a model. Resolves to whether it did. `assist`:
+   * which questions these are.
    */
   async answerAlone(assist: Assist): Promise<boolean> {
     const asked = this.#entries
@@ -94,7 +94,7 @@ export class Conversation {
     const activity: Activity = { name: 'answering' }
     this.#show(activity, asked)
     const question = asked.at(-1)?.content ?? ''
-    // If the script of these answers cannot be loaded, the model answers.
+    // If the script for these answers cannot be loaded, the model answers.
     const own = await ownAnswer(question, assist).catch(() => undefined)
     if (this.#activity !== activity || this.#entries !== asked) return false
     this.#show(undefined, asked)

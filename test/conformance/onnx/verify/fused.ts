@@ -152,7 +152,7 @@ interface Rotation {
   readonly place: (batch: number, row: number, pair: number) => number
   readonly cosines: Tensor
   readonly sines: Tensor
-  /** Number of rotated pairs; the numbers after them stay as they are. */
+  /** Number of rotated pairs; the numbers after them are unchanged. */
   readonly pairs: number
   /** Neighbours form a pair. Otherwise the two numbers of a pair are half the rotated width apart. */
   readonly isInterleaved: boolean

@@ -32,7 +32,7 @@ export interface StoredCase {
   readonly layers: number
   /** In addition to the sizes. */
   readonly config: Json
-  /** Tensors that the graph does not read. */
+  /** Tensors that the graph ignores. */
   readonly extra?: readonly CaseTensor[]
   readonly gguf: Gguf
 }

@@ -228,7 +228,7 @@ export const expertCasesOf = (sizes: Sizes): readonly StoredCase[] => [
   {
     family: 'dots1',
     layers: 3,
-    // llama.cpp's graph of it has as many heads of keys as of queries.
+    // llama.cpp's graph requires as many key heads as query heads.
     config: {
       num_key_value_heads: sizes.heads,
       n_routed_experts: 6,

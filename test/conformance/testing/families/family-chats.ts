@@ -1,9 +1,9 @@
 // How the instruct models of each family call tools and mark thoughts, for the table in docs/guide/models.md.
-// Only what a published template in ../../templates or a row of the guide says; other families have no entry.
+// Includes only what a published template in ../../templates or the guide shows; other families are absent.
 import type { Family } from '../../../../src/core/arch/config/config.ts'
 import type { CallForm } from '../../../../src/core/base/calls/marks.ts'
 
-/** A call of `f` with `{"a": 1}` in each form that no mark of its own begins. */
+/** A call of `f` with `{"a": 1}` in each form without an opening mark. */
 export const UNMARKED = {
   bare: 'f\n{"a": 1}',
   fence: '```tool_code\nf(a=1)\n```',
@@ -13,9 +13,9 @@ export const UNMARKED = {
 export type ToolForm = CallForm | keyof typeof UNMARKED
 
 interface FamilyChat {
-  /** By form, the models that call tools so, as docs/guide/tools.md names them. */
+  /** By form, the models that use it, as named in docs/guide/tools.md. */
   readonly tools?: Readonly<Partial<Record<ToolForm, string>>>
-  /** By the mark that opens a thought, the models that use it, as docs/guide/templates.md names them. */
+  /** By opening mark of a thought, the models that use it, as named in docs/guide/templates.md. */
   readonly thoughts?: Readonly<Record<string, string>>
 }
 
@@ -64,7 +64,7 @@ export const FAMILY_CHATS: Readonly<Partial<Record<Family, FamilyChat>>> = {
   smollm3: { tools: { hermes: 'SmolLM' }, thoughts: { [THINK]: 'SmolLM3' } },
 }
 
-/** The family of each published template's model; undefined if it is of none. */
+/** The family of each published template's model; undefined if none supports it. */
 export const TEMPLATE_FAMILIES: Readonly<Record<string, Family | undefined>> = {
   'Apertus-8B-Instruct': 'apertus',
   'ByteDance-Seed-OSS': 'seed_oss',

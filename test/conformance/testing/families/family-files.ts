@@ -72,7 +72,7 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
 /** LFM2's names of an expert's matrices. */
 const PARTS: Readonly<Record<string, string>> = { w1: 'gate', w2: 'down', w3: 'up' }
 
-/** The tensor in which the converter stacks those of experts, of heads or of streams. */
+/** The tensor in which the converter stacks those of several experts, heads or streams. */
 function stackOf(name: string): string | undefined {
   const [, out] = /^model\.altup_(unembed_)?projections\.\d+\.weight$/.exec(name) ?? [name, name]
   if (out !== name) return `altup_${out === undefined ? '' : 'unembd_'}proj.weight`

@@ -1,6 +1,5 @@
-// The table of families in docs/guide/models.md. In: the tables of families and of their chats, the stored
-// results of other programs and their small models. Out: a row for each family; `node family-table.ts` writes
-// it into the page.
+// The table of families in docs/guide/models.md. In: the tables of families and of their chats, and stored
+// results of other programs. Out: a row per family; `node family-table.ts` writes the rows into the page.
 import '../../../../scripts/test/rare-families.ts'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'

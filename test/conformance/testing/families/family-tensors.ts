@@ -34,7 +34,7 @@ export interface FamilyCase {
     /** What the converter makes of a tensor's values, before the changes that several families share. */
     readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
     readonly pieces?: Pieces
-    /** Vectors that only GGUF has. */
+    /** Vectors that exist only in GGUF. */
     readonly vectors?: Readonly<Record<string, readonly number[]>>
   }
 }

@@ -1,5 +1,5 @@
-// Cases of families with embeddings for each layer. Their tensors are those that their classes store; the
-// names in GGUF stand here.
+// Cases of families with per-layer embeddings. Their tensors are those that their classes store; their names
+// in GGUF are listed here.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { StoredCase } from './dense-cases.ts'
 import { f32, SANDWICH_NAMES, type Sizes, THETA, u32, VOCABULARY, WINDOW, window } from './family-tensors.ts'
@@ -22,18 +22,18 @@ const NAMES = [
   ...SANDWICH_NAMES,
 ] as const
 
-/** llama.cpp knows no other widths of Gemma 3n's embeddings of layers and of the matrix beside attention. */
+/** The only widths of Gemma 3n's per-layer embeddings and LAuReL matrices that llama.cpp supports. */
 const LAYER_SIZE = 256
 const RANK = 64
 /**
- * So wide that dividing by n - 1 in place of n, as llama.cpp does for standard deviations, changes little.
+ * Wide enough that dividing by n - 1 instead of n, as llama.cpp does for standard deviations, changes little.
  */
 const WIDE = 2560
 
 const GEMMA3N_KINDS = [LOCAL, LOCAL, LOCAL, LOCAL, FULL, LOCAL]
 const GEMMA4_KINDS = [LOCAL, FULL, LOCAL, FULL, LOCAL, FULL]
 
-/** The numbers by which a layer's output is multiplied. */
+/** The factors of the layers' outputs. */
 const SCALES = [0.5, 1.5, 1, 0.75, 1.25, 0.875]
 
 export const perLayerCasesOf = ({ headDim, kvHeads, wide }: Sizes): readonly StoredCase[] => [

@@ -52,7 +52,7 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   return latentConfig(common, latent, { ...rope, scaling: { ...scaling, magnitude: 1 } }, magnitude ** 2)
 }
 
-/** `isSigmoid`: experts are chosen as in V3, by sigmoids and a bias. Those of V2 are chosen by a softmax. */
+/** `isSigmoid`: experts are chosen by sigmoids plus a bias, as in V3. V2 uses a softmax. */
 export function hfDeepseekExperts(
   fields: Fields,
   { layers }: ModelConfig,
@@ -86,7 +86,7 @@ export function hfDeepseekExperts(
   return { experts }
 }
 
-/** A bias of the choice is only in files of models that choose by sigmoids. */
+/** Only models that choose experts by sigmoids have a bias. */
 export function ggufDeepseekExperts(
   fields: Fields,
   common: ModelConfig,

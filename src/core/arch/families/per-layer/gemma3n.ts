@@ -68,7 +68,7 @@ const TENSORS: readonly TensorRow[] = [
   ...layerTensors,
   ...projections('stream_in', 'altup_proj.weight', 'altup_projections'),
   ...projections('stream_out', 'altup_unembd_proj.weight', 'altup_unembed_projections'),
-  // The class divides what this norm makes by the hidden size.
+  // The class divides this norm's output by the hidden size.
   weight(
     'stream_router_norm',
     'altup_router_norm',
@@ -107,7 +107,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('laurel_norm', 'laurel_post_norm', 'laurel.post_laurel_norm.weight', hidden),
 ]
 
-/** Layers whose gates keep a share of their values, as the class has them unless the file says so. */
+/** Layers whose gates drop a share of their values. Default: those of the class. */
 function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   const key = 'activation_sparsity_pattern'
   const shares = fields.isList(key) ? fields.numberList(key) : Array(layers > 10 ? 10 : 0).fill(0.95)
@@ -118,9 +118,9 @@ function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   })
 }
 
-/** llama.cpp cuts the gates of the first ten layers at this, whatever the file says. */
+/** The cutoff that llama.cpp uses in the first ten layers, whatever the file says. */
 const FIRST_CUT = { layers: 10, deviations: 1.6448533535003662 }
-/** The first layer that shares keys and values in files that do not say it. */
+/** The default for the first layer that reuses keys and values. */
 const FIRST_SHARED = 20
 
 function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
@@ -130,7 +130,7 @@ function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
     const first = Math.min(layers, FIRST_CUT.layers)
     return Array.from({ length: first }, (_, layer) => ({ layer, deviations: FIRST_CUT.deviations }))
   }
-  // Layers that keep all values have minus infinity.
+  // Minus infinity: the layer keeps all values.
   return stated.flatMap((deviations, layer) => (Number.isFinite(deviations) ? [{ layer, deviations }] : []))
 }
 

@@ -1,5 +1,6 @@
-// Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
-// embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
+// Gemma 4: Gemma 3 with wider heads in layers without a window, whose keys may double as values, with
+// per-layer embeddings, last layers that reuse the keys and values of earlier ones, and a scale after each
+// layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
 import { Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
@@ -117,7 +118,7 @@ function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
   }
 }
 
-/** The number by which each layer's output is multiplied. Files may lack it. */
+/** The factor of each layer's output, which files may lack. */
 async function scales(
   config: ModelConfig,
   numbers: (layer: number) => Promise<readonly number[] | undefined>,
@@ -127,7 +128,7 @@ async function scales(
   return found.every((scale) => scale === 1) ? {} : { layerScales: found }
 }
 
-/** Where files keep what makes values. */
+/** The tensors that produce values. */
 const valueNames = (
   place: (kind: 'weight' | 'bias', config: ModelConfig, layer: number) => StoredWeight,
 ): Names => ({
@@ -150,7 +151,7 @@ export const gemma4: FamilyFile = {
     stored: (config, numbers) => scales(config, (layer) => numbers(`blk.${layer}.layer_output_scale.weight`)),
     names: {
       ...layerNames('gguf'),
-      // Where a layer lacks values, they are its keys.
+      // A layer without value weights uses its keys.
       ...valueNames((kind) => ({
         tensor: `blk.N.attn_v.${kind}`,
         orElse: { tensor: `blk.N.attn_k.${kind}` },

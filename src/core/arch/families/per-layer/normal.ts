@@ -1,6 +1,6 @@
 // The quantile function of the standard normal distribution.
 
-/** The share of the distribution up to x. Exact to about 1e-13 for |x| < 6. */
+/** The share of the distribution below x. Accurate to about 1e-13 for |x| < 6. */
 function shareUpTo(x: number): number {
   let term = x
   let sum = x
@@ -11,7 +11,7 @@ function shareUpTo(x: number): number {
   return 0.5 + sum / Math.sqrt(2 * Math.PI)
 }
 
-/** The x up to which `share` of the distribution lies, for shares from 1e-6 to 1 - 1e-6. */
+/** The x below which a share of the distribution falls, for shares from 1e-6 to 1 - 1e-6. */
 export function quantile(share: number): number {
   let x = 0
   for (let step = 0; step < 64; step++) {

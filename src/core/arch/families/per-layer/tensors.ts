@@ -25,7 +25,7 @@ const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
 const ofHidden: Shape = (config) => [size(config), config.hiddenSize]
 const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
 
-/** Rows of a table that is shorter than the vocabulary: the others are the first. */
+/** Rows of a table that is shorter than the vocabulary: the remaining tokens use the first row. */
 function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
   const rows = layerEmbedding?.rows ?? vocabSize
   if (rows === vocabSize) return {}
@@ -46,7 +46,7 @@ const layer = (name: string, gguf: string, safetensors: string, shape: Shape): T
     hasInputs,
   )
 
-/** Tensors of the embeddings of each layer. */
+/** Tensors of the per-layer embeddings. */
 export const layerTensors: readonly TensorRow[] = [
   row(
     'layer_embed.weight',
@@ -70,7 +70,7 @@ export const layerTensors: readonly TensorRow[] = [
   layer('layer_post_norm', 'post_norm', 'post_per_layer_input_norm', hidden),
 ]
 
-/** Names of what all layers share or another family has as well. */
+/** Names of tensors that all layers share, or that other families also have. */
 export const layerNames = (format: 'gguf' | 'hf'): Names => ({
   'layers.N.layer_proj.weight': (config, _, layer) => ({
     tensor: format === 'gguf' ? 'per_layer_model_proj.weight' : 'model.per_layer_model_projection.weight',
@@ -82,7 +82,7 @@ export const layerNames = (format: 'gguf' | 'hf'): Names => ({
   }),
 })
 
-/** Keys and values in files of layers that attend to those of others, which no class reads. */
+/** Whether a tensor makes keys or values of a layer that reuses those of another. No class reads these. */
 export function isSharedKey(name: string, { layers, sharedKvLayers = 0 }: ModelConfig): boolean {
   const [, at] =
     /^(?:model\.layers|blk)\.(\d+)\.(?:self_attn\.[kv]_(?:proj|norm)|attn_[kv](?:_norm)?)\./.exec(name) ?? []
@@ -96,7 +96,7 @@ export const localWindow = (
   isLocal: (layer: number) => boolean,
 ): WindowConfig | undefined => windowOf(config, positions, layersOf(config).map(isLocal))
 
-/** Whether a layer has a window: as config.json lists the layers, or all but each `period`th. */
+/** Whether a layer has a window: as listed in config.json, or else all but every `period`th. */
 export function localInHf(fields: Fields, period: number): (layer: number) => boolean {
   const kinds = fields.list('layer_types')
   return (layer) => (kinds.length > 0 ? kinds[layer] === 'sliding_attention' : (layer + 1) % period !== 0)
@@ -110,7 +110,7 @@ export function localInGguf(fields: Fields, period: number): (layer: number) => 
   return (layer) => (flags === undefined ? (layer + 1) % every !== 0 : flags[layer] === true)
 }
 
-/** Numbers of a key that holds one, or one for each layer. */
+/** One number per layer, from a key with a single number or a list. */
 export const eachLayer = (
   fields: Fields,
   key: string,
@@ -121,6 +121,6 @@ export const eachLayer = (
     ? [...fields.numberList(key)]
     : layersOf({ layers }).map(() => fields.number(key, fallback))
 
-/** The sizes, where they differ. */
+/** The sizes, if they differ. */
 export const differing = (sizes: readonly number[]): Pick<ModelConfig, 'mlpSizes'> =>
   new Set(sizes).size > 1 ? { mlpSizes: sizes } : {}

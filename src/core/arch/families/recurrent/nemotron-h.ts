@@ -105,7 +105,7 @@ export const nemotronH: FamilyFile = {
         // The class clamps step sizes to at least the minimum of its initialisation.
         ssm: { ...ssm, timeStepLimit: [fields.number('time_step_min'), Number.POSITIVE_INFINITY] as const },
         rope: { ...common.rope, dims: 0 },
-        // The class has a matrix of its own, whatever the file says.
+        // The class never ties the output matrix, whatever the file says.
         tiedEmbeddings: false,
       }
     },

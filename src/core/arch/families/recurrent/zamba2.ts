@@ -1,4 +1,4 @@
-// Zamba 2: layers of Mamba-2, some of which read a block of attention that they share with others.
+// Zamba 2: Mamba-2 layers, some of which also use an attention block that they share with others.
 
 import type { MetaValue } from '../../../formats/tensors.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
@@ -23,7 +23,7 @@ const TRAITS: DecoderTraits = { ...PLAIN, activation: 'gelu_exact', sharedBlocks
 
 /** Of the norm after Mamba's gate, whatever the file says. */
 const GATE_EPSILON = 1e-5
-/** Near the largest f32: no limit. */
+/** Close to the largest f32, so in effect no limit. */
 const LARGEST = 3e38
 
 const SSM_KEYS = {
@@ -38,7 +38,7 @@ const SSM_KEYS = {
 const blocksOf = ({ sharedBlocks }: ModelConfig): SharedBlocks =>
   sharedBlocks ?? { layers: [], count: 1, rank: 1, adaptsAttention: false }
 
-/** Files have a block at the first layer that reads it. */
+/** Files store a block in the first layer that uses it. */
 const homeOf = (config: ModelConfig, block: number): string =>
   `model.layers.${blocksOf(config).layers[block] ?? 0}.shared_transformer`
 
@@ -131,7 +131,7 @@ const TENSORS: readonly TensorRow[] = [
   ),
 ]
 
-/** Where files keep a layer's own matrix `step` of those beside a block's matrices. */
+/** The name in files of a layer's adapter matrix `step` for a block's matrix. */
 function adapter(config: ModelConfig, layer: number, list: string, step: 0 | 1): { readonly tensor: string } {
   const { layers, count } = blocksOf(config)
   const index = layers.indexOf(layer)
@@ -149,7 +149,7 @@ function sharedBlocks(fields: Fields, kinds: readonly MetaValue[]): SharedBlocks
   }
 }
 
-/** The kinds of the class's own 54 layers. */
+/** The class's default: the kinds of its 54 layers. */
 function defaultKinds(): readonly string[] {
   const mamba = (count: number): string[] => Array(count).fill('linear_attention')
   const run = [...mamba(5), 'hybrid']
@@ -169,12 +169,12 @@ function hfConfig(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const dims = fields.fact('use_mem_rope', false) ? headDim : 0
   const ssm = hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 64, groups: 1 })
   return {
-    // The class counts these, whatever the file says.
+    // The class counts the list, whatever the file says.
     layers,
     headDim,
     rope: { ...common.rope, dims },
     sharedBlocks: blocks,
-    // What shared blocks have is theirs, and not a layer's.
+    // Attention and feed-forward parts are in the shared blocks, not in layers.
     attentionLayers: [],
     mlpLayers: [],
     recurrentLayers: layersOf({ layers }),
@@ -199,7 +199,7 @@ export const zamba2: FamilyFile = {
         mamba2Layer({ ...parts, config: { ...config, normEpsilon: GATE_EPSILON } }, layer, input),
       ),
     ),
-  // Files have further copies of shared blocks when nothing ties them.
+  // Files saved without tied weights contain further copies of the shared blocks.
   isUnused: (name, config) =>
     blocksOf(config)
       .layers.slice(blocksOf(config).count)

@@ -17,13 +17,13 @@ export interface ParsedCall {
 /** The parts of a tool that are needed to read its calls. */
 export interface CallableTool {
   readonly name: string
-  /** JSON Schema of the arguments. In forms without quotes it tells which of them are texts. */
+  /** JSON Schema of the arguments. In forms without quotes, it says which of them are strings. */
   readonly parameters?: object | undefined
 }
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
-/** A character of a tool's name where no quotes end it. */
+/** A character of an unquoted tool name. */
 export const NAME_CHARACTER = /[^\s<>()[\]{}"'`,;=|]/
 
 /** A call of a known tool whose arguments are an object; undefined for anything else. */

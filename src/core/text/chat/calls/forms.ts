@@ -54,7 +54,7 @@ function* ended(source: GrowingText): Reading<void> {
   if ((yield* source.blanks()) !== '') throw MISMATCH
 }
 
-/** A block in the marks of `form`. With `isOptional` the closing text may be absent. */
+/** A block between the marks of `form`. `isOptional`: the closing text may be missing. */
 const enclosed = (form: CallForm, read: ReadCalls, isOptional = false): ReadCalls =>
   function* (source, tools, found) {
     yield* source.blanks()
@@ -225,7 +225,7 @@ function* longcat(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   else found.push(yield* pairedCall(source, tools, CALL_MARKS.longcat.close!, LONGCAT_PAIRS))
 }
 
-/** Calls between the marks, or as JSON behind them. */
+/** Calls between the marks, or JSON after them. */
 function* llama4(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   yield* source.blanks()
   yield* source.takes(LLAMA4_END)
@@ -247,7 +247,7 @@ const invoked = (form: keyof typeof CALL_TAGS, marker: string): ReadCalls =>
     yield* closing(source, [`</${marker.slice(1)}`])
   }
 
-/** A name of a tool on its own line, then JSON. */
+/** The name of a tool on its own line, then JSON. */
 function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const { name } = yield* knownTool(source, tools)
   yield* source.blanks()

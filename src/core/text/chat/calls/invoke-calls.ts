@@ -1,4 +1,5 @@
-// Reads tool calls that name the tool and its arguments in attributes: MiniMax, DeepSeek V3.2, MiniCPM 5.
+// Reads tool calls with the names of the tool and its arguments in attributes: MiniMax, DeepSeek V3.2,
+// MiniCPM 5.
 import type { CallTags } from '../../../base/calls/marks.ts'
 import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall, parsed } from './call.ts'
 import type { GrowingText, Reading } from './growing-text.ts'

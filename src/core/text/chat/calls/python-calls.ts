@@ -10,7 +10,7 @@ import {
 import type { GrowingText, Reading } from './growing-text.ts'
 import { itemsUpTo, pythonMembers, pythonValue } from './python-values.ts'
 
-/** Characters of a comment. */
+/** Maximum characters of a comment. */
 const MOST_COMMENT = 4096
 
 /**
@@ -92,7 +92,7 @@ const MODULE = /^(?:default_api|functions|tools)\./
 
 function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const word = yield* source.word(NAME_CHARACTER)
-  // Llama 3.1 calls the method `call` of the tool; models of Google look tools up in a module.
+  // Llama 3.1 calls the tool's method `call`; Google's models prefix a module.
   const name = tools.has(word) ? word : word.replace(/\.call$/, '').replace(MODULE, '')
   const tool = tools.get(name) ?? source.fail()
   yield* source.blanks()

@@ -34,7 +34,7 @@ const LAST_CODE = 0x10_ff_ff
 
 const NUMBER = /^([-+]?)(?:(\d[\d_]*)(?:\.([\d_]*))?|\.(\d[\d_]*))((?:[eE][-+]?\d+)?)$/
 
-/** The whole text as JSON, if it is one of Python's literals. */
+/** The whole text converted to JSON, if it is a Python literal. */
 export function pythonLiteral(text: string): string | undefined {
   const source = new GrowingText()
   source.text = text
@@ -48,7 +48,7 @@ export function pythonLiteral(text: string): string | undefined {
   }
 }
 
-/** A literal as JSON text: a text, number, list, tuple, object, True, False or None. */
+/** A literal as JSON text: a string, number, list, tuple, dict, True, False or None. */
 export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
   if (depth > MOST_DEPTH) throw MISMATCH
   const char = yield* source.blanks()
@@ -65,10 +65,10 @@ export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
   return WORDS.get(word) ?? source.fail()
 }
 
-/** Before the quote of a text: raw, Unicode, bytes and formatted ones. */
+/** Prefixes of strings: raw, Unicode, bytes and formatted. */
 const PREFIX = /^(?:[rub]|f|rb|br|fr|rf)$/i
 
-/** A list in round brackets; one value without a comma is that value. */
+/** A tuple, as a list; a single value without a comma is just parenthesised. */
 function* tuple(source: GrowingText, inner: () => Reading<string>): Reading<string> {
   const items: string[] = []
   let isList = false
@@ -82,7 +82,7 @@ function* tuple(source: GrowingText, inner: () => Reading<string>): Reading<stri
   return items.length === 1 && !isList ? items[0]! : listJson(items)
 }
 
-/** The members of an object in braces. */
+/** The members of a dict. */
 export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string, string][]> {
   yield* source.blanks()
   yield* source.expect('{')
@@ -90,7 +90,7 @@ export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string,
   return yield* itemsUpTo(source, '}', () => member(source, () => memberName(source), inner))
 }
 
-/** Texts in a row, which Python joins. `isRaw`: without escapes in the first of them. */
+/** Adjacent strings, which Python joins. `isRaw`: the first one has no escapes. */
 function* strings(source: GrowingText, isRaw = false): Reading<string> {
   let found = yield* pythonString(source, isRaw)
   for (;;) {
@@ -126,7 +126,7 @@ export function* member(
   return [name, yield* readValue()]
 }
 
-/** A text, or a number, which names a member in its digits. */
+/** A string, or a number, whose digits become the name. */
 function* memberName(source: GrowingText): Reading<string> {
   const first = yield* source.peek()
   if (/[-+.\d]/.test(first)) return yield* number(source)
@@ -145,7 +145,7 @@ function* number(source: GrowingText): Reading<string> {
   return `${sign === '-' ? '-' : ''}${digits}${rest}${exponent}`
 }
 
-/** A text in single, double or triple quotes. `isRaw`: backslashes stay. */
+/** A string in single, double or triple quotes. `isRaw`: backslashes stay. */
 export function* pythonString(source: GrowingText, isRaw = false): Reading<string> {
   const quote = yield* source.peek()
   const mark = (yield* source.sees(quote.repeat(3))) ? quote.repeat(3) : quote

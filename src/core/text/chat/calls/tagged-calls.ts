@@ -19,7 +19,7 @@ const PARAMETER_END = '</parameter>'
 const FUNCTION_END = '</function>'
 const CALL_END = CALL_MARKS.hermes.close!
 const TAG_NAME = /[^<>\s]/
-/** A value before nothing but the ends of the function and of the block. */
+/** A value followed only by the end tags of the function and of the block. */
 const UNENDED = /^([\s\S]*?)\n?<\/function>\s*(?:<\/tool_call>\s*)?$/
 
 /** The tool whose name comes next. */
@@ -47,7 +47,7 @@ function* tagName(source: GrowingText): Reading<string> {
   return (yield* source.word(TAG_NAME)).replace(/^(["'])(.+)\1$/, '$2')
 }
 
-/** Whether the end of the block comes next and ends the reply: models forget the ends before it. */
+/** Whether the block's end tag comes next and ends the reply: models forget the end tags before it. */
 function* isLastEnd(source: GrowingText): Reading<boolean> {
   const start = source.at
   const isNext = yield* source.takes(CALL_END)
@@ -74,7 +74,7 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
   return members
 }
 
-/** The value of a parameter. The last one of a reply may lack its own end. */
+/** The value of a parameter. The last one in a reply may lack its end tag. */
 function* parameterText(source: GrowingText, isEnd: () => Reading<boolean>): Reading<string> {
   const start = source.at
   try {
@@ -97,7 +97,7 @@ export function* pairedCall(
   return yield* pairsOf(yield* knownTool(source, tools), source, tools, end, tags)
 }
 
-/** The rest of it, from the first pair on. */
+/** The rest of such a call, from the first pair on. */
 export function* pairsOf(
   tool: CallableTool,
   source: GrowingText,

@@ -1,5 +1,5 @@
 // Vocabularies of Gemma 4 in GGUF. In: SentencePiece's pieces with merges. Out: llama.cpp's ids, and the text
-// that they stand for.
+// that they decode to.
 import { expect, test } from 'vitest'
 import { byteName } from '../vocabulary.ts'
 import { createTokenizer } from './create.ts'
@@ -24,7 +24,7 @@ test.each([
   ['  a', ['▁', '▁a']],
   ['a\nb', ['a', '\n', 'b']],
   ['a\n\nb', ['a', '\n\n', 'b']],
-  // A run of line ends that is no token is not merged.
+  // A run of line ends is merged only if it is a token.
   ['\n\n\n', ['\n', '\n', '\n']],
   ['é', ['<0xC3>', '<0xA9>']],
 ])('%j is split into lines, and these are merged', (text, pieces) => {
@@ -34,12 +34,12 @@ test.each([
   expect(tokenizer.decode(ids.filter((id) => id !== SPEC.bosId))).toBe(text)
 })
 
-test('a text begins with BOS, and its end of turn ends a reply', () => {
+test('a text begins with BOS, and the end-of-turn token ends a reply', () => {
   const tokenizer = createTokenizer(SPEC)
   expect(tokenizer.encode('a', { addSpecial: true })).toEqual([2, idOf('a')])
   expect([...tokenizer.endIds].sort()).toEqual([1, 4])
 })
 
-test('merges are needed', () => {
+test('a vocabulary without merges is rejected', () => {
   expect(() => createTokenizer({ ...SPEC, merges: undefined })).toThrow('no merges')
 })

@@ -37,7 +37,7 @@ const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
 
-/** Words of Gemma 4 are lines. */
+/** Gemma 4 splits text only at line ends. */
 const LINES: PreTokenizer = { patterns: [/[^\n]+|\n+/gu], addBos: true }
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
@@ -47,7 +47,7 @@ type EncodeText = (text: string, section: Section, out: number[]) => void
  */
 export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
   const isSpm = spec.model === 'llama'
-  // Merges of characters, in a vocabulary like SentencePiece's.
+  // A vocabulary like SentencePiece's, with BPE merges.
   const isGemma = spec.model === 'gemma4'
   const isMarked = isSpm || isGemma
   if (!isMarked && spec.model !== 'gpt2') {
@@ -116,7 +116,7 @@ function byBpe(
   return (text, { parseSpecial }, out) => {
     const plain = parseSpecial ? unquote(text) : text
     for (const word of cut(isMarked ? plain.replaceAll(' ', MARK) : plain, pre.patterns)) {
-      // Merges in GGUF cannot say that line ends merge.
+      // GGUF's list of merges cannot express merges of line ends.
       const id = isMarked && word.startsWith('\n') ? vocabulary.idOf(word) : undefined
       if (id === undefined) bpe.encode(word, out)
       else out.push(id)

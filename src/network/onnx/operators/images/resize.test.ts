@@ -1,4 +1,4 @@
-// The places of a resized axis. In: a scale that f32 rounds. Out: those that onnxruntime takes.
+// Positions along a resized axis. In: a scale that f32 rounds. Out: the positions that onnxruntime chooses.
 import { expect, test } from 'vitest'
 import type { Node } from '../../ir/graph.ts'
 import { tapsOf } from './resize.ts'
@@ -6,7 +6,7 @@ import { tapsOf } from './resize.ts'
 const TEXTS = { mode: 'nearest', nearest_mode: 'round_prefer_floor' }
 
 test.each(['half_pixel', 'pytorch_half_pixel'])(
-  '%s divides in f32, so a place halfway between two takes the lower',
+  '%s divides in f32, so a position halfway between two rounds down',
   (mode) => {
     const attributes = new Map(
       Object.entries({ ...TEXTS, coordinate_transformation_mode: mode }).map(([name, value]) => [

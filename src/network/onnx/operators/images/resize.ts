@@ -60,7 +60,7 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
 /** The input coordinate of an output position. */
 function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
-  // In f32, as runtimes divide: places that lie between two others then round alike.
+  // In f32, like other runtimes, so that positions halfway between two round the same way.
   const scaled = (place: number) => Math.fround(place / scale)
   switch (mode) {
     case 'half_pixel':
