@@ -76,3 +76,11 @@ test('negative 4-bit codes, and bf16 of both signs, keep their values', () => {
   expect(tensorBytes(tensorOf('u4', [2], [15, 1]))).toEqual(Uint8Array.of(0x1f))
   expect(tensorBytes(tensorOf('bf16', [2], [1, -2]))).toEqual(Uint8Array.of(0x80, 0x3f, 0, 0xc0))
 })
+
+test('sizes that an exporter left unnamed are read as sizes of their own', async () => {
+  const type: Type = { dtype: 'f32', dims: ['?', 3, '?', 'None', '-1', 'width'] }
+  const inputs = new Map([['x', type]])
+  const bytes = writeModel({ nodes: [node(['x'], 'y')], constants: new Map(), inputs, outputs: ['y'] })
+  const { graph } = await readModel(bufferSource('m.onnx', bytes), { oldestOpset: 1 })
+  expect(graph.inputs[0]?.type?.dims).toEqual(['[x 0]', 3, '[x 2]', '[x 3]', '[x 4]', 'width'])
+})
