@@ -56,8 +56,12 @@ const constants = new Map<string, Constant>(
   }),
 )
 
-async function readBack(nodes: readonly Node[], outputs: readonly string[]): Promise<Graph> {
-  const model = { nodes, constants, inputs: INPUTS, outputs }
+async function readBack(
+  nodes: readonly Node[],
+  outputs: readonly string[],
+  inputs: ReadonlyMap<string, Type> = INPUTS,
+): Promise<Graph> {
+  const model = { nodes, constants, inputs, outputs }
   const bytes = writeModel(model, (constant) => tensorBytes(constant as Tensor))
   return (await readModel(bufferSource('model.onnx', bytes), { oldestOpset: 1 })).graph
 }
@@ -80,7 +84,6 @@ test('negative 4-bit codes, and bf16 of both signs, keep their values', () => {
 test('sizes that an exporter left unnamed are read as sizes of their own', async () => {
   const type: Type = { dtype: 'f32', dims: ['?', 3, '?', 'None', '-1', 'width'] }
   const inputs = new Map([['x', type]])
-  const bytes = writeModel({ nodes: [node(['x'], 'y')], constants: new Map(), inputs, outputs: ['y'] })
-  const { graph } = await readModel(bufferSource('m.onnx', bytes), { oldestOpset: 1 })
+  const graph = await readBack([node(['x'], 'y')], ['y'], inputs)
   expect(graph.inputs[0]?.type?.dims).toEqual(['[x 0]', 3, '[x 2]', '[x 3]', '[x 4]', 'width'])
 })
