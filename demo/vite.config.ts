@@ -53,6 +53,11 @@ export default defineConfig({
     rolldownOptions: {
       input: [path('./index.html'), path('./roofline.html')],
       output: {
+        // offline.ts knows the languages by this prefix.
+        chunkFileNames: ({ facadeModuleId }) =>
+          facadeModuleId?.includes('/words/languages/')
+            ? 'assets/language-[name]-[hash].js'
+            : 'assets/[name]-[hash].js',
         codeSplitting: {
           groups: [
             // The scripts that run before the first paint.

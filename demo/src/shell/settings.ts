@@ -1,7 +1,8 @@
 // Settings. In: the user's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
-import type { Language, Word } from '../words/words.ts'
+import type { LaterWord } from '../words/later-words.ts'
+import type { Language } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
@@ -41,22 +42,22 @@ export interface NumberField {
   readonly key: keyof {
     [Key in keyof Settings as Settings[Key] extends number | undefined ? Key : never]: true
   }
-  readonly label: Word
-  readonly hint: Word
+  readonly label: LaterWord
+  readonly hint: LaterWord
   readonly min: number
   readonly max: number
   readonly step: number
   /** The meaning of an empty field. Without it, the field may not be empty. */
-  readonly empty?: Word
+  readonly empty?: LaterWord
 }
 
 /** A setting with a few choices. */
 export interface ChoiceField {
   readonly key: 'weights' | 'memory' | 'pictures' | 'theme' | 'tools' | 'language'
-  readonly label: Word
-  readonly hint: Word
+  readonly label: LaterWord
+  readonly hint: LaterWord
   /** Labels of the choices. */
-  readonly choices: Readonly<Record<string, Word>>
+  readonly choices: Readonly<Record<string, LaterWord>>
 }
 
 /** Sampling options that a model's files can recommend. */

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
 import { fill } from '../../../src/ui/chat/texts.ts'
 import { ENGLISH } from './english.ts'
-import { HEBREW, LATER_HEBREW, NOTES, REASONS } from './hebrew.ts'
+import { LATER, NOTES, REASONS, WORDS } from './languages/he.ts'
 import { LATER_ENGLISH } from './later-english.ts'
 import { t as later } from './later-words.ts'
 import { languageFor, speak, t } from './words.ts'
@@ -12,7 +12,7 @@ const names = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
 /** Names of products and units, which are the same in both. */
 const SAME = ['languageEn', 'languageHe', 'set-topK', 'set-topP', 'set-minP']
 
-const IN_HEBREW = { ...HEBREW, ...LATER_HEBREW }
+const IN_HEBREW = { ...WORDS, ...LATER }
 
 test.each(Object.entries({ ...ENGLISH, ...LATER_ENGLISH }))(
   '%s is translated, with the same placeholders',
@@ -31,8 +31,8 @@ test('a part that loads later has its own texts and the page’s in the page’s
   // In Node there is no page whose direction could change.
   vi.stubGlobal('document', { documentElement: {} })
   await speak('he')
-  expect(later('measuring')).toBe(LATER_HEBREW.measuring)
-  expect(later('cancel')).toBe(HEBREW.cancel)
+  expect(later('measuring')).toBe(LATER.measuring)
+  expect(later('cancel')).toBe(WORDS.cancel)
   await speak('en')
   vi.unstubAllGlobals()
 })

@@ -36,8 +36,8 @@ const IN_ENGLISH: Catalogue = {
 /** Languages other than English load when they are used. */
 const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
   he: async () => {
-    const { HEBREW, LATER_HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
-    return { words: HEBREW, later: LATER_HEBREW, reasons: REASONS, notes: NOTES }
+    const { LATER, NOTES, REASONS, WORDS } = await import('./languages/he.ts')
+    return { words: WORDS, later: LATER, reasons: REASONS, notes: NOTES }
   },
 }
 /** first-paint.js has the same list. */
