@@ -1,5 +1,5 @@
 // Every text the page shows or announces, in English.
-import { COMMON } from '../../../src/ui/chat/texts.ts'
+import { COMMON } from '../../../src/ui/words/english.ts'
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {

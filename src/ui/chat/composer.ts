@@ -1,9 +1,9 @@
 // The message input. In: whether something can be sent, or an answer stopped. Out: the form, which calls back
 // with the text.
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from 'lit'
+import type { COMMON } from '../words/english.ts'
 import { icon } from './icons.ts'
 import { isTouch, sends } from './keys.ts'
-import type { COMMON } from './texts.ts'
 import { visibleText } from './visible.ts'
 
 /** A Lit element that renders a part of the chat. */

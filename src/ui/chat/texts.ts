@@ -1,28 +1,6 @@
 // Texts. In: sentences with names in braces, sizes, times, errors. Out: the displayed text.
 import { type ErrorCode, isHalfbyteError } from '../../core/base/errors.ts'
 
-/** The texts shared by the page and the widget, in English. Both add their own. */
-export const COMMON = {
-  conversation: 'Conversation',
-  toEnd: 'Jump to the newest message',
-  message: 'Message',
-  placeholder: 'Write a message',
-  send: 'Send',
-  stop: 'Stop',
-  you: 'You',
-  thinking: 'Thinking …',
-  thought: 'Thoughts',
-  copy: 'Copy',
-  copied: 'Copied',
-  copyCode: 'Copy code',
-  code: 'code',
-  table: 'Table',
-  formula: 'Formula',
-  details: 'Details',
-  cancel: 'Cancel',
-  left: '{time} left',
-} as const
-
 /** Replaces the names in braces with `values`. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))

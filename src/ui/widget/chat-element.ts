@@ -13,6 +13,7 @@ import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
+import { ENGLISH, type Words, wordsOf } from '../words/english.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
@@ -26,7 +27,6 @@ import { Cover } from './view/cover.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
-import { ENGLISH, type Words, wordsOf } from './words.ts'
 
 /** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {

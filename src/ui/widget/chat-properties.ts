@@ -5,10 +5,10 @@ import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { choice, type OptionKind, SWITCH, TEXT } from '../../core/base/options/option-kinds.ts'
 import { isCount, isObject } from '../../core/base/values.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
 import type { Settings } from './conversation/entries.ts'
 import type { HalfbyteChatProps } from './element.ts'
 import type { ModelPlan } from './loading/loader.ts'
-import { ENGLISH, type Words } from './words.ts'
 
 /** Throws `unsupported` without a model. */
 export function planOf({

@@ -8,9 +8,9 @@ import { GrowingMarkdown, inParts } from '../../chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../chat/markdown/render-markdown.ts'
 import { messageView, thoughtsView, WAITING } from '../../chat/message.ts'
 import { fill } from '../../chat/texts.ts'
+import type { Words } from '../../words/english.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
-import type { Words } from '../words.ts'
 import { emptyView, icon } from './frame.ts'
 
 interface EntryView {

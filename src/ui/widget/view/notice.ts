@@ -6,8 +6,8 @@ import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import type { LoadProgress } from '../../../engine/api/types.ts'
 import { detailsView, type Explained } from '../../chat/explained.ts'
 import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat/texts.ts'
+import type { Words } from '../../words/english.ts'
 import type { Phase } from '../loading/loader.ts'
-import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
 
 export const explain = (error: unknown, words: Words): Explained => ({

@@ -1,6 +1,27 @@
-// Every text that the widget shows or announces, in English. A page replaces any of them through the property
-// `messages`.
-import { COMMON } from '../chat/texts.ts'
+// Every text that the widget shows or announces, in English, and those among them that the page shows too. A
+// page replaces any of the widget's through the property `messages`.
+
+/** The texts shared by the page and the widget, in English. Both add their own. */
+export const COMMON = {
+  conversation: 'Conversation',
+  toEnd: 'Jump to the newest message',
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  formula: 'Formula',
+  details: 'Details',
+  cancel: 'Cancel',
+  left: '{time} left',
+} as const
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
