@@ -1,8 +1,8 @@
 // Settings. In: the user's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
+import { type Language, TRANSLATED } from '../../../src/ui/words/languages.ts'
 import type { LaterWord } from '../words/later-words.ts'
-import type { Language } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
@@ -208,14 +208,15 @@ export const TOOLS_FIELD: ChoiceField = {
   choices: { on: 'on', off: 'off' },
 }
 
+/** The dialog adds the languages by their own names. */
 export const LANGUAGE_FIELD: ChoiceField = {
   key: 'language',
   label: 'set-language',
   hint: 'set-language-hint',
-  choices: { auto: 'automatic', en: 'languageEn', he: 'languageHe' },
+  choices: { auto: 'automatic' },
 }
 
-const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
+const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD]
 
 const KEY = 'halfbyte-settings'
 /** Records without a version hold the page's value for options the user did not set. */
@@ -257,6 +258,7 @@ export function parseSettings(text: string): Settings {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }
+  settings['language'] = ['en', ...TRANSLATED].find((code) => code === stored['language']) ?? 'auto'
   for (const key of ['system', 'search']) {
     if (typeof stored[key] === 'string') settings[key] = stored[key]
   }

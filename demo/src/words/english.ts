@@ -1,7 +1,10 @@
 // Every text the page shows or announces, in English.
 import { COMMON } from '../../../src/ui/words/english.ts'
+import type { Message } from '../../../src/ui/words/message.ts'
 
-/** Names in braces are filled in; a translation may omit or move them. */
+/**
+ * Names in braces are filled in; a translation may omit or move them, and have plural forms for any of them.
+ */
 export const ENGLISH = {
   ...COMMON,
   conversations: 'Conversations',
@@ -9,8 +12,6 @@ export const ENGLISH = {
   newChatStart: 'Start a new chat',
   settings: 'Settings',
   parameters: '{count} parameters',
-  millions: '{count} million',
-  billions: '{count} billion',
   welcome: 'A language model in this page',
   welcomeMore: 'It runs on this device’s processor. What you write stays here.',
   larger: 'Choose a larger model',
@@ -51,7 +52,11 @@ export const ENGLISH = {
   searchHint: 'Search',
   noConversations: 'Your conversations are kept here, on this device.',
   unkeptConversations: 'This browser stores nothing for this page. Conversations last until you close it.',
-  found: '{found} of {all} conversations',
+  found: {
+    by: 'all',
+    one: '{found} of {all} conversation',
+    other: '{found} of {all} conversations',
+  },
   deleted: 'Deleted',
   select: 'Select',
   deleteMany: 'Delete {count}',
@@ -120,8 +125,7 @@ export const ENGLISH = {
   contextMore: 'Tokens used of the model’s context',
   context: 'context {used}/{all}',
   memoryMore: 'Memory of the engine',
-  thread: '{count} thread, {build}',
-  threads: '{count} threads, {build}',
+  threads: { one: '{count} thread, {build}', other: '{count} threads, {build}' },
   answering: 'The model is answering',
   says: 'The model says: {text}',
   ready: 'The model is ready',
@@ -197,4 +201,6 @@ export const ENGLISH_REASONS = {
   ],
 } as const
 
-export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+export type Words = {
+  readonly [Name in keyof typeof ENGLISH]: Name extends keyof typeof COMMON ? string : Message
+}

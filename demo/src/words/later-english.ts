@@ -1,4 +1,5 @@
 // The English texts of parts that are loaded on demand: answers, and rarely used dialogs.
+import type { Message } from '../../../src/ui/words/message.ts'
 
 export const LATER_ENGLISH = {
   sumDeclined: 'declined',
@@ -28,8 +29,8 @@ export const LATER_ENGLISH = {
   factArena: 'Activations',
   factAll: 'Total, including free space',
   factModelMore: '{name}, {architecture}, {count} parameters',
-  tokens: '{count} tokens',
-  cores: '{count} of {cores} cores',
+  tokens: { one: '{count} token', other: '{count} tokens' },
+  cores: { by: 'cores', one: '{count} of {cores} core', other: '{count} of {cores} cores' },
   readOf: '{read} of {all}',
   noAnswers: 'None yet.',
   lastAnswers: 'Last answers',
@@ -44,7 +45,7 @@ export const LATER_ENGLISH = {
   opsNote:
     'The limit of an op: its bytes or its arithmetic at the speed just measured, whichever takes longer. Caches can beat it.',
   opsDecode: 'Generating a token after {position} others',
-  opsPrefill: 'Reading {tokens} tokens',
+  opsPrefill: { by: 'tokens', one: 'Reading {tokens} token', other: 'Reading {tokens} tokens' },
   opsWhole: 'Whole step',
   colOp: 'Op',
   colMs: 'ms',
@@ -58,13 +59,12 @@ export const LATER_ENGLISH = {
   inUseHint: 'Including the page itself, its models and your conversations.',
   noneStored: 'None. The models included with the page are part of the page itself.',
   noneWritten: 'None.',
-  moreWritten: 'And {count} smaller ones.',
+  moreWritten: { one: 'And {count} smaller one.', other: 'And {count} smaller ones.' },
   writtenHint: 'Until you close the page, you can restore a deleted conversation from the list.',
   states: 'Stored model state',
   statesRemove: 'Remove stored model state',
   statesHint: 'Without it, a model reads a conversation again when you continue it. Nothing you see is lost.',
-  statesOne: '1 conversation',
-  statesMany: '{count} conversations',
+  statesCount: { one: '{count} conversation', other: '{count} conversations' },
   importNone: 'This file contains no conversations. Choose one that was exported here.',
   importVersion:
     'This file has version {found}, and this page reads version {readable}. Update the page, then try again.',
@@ -72,8 +72,7 @@ export const LATER_ENGLISH = {
     '{damaged} of the {all} conversations in this file are damaged, so none was imported. Export them again.',
   importNoJson: 'This file is not JSON. Choose one that was exported here as JSON.',
   importLarge: 'This file is {size}, and this page reads at most {most}. Export fewer conversations.',
-  importedOne: 'Imported 1 conversation.',
-  importedMany: 'Imported {count} conversations.',
+  imported: { one: 'Imported {count} conversation.', other: 'Imported {count} conversations.' },
   importedSome: 'Imported {count} of {all} conversations. The others were already here.',
   importedKnown: 'Nothing was imported: these conversations are already here.',
   importFull:
@@ -154,8 +153,6 @@ export const LATER_ENGLISH = {
   off: 'Off',
   'set-language': 'Language',
   'set-language-hint': 'Language of the page; models answer in the languages they know',
-  languageEn: 'English',
-  languageHe: 'עברית',
   searchModel: 'Search model',
   searchModelMore:
     'The address of a sentence encoder, such as sentence-transformers/all-MiniLM-L6-v2. It finds the passages of a long file by their meaning; without it, the page looks for the words of the question.',
@@ -183,4 +180,4 @@ export const LATER_ENGLISH = {
   memory: 'Memory',
 } as const
 
-export type LaterWords = { readonly [Name in keyof typeof LATER_ENGLISH]: string }
+export type LaterWords = { readonly [Name in keyof typeof LATER_ENGLISH]: Message }

@@ -49,12 +49,6 @@ export const reported = (error: unknown): HalfbyteError =>
     ? error
     : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error })
 
-/** The page's language at this element, for numbers. */
-export function languageOf(element: Element): string | undefined {
-  const lang = element.closest<HTMLElement>('[lang]')?.lang ?? ''
-  return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
-}
-
 /**
  * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
  * stored.

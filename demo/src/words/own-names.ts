@@ -1,0 +1,7 @@
+// The name of each language in itself, for those who look for their own in the settings.
+import type { Language } from '../../../src/ui/words/languages.ts'
+
+export const OWN_NAMES: Readonly<Record<Language, string>> = {
+  en: 'English',
+  he: 'עברית',
+}

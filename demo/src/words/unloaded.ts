@@ -1,0 +1,8 @@
+// The sentence that first-paint.js shows if the page's scripts do not load, in each language. The build puts
+// the table into the page.
+import type { Language } from '../../../src/ui/words/languages.ts'
+
+export const UNLOADED: Readonly<Record<Language, string>> = {
+  en: 'A part of this page could not be loaded. Check the connection, then reload the page.',
+  he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
+}
