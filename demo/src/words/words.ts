@@ -38,6 +38,7 @@ const hosts = new Set<ReactiveControllerHost>()
 
 /** Each loads when it is used. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
+  de: () => import('./languages/de.ts'),
   he: () => import('./languages/he.ts'),
 }
 
