@@ -4,5 +4,6 @@ import type { Language } from '../../../src/ui/words/languages.ts'
 export const OWN_NAMES: Readonly<Record<Language, string>> = {
   de: 'Deutsch',
   en: 'English',
+  es: 'Español',
   he: 'עברית',
 }

@@ -39,6 +39,7 @@ const hosts = new Set<ReactiveControllerHost>()
 /** Each loads when it is used. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   de: () => import('./languages/de.ts'),
+  es: () => import('./languages/es.ts'),
   he: () => import('./languages/he.ts'),
 }
 

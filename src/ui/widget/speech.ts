@@ -7,6 +7,7 @@ import { isRightToLeft, type Language, languageFor, type Translated } from '../w
 /** Each loads when a page needs it. Bundlers need the whole paths. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   de: () => import('../words/languages/de.ts'),
+  es: () => import('../words/languages/es.ts'),
   he: () => import('../words/languages/he.ts'),
 }
 
