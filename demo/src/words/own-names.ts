@@ -5,5 +5,6 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   de: 'Deutsch',
   en: 'English',
   es: 'Español',
+  fr: 'Français',
   he: 'עברית',
 }

@@ -6,5 +6,6 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   de: 'Ein Teil dieser Seite konnte nicht geladen werden. Prüfe die Verbindung und lade die Seite neu.',
   en: 'A part of this page could not be loaded. Check the connection, then reload the page.',
   es: 'No se ha podido cargar una parte de esta página. Comprueba la conexión y vuelve a cargarla.',
+  fr: 'Une partie de cette page n’a pas pu être chargée. Vérifiez la connexion, puis rechargez la page.',
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
 }

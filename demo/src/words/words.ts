@@ -40,6 +40,7 @@ const hosts = new Set<ReactiveControllerHost>()
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   de: () => import('./languages/de.ts'),
   es: () => import('./languages/es.ts'),
+  fr: () => import('./languages/fr.ts'),
   he: () => import('./languages/he.ts'),
 }
 

@@ -8,6 +8,7 @@ import { isRightToLeft, type Language, languageFor, type Translated } from '../w
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   de: () => import('../words/languages/de.ts'),
   es: () => import('../words/languages/es.ts'),
+  fr: () => import('../words/languages/fr.ts'),
   he: () => import('../words/languages/he.ts'),
 }
 

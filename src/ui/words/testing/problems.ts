@@ -55,7 +55,7 @@ function problemsOfOne(from: Message, to: Message, language: string): readonly s
     if (text !== text.trim() || text === '' || / {2}/.test(text))
       wrong.push(`(${form}) is empty or has stray spaces`)
     if (endOf(text) !== endOf(wanted)) wrong.push(`(${form}) ends differently: ${text}`)
-    const isLong = wanted.replace(/\{\w+\}/g, '').split(/\s+/).length > MOST_SAME_WORDS
+    const isLong = (wanted.replace(/\{\w+\}/g, '').match(/[a-z]+/gi) ?? []).length > MOST_SAME_WORDS
     if (isLong && text === wanted) wrong.push(`(${form}) is English`)
   }
   return wrong
