@@ -7,4 +7,5 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   es: 'Español',
   fr: 'Français',
   he: 'עברית',
+  pt: 'Português',
 }
