@@ -7,5 +7,6 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   es: 'Español',
   fr: 'Français',
   he: 'עברית',
+  it: 'Italiano',
   pt: 'Português',
 }

@@ -8,5 +8,6 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   es: 'No se ha podido cargar una parte de esta página. Comprueba la conexión y vuelve a cargarla.',
   fr: 'Une partie de cette page n’a pas pu être chargée. Vérifiez la connexion, puis rechargez la page.',
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
+  it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
   pt: 'Não foi possível carregar uma parte desta página. Verifique a conexão e recarregue a página.',
 }

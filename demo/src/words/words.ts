@@ -42,6 +42,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('./languages/es.ts'),
   fr: () => import('./languages/fr.ts'),
   he: () => import('./languages/he.ts'),
+  it: () => import('./languages/it.ts'),
   pt: () => import('./languages/pt.ts'),
 }
 

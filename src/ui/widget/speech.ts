@@ -10,6 +10,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('../words/languages/es.ts'),
   fr: () => import('../words/languages/fr.ts'),
   he: () => import('../words/languages/he.ts'),
+  it: () => import('../words/languages/it.ts'),
   pt: () => import('../words/languages/pt.ts'),
 }
 
