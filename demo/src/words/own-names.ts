@@ -8,5 +8,6 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   fr: 'Français',
   he: 'עברית',
   it: 'Italiano',
+  nl: 'Nederlands',
   pt: 'Português',
 }

@@ -9,5 +9,6 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   fr: 'Une partie de cette page n’a pas pu être chargée. Vérifiez la connexion, puis rechargez la page.',
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
   it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
+  nl: 'Een deel van deze pagina kon niet worden geladen. Controleer de verbinding en laad de pagina opnieuw.',
   pt: 'Não foi possível carregar uma parte desta página. Verifique a conexão e recarregue a página.',
 }

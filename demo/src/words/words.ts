@@ -43,6 +43,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   fr: () => import('./languages/fr.ts'),
   he: () => import('./languages/he.ts'),
   it: () => import('./languages/it.ts'),
+  nl: () => import('./languages/nl.ts'),
   pt: () => import('./languages/pt.ts'),
 }
 

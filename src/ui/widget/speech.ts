@@ -11,6 +11,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   fr: () => import('../words/languages/fr.ts'),
   he: () => import('../words/languages/he.ts'),
   it: () => import('../words/languages/it.ts'),
+  nl: () => import('../words/languages/nl.ts'),
   pt: () => import('../words/languages/pt.ts'),
 }
 
