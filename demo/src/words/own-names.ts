@@ -9,5 +9,6 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   he: 'עברית',
   it: 'Italiano',
   nl: 'Nederlands',
+  pl: 'Polski',
   pt: 'Português',
 }

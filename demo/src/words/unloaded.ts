@@ -10,5 +10,6 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
   it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
   nl: 'Een deel van deze pagina kon niet worden geladen. Controleer de verbinding en laad de pagina opnieuw.',
+  pl: 'Nie udało się wczytać części tej strony. Sprawdź połączenie i odśwież stronę.',
   pt: 'Não foi possível carregar uma parte desta página. Verifique a conexão e recarregue a página.',
 }

@@ -44,6 +44,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   he: () => import('./languages/he.ts'),
   it: () => import('./languages/it.ts'),
   nl: () => import('./languages/nl.ts'),
+  pl: () => import('./languages/pl.ts'),
   pt: () => import('./languages/pt.ts'),
 }
 

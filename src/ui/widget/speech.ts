@@ -12,6 +12,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   he: () => import('../words/languages/he.ts'),
   it: () => import('../words/languages/it.ts'),
   nl: () => import('../words/languages/nl.ts'),
+  pl: () => import('../words/languages/pl.ts'),
   pt: () => import('../words/languages/pt.ts'),
 }
 
