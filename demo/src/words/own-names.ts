@@ -7,8 +7,12 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   es: 'Español',
   fr: 'Français',
   he: 'עברית',
+  id: 'Bahasa Indonesia',
   it: 'Italiano',
   nl: 'Nederlands',
   pl: 'Polski',
   pt: 'Português',
+  ru: 'Русский',
+  tr: 'Türkçe',
+  uk: 'Українська',
 }

@@ -8,8 +8,12 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   es: 'No se ha podido cargar una parte de esta página. Comprueba la conexión y vuelve a cargarla.',
   fr: 'Une partie de cette page n’a pas pu être chargée. Vérifiez la connexion, puis rechargez la page.',
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
+  id: 'Sebagian halaman ini tidak dapat dimuat. Periksa koneksi, lalu muat ulang halaman.',
   it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
   nl: 'Een deel van deze pagina kon niet worden geladen. Controleer de verbinding en laad de pagina opnieuw.',
   pl: 'Nie udało się wczytać części tej strony. Sprawdź połączenie i odśwież stronę.',
   pt: 'Não foi possível carregar uma parte desta página. Verifique a conexão e recarregue a página.',
+  ru: 'Не удалось загрузить часть этой страницы. Проверьте подключение и перезагрузите страницу.',
+  tr: 'Bu sayfanın bir bölümü yüklenemedi. Bağlantıyı kontrol edip sayfayı yeniden yükleyin.',
+  uk: 'Не вдалося завантажити частину цієї сторінки. Перевірте з’єднання та перезавантажте сторінку.',
 }

@@ -42,10 +42,14 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('./languages/es.ts'),
   fr: () => import('./languages/fr.ts'),
   he: () => import('./languages/he.ts'),
+  id: () => import('./languages/id.ts'),
   it: () => import('./languages/it.ts'),
   nl: () => import('./languages/nl.ts'),
   pl: () => import('./languages/pl.ts'),
   pt: () => import('./languages/pt.ts'),
+  ru: () => import('./languages/ru.ts'),
+  tr: () => import('./languages/tr.ts'),
+  uk: () => import('./languages/uk.ts'),
 }
 
 /** The language of the texts, for numbers, dates and lists. */

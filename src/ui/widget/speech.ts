@@ -10,10 +10,14 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('../words/languages/es.ts'),
   fr: () => import('../words/languages/fr.ts'),
   he: () => import('../words/languages/he.ts'),
+  id: () => import('../words/languages/id.ts'),
   it: () => import('../words/languages/it.ts'),
   nl: () => import('../words/languages/nl.ts'),
   pl: () => import('../words/languages/pl.ts'),
   pt: () => import('../words/languages/pt.ts'),
+  ru: () => import('../words/languages/ru.ts'),
+  tr: () => import('../words/languages/tr.ts'),
+  uk: () => import('../words/languages/uk.ts'),
 }
 
 /** How long, in milliseconds, the first rendering waits for a translation. */
