@@ -15,4 +15,5 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   ru: 'Русский',
   tr: 'Türkçe',
   uk: 'Українська',
+  'zh-Hans': '简体中文',
 }

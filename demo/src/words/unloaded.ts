@@ -16,4 +16,5 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   ru: 'Не удалось загрузить часть этой страницы. Проверьте подключение и перезагрузите страницу.',
   tr: 'Bu sayfanın bir bölümü yüklenemedi. Bağlantıyı kontrol edip sayfayı yeniden yükleyin.',
   uk: 'Не вдалося завантажити частину цієї сторінки. Перевірте з’єднання та перезавантажте сторінку.',
+  'zh-Hans': '此页面的一部分无法加载。请检查网络连接，然后重新加载页面。',
 }

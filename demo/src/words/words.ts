@@ -50,6 +50,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ru: () => import('./languages/ru.ts'),
   tr: () => import('./languages/tr.ts'),
   uk: () => import('./languages/uk.ts'),
+  'zh-Hans': () => import('./languages/zh-Hans.ts'),
 }
 
 /** The language of the texts, for numbers, dates and lists. */

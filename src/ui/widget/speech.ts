@@ -18,6 +18,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ru: () => import('../words/languages/ru.ts'),
   tr: () => import('../words/languages/tr.ts'),
   uk: () => import('../words/languages/uk.ts'),
+  'zh-Hans': () => import('../words/languages/zh-Hans.ts'),
 }
 
 /** How long, in milliseconds, the first rendering waits for a translation. */

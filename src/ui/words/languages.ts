@@ -1,7 +1,21 @@
 // Languages. In: BCP 47 tags that a browser, a page or a user prefers. Out: the interface's language for them.
 
 /** The languages of the interface besides English. Each has a file in `languages/`. */
-export const TRANSLATED = ['de', 'es', 'fr', 'he', 'id', 'it', 'nl', 'pl', 'pt', 'ru', 'tr', 'uk'] as const
+export const TRANSLATED = [
+  'de',
+  'es',
+  'fr',
+  'he',
+  'id',
+  'it',
+  'nl',
+  'pl',
+  'pt',
+  'ru',
+  'tr',
+  'uk',
+  'zh-Hans',
+] as const
 
 export type Translated = (typeof TRANSLATED)[number]
 export type Language = 'en' | Translated
