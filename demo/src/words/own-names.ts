@@ -16,4 +16,5 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   tr: 'Türkçe',
   uk: 'Українська',
   'zh-Hans': '简体中文',
+  'zh-Hant': '繁體中文',
 }

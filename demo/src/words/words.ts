@@ -51,6 +51,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   tr: () => import('./languages/tr.ts'),
   uk: () => import('./languages/uk.ts'),
   'zh-Hans': () => import('./languages/zh-Hans.ts'),
+  'zh-Hant': () => import('./languages/zh-Hant.ts'),
 }
 
 /** The language of the texts, for numbers, dates and lists. */

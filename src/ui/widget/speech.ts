@@ -19,6 +19,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   tr: () => import('../words/languages/tr.ts'),
   uk: () => import('../words/languages/uk.ts'),
   'zh-Hans': () => import('../words/languages/zh-Hans.ts'),
+  'zh-Hant': () => import('../words/languages/zh-Hant.ts'),
 }
 
 /** How long, in milliseconds, the first rendering waits for a translation. */

@@ -15,6 +15,7 @@ export const TRANSLATED = [
   'tr',
   'uk',
   'zh-Hans',
+  'zh-Hant',
 ] as const
 
 export type Translated = (typeof TRANSLATED)[number]
