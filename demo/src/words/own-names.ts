@@ -9,6 +9,8 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   he: 'עברית',
   id: 'Bahasa Indonesia',
   it: 'Italiano',
+  ja: '日本語',
+  ko: '한국어',
   nl: 'Nederlands',
   pl: 'Polski',
   pt: 'Português',

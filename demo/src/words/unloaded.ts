@@ -10,6 +10,8 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
   id: 'Sebagian halaman ini tidak dapat dimuat. Periksa koneksi, lalu muat ulang halaman.',
   it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
+  ja: 'このページの一部を読み込めませんでした。接続を確認してから、ページを再読み込みしてください。',
+  ko: '이 페이지의 일부를 불러오지 못했습니다. 연결을 확인한 후 페이지를 새로고침하세요.',
   nl: 'Een deel van deze pagina kon niet worden geladen. Controleer de verbinding en laad de pagina opnieuw.',
   pl: 'Nie udało się wczytać części tej strony. Sprawdź połączenie i odśwież stronę.',
   pt: 'Não foi possível carregar uma parte desta página. Verifique a conexão e recarregue a página.',

@@ -42,9 +42,15 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
 describe.each(TRANSLATED)('the page in %s', (code) => {
   const load = (): Promise<Translation> => import(`./languages/${code}.ts`)
   const own = new Intl.Locale(code).maximize().script ?? ''
-  /** Han and kana, or Hangul, are written together. */
-  const script = { Jpan: 'Han', Kore: 'Hangul', Hans: 'Han', Hant: 'Han' }[own] ?? own
-  const inScript = new RegExp(`\\p{Script=${script}}`, 'u')
+  /** Some languages are written in several scripts together. */
+  const scripts = { Jpan: 'Han Hira Kana', Kore: 'Hang', Hans: 'Han', Hant: 'Han' }[own] ?? own
+  const inScript = new RegExp(
+    `[${scripts
+      .split(' ')
+      .map((script) => `\\p{Script=${script}}`)
+      .join('')}]`,
+    'u',
+  )
 
   test('has every text', async () => {
     const { WORDS, LATER } = await load()

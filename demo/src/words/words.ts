@@ -44,6 +44,8 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   he: () => import('./languages/he.ts'),
   id: () => import('./languages/id.ts'),
   it: () => import('./languages/it.ts'),
+  ja: () => import('./languages/ja.ts'),
+  ko: () => import('./languages/ko.ts'),
   nl: () => import('./languages/nl.ts'),
   pl: () => import('./languages/pl.ts'),
   pt: () => import('./languages/pt.ts'),

@@ -12,6 +12,8 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   he: () => import('../words/languages/he.ts'),
   id: () => import('../words/languages/id.ts'),
   it: () => import('../words/languages/it.ts'),
+  ja: () => import('../words/languages/ja.ts'),
+  ko: () => import('../words/languages/ko.ts'),
   nl: () => import('../words/languages/nl.ts'),
   pl: () => import('../words/languages/pl.ts'),
   pt: () => import('../words/languages/pt.ts'),

@@ -8,6 +8,8 @@ export const TRANSLATED = [
   'he',
   'id',
   'it',
+  'ja',
+  'ko',
   'nl',
   'pl',
   'pt',
