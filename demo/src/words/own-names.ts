@@ -17,6 +17,7 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   ru: 'Русский',
   tr: 'Türkçe',
   uk: 'Українська',
+  vi: 'Tiếng Việt',
   'zh-Hans': '简体中文',
   'zh-Hant': '繁體中文',
 }

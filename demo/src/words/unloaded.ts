@@ -18,6 +18,7 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   ru: 'Не удалось загрузить часть этой страницы. Проверьте подключение и перезагрузите страницу.',
   tr: 'Bu sayfanın bir bölümü yüklenemedi. Bağlantıyı kontrol edip sayfayı yeniden yükleyin.',
   uk: 'Не вдалося завантажити частину цієї сторінки. Перевірте з’єднання та перезавантажте сторінку.',
+  vi: 'Không thể tải một phần của trang này. Hãy kiểm tra kết nối rồi tải lại trang.',
   'zh-Hans': '此页面的一部分无法加载。请检查网络连接，然后重新加载页面。',
   'zh-Hant': '無法載入此頁面的一部分。請檢查網路連線，然後重新載入頁面。',
 }

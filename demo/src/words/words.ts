@@ -52,6 +52,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ru: () => import('./languages/ru.ts'),
   tr: () => import('./languages/tr.ts'),
   uk: () => import('./languages/uk.ts'),
+  vi: () => import('./languages/vi.ts'),
   'zh-Hans': () => import('./languages/zh-Hans.ts'),
   'zh-Hant': () => import('./languages/zh-Hant.ts'),
 }

@@ -20,6 +20,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ru: () => import('../words/languages/ru.ts'),
   tr: () => import('../words/languages/tr.ts'),
   uk: () => import('../words/languages/uk.ts'),
+  vi: () => import('../words/languages/vi.ts'),
   'zh-Hans': () => import('../words/languages/zh-Hans.ts'),
   'zh-Hant': () => import('../words/languages/zh-Hant.ts'),
 }

@@ -16,6 +16,7 @@ export const TRANSLATED = [
   'ru',
   'tr',
   'uk',
+  'vi',
   'zh-Hans',
   'zh-Hant',
 ] as const
