@@ -2,6 +2,7 @@
 import type { Language } from '../../../src/ui/words/languages.ts'
 
 export const OWN_NAMES: Readonly<Record<Language, string>> = {
+  ar: 'العربية',
   de: 'Deutsch',
   en: 'English',
   es: 'Español',

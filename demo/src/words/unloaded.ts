@@ -3,6 +3,7 @@
 import type { Language } from '../../../src/ui/words/languages.ts'
 
 export const UNLOADED: Readonly<Record<Language, string>> = {
+  ar: 'تعذّر تحميل جزء من هذه الصفحة. تحقّق من الاتصال، ثم أعد تحميل الصفحة.',
   de: 'Ein Teil dieser Seite konnte nicht geladen werden. Prüfe die Verbindung und lade die Seite neu.',
   en: 'A part of this page could not be loaded. Check the connection, then reload the page.',
   es: 'No se ha podido cargar una parte de esta página. Comprueba la conexión y vuelve a cargarla.',

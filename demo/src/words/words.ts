@@ -38,6 +38,7 @@ const hosts = new Set<ReactiveControllerHost>()
 
 /** Each loads when it is used. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
+  ar: () => import('./languages/ar.ts'),
   de: () => import('./languages/de.ts'),
   es: () => import('./languages/es.ts'),
   fr: () => import('./languages/fr.ts'),

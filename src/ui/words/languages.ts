@@ -2,6 +2,7 @@
 
 /** The languages of the interface besides English. Each has a file in `languages/`. */
 export const TRANSLATED = [
+  'ar',
   'de',
   'es',
   'fr',
