@@ -8,6 +8,7 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
   es: 'Español',
   fr: 'Français',
   he: 'עברית',
+  hi: 'हिन्दी',
   id: 'Bahasa Indonesia',
   it: 'Italiano',
   ja: '日本語',

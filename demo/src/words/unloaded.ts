@@ -9,6 +9,7 @@ export const UNLOADED: Readonly<Record<Language, string>> = {
   es: 'No se ha podido cargar una parte de esta página. Comprueba la conexión y vuelve a cargarla.',
   fr: 'Une partie de cette page n’a pas pu être chargée. Vérifiez la connexion, puis rechargez la page.',
   he: 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.',
+  hi: 'इस पेज का एक हिस्सा लोड नहीं हो सका। कनेक्शन जाँचें, फिर पेज को फिर से लोड करें।',
   id: 'Sebagian halaman ini tidak dapat dimuat. Periksa koneksi, lalu muat ulang halaman.',
   it: 'Una parte di questa pagina non è stata caricata. Controlla la connessione e ricarica la pagina.',
   ja: 'このページの一部を読み込めませんでした。接続を確認してから、ページを再読み込みしてください。',

@@ -43,6 +43,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('./languages/es.ts'),
   fr: () => import('./languages/fr.ts'),
   he: () => import('./languages/he.ts'),
+  hi: () => import('./languages/hi.ts'),
   id: () => import('./languages/id.ts'),
   it: () => import('./languages/it.ts'),
   ja: () => import('./languages/ja.ts'),

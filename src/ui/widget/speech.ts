@@ -11,6 +11,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   es: () => import('../words/languages/es.ts'),
   fr: () => import('../words/languages/fr.ts'),
   he: () => import('../words/languages/he.ts'),
+  hi: () => import('../words/languages/hi.ts'),
   id: () => import('../words/languages/id.ts'),
   it: () => import('../words/languages/it.ts'),
   ja: () => import('../words/languages/ja.ts'),

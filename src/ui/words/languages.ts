@@ -7,6 +7,7 @@ export const TRANSLATED = [
   'es',
   'fr',
   'he',
+  'hi',
   'id',
   'it',
   'ja',
