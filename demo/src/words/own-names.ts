@@ -3,6 +3,7 @@ import type { Language } from '../../../src/ui/words/languages.ts'
 
 export const OWN_NAMES: Readonly<Record<Language, string>> = {
   ar: 'العربية',
+  bn: 'বাংলা',
   de: 'Deutsch',
   en: 'English',
   es: 'Español',

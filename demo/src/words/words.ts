@@ -39,6 +39,7 @@ const hosts = new Set<ReactiveControllerHost>()
 /** Each loads when it is used. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ar: () => import('./languages/ar.ts'),
+  bn: () => import('./languages/bn.ts'),
   de: () => import('./languages/de.ts'),
   es: () => import('./languages/es.ts'),
   fr: () => import('./languages/fr.ts'),

@@ -7,6 +7,7 @@ import { isRightToLeft, type Language, languageFor, type Translated } from '../w
 /** Each loads when a page needs it. Bundlers need the whole paths. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ar: () => import('../words/languages/ar.ts'),
+  bn: () => import('../words/languages/bn.ts'),
   de: () => import('../words/languages/de.ts'),
   es: () => import('../words/languages/es.ts'),
   fr: () => import('../words/languages/fr.ts'),

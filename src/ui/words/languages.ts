@@ -3,6 +3,7 @@
 /** The languages of the interface besides English. Each has a file in `languages/`. */
 export const TRANSLATED = [
   'ar',
+  'bn',
   'de',
   'es',
   'fr',
