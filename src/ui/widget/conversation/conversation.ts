@@ -5,7 +5,7 @@ import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
 import { beforeLoop } from '../../chat/loops.ts'
-import { fill } from '../../chat/texts.ts'
+import { fill } from '../../words/message.ts'
 import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
