@@ -228,7 +228,8 @@ export const ENGLISH = {
   light: 'Light',
   dark: 'Dark',
   'set-tools': 'Tools',
-  'set-tools-hint': 'A calculator, the date and unit conversion, for models that were trained to use them',
+  'set-tools-hint':
+    'A calculator, dates, times and unit conversion. A model uses them when a message needs one',
   on: 'On',
   off: 'Off',
   'set-language': 'Language',

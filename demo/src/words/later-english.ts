@@ -3,6 +3,12 @@
 export const LATER_ENGLISH = {
   sumDeclined: 'declined',
   sumUnread: 'I could not work that out with certainty. Please write it in figures, such as 15 % of 240.',
+  toolTime: 'Time in a place',
+  toolDays: 'Days between dates',
+  toolRunning: 'Running: {name}',
+  toolFailed: 'Failed: {name}',
+  toolSteps: 'Steps of this answer',
+  takePhoto: 'Take a photo',
   noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
     'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',

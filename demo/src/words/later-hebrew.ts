@@ -3,6 +3,12 @@ import type { LaterWords } from './later-english.ts'
 
 export const LATER_HEBREW: LaterWords = {
   sumDeclined: 'נדחה',
+  toolTime: 'השעה במקום',
+  toolDays: 'ימים בין תאריכים',
+  toolRunning: 'פועל: {name}',
+  toolFailed: 'נכשל: {name}',
+  toolSteps: 'שלבי התשובה',
+  takePhoto: 'צילום תמונה',
   sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   noAnswer: 'המודל לא ענה. נסחו את השאלה אחרת, או בחרו מודל גדול יותר.',
   englishAnswer:
