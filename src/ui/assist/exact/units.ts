@@ -34,8 +34,6 @@ const NAMES: ReadonlyMap<string, string> = new Map(
     'metric tons': 'tonnes',
     'fluid ounce': 'fl oz',
     'fluid ounces': 'fl oz',
-    'us gallon': 'gallon',
-    'us gallons': 'gallons',
     tbsp: 'tablespoon',
     tbsps: 'tablespoons',
     tsp: 'teaspoon',
@@ -77,7 +75,7 @@ const AMERICAN = /^(?:cups?|pints?|quarts?|gallons?|fl oz|fluid ounces?)$/
 /** A unit's name as it is shown. */
 export const unitLabel = (name: string): string =>
   name
-    .replace(/^°?([cf])$/, (_, letter: string) => `°${letter.toUpperCase()}`)
+    .replace(/^°?([cf])$/i, (_, letter: string) => `°${letter.toUpperCase()}`)
     .replace(AMERICAN, (measure) => `${measure} (US)`)
     .replace(/^[kmgt]b$/, (size) => (size === 'kb' ? 'kB' : size.toUpperCase()))
 
@@ -91,6 +89,7 @@ function measureOf(given: string): Measure | undefined {
   const name = given
     .trim()
     .replace(/^degrees? ?/, '')
+    .replace(/^us (?=\w)/, '')
     .replace(/\.$/, '')
   if (SPEEDS.has(name)) return { name, kind: 'speed' }
   if (UNCERTAIN.test(name)) return undefined
@@ -124,6 +123,10 @@ export function roundedValue(value: number): number {
   if (!Number.isFinite(value)) throw new RangeError('The value is not a number.')
   return Math.abs(value) >= 1 ? Math.round(value * 100) / 100 : Number(value.toPrecision(3))
 }
+
+/** The value in the other unit as it is shown, such as `37.78 °C`. Throws like `convertUnits`. */
+export const convertedText = (value: number, from: string, to: string): string =>
+  `${roundedValue(convertUnits(value, from, to))} ${unitLabel(to)}`
 
 /** A conversion that a question asks for. */
 export interface Conversion {
