@@ -11,6 +11,7 @@ import { root } from './pinned-node.mjs'
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
+  'pictures.js': 'src/ui/chat/picture-files.ts',
 }
 
 /** Packages that a page provides itself, through an import map. */

@@ -1,7 +1,6 @@
 // The page's tools, and how their calls are shown to users and models. It loads with the code for answers.
 import type { Message, ToolCall, ToolRun } from '../../../src/index.ts'
 import { type AssistToolName, assistTools } from '../../../src/ui/assist/index.ts'
-import { reasonOf } from '../../../src/ui/chat/library.ts'
 import { type LaterWord, t } from '../words/later-words.ts'
 
 /** A call and its result, as stored in a conversation. */
@@ -33,18 +32,7 @@ export function toolLabel(name: string): string {
   return label === undefined ? name : t(label)
 }
 
-/** Carries a call out. The step of one that fails has the reason as its result. */
-export function stepOfCall(call: ToolCall): UsedTool {
-  try {
-    const tool = TOOLS.find(({ name }) => name === call.name)
-    if (tool === undefined) throw new RangeError(`${call.name} is not a tool.`)
-    return { ...call, result: tool.execute(call.arguments) }
-  } catch (error) {
-    return { ...call, result: reasonOf(error), state: 'failed' }
-  }
-}
-
-/** A call that the engine runs, as a step. */
+/** A call that was run, as a step. */
 export const stepOfRun = ({ id, name, arguments: given, state, result = '' }: ToolRun): UsedTool => ({
   id,
   name,

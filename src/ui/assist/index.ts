@@ -3,6 +3,7 @@
 export { type CareAnswer, careAnswer } from './care/care.ts'
 export { type Need, type RecognizedNeed, recognizeNeed } from './care/recognize.ts'
 export { type ExactAnswer, type ExactContext, exactAnswer } from './exact/exact-answer.ts'
+export { type AssistOffer, assistOffer } from './tools/assist-offer.ts'
 export {
   type AssistTool,
   type AssistToolName,

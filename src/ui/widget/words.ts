@@ -54,6 +54,11 @@ export const ENGLISH = {
   toolDone: 'Done: {name}',
   toolFailed: 'Failed: {name}',
   toolArguments: 'Arguments',
+  toolCalculate: 'Calculator',
+  toolDate: 'Date and time',
+  toolUnits: 'Unit conversion',
+  toolTime: 'Time in a place',
+  toolDays: 'Days between dates',
   toolResult: 'Result',
   /** Read by the model: the message that is sent if passages of the documents were found. */
   passages:

@@ -9,11 +9,11 @@ import {
   type RunnableTool,
   type Session,
 } from '../../../../src/index.ts'
-import { chooseCall, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
+import { assistOffer, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
-import { stepOfCall, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
+import { stepOfRun, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
 import type { Picture } from '../files/attachments.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
@@ -199,10 +199,12 @@ export class Speaker {
     signal: AbortSignal,
   ): Promise<UsedTool | undefined> {
     const question = messages.at(-1)?.content ?? ''
-    if (this.#wayOf(settings) !== 'chosen' || !needsTool(question)) return undefined
+    if (this.#wayOf(settings) !== 'chosen') return undefined
     // Without a call, for example because its code does not load, the model answers alone.
-    const call = await chooseCall(this.engine, question, { tools: TOOLS, signal }).catch(() => undefined)
-    return call && stepOfCall({ ...call, id: `${TOLD}${messages.length}` })
+    const { told } = await assistOffer(this.engine, question, { tools: TOOLS, signal }).catch(() => ({
+      told: undefined,
+    }))
+    return told && { ...stepOfRun(told.run), id: `${TOLD}${messages.length}` }
   }
 
   async #countText(text: string): Promise<number> {

@@ -73,7 +73,7 @@ const SPEEDS: ReadonlyMap<string, string> = new Map(
 const AMERICAN = /^(?:cups?|pints?|quarts?|gallons?|fl oz|fluid ounces?)$/
 
 /** A unit's name as it is shown. */
-export const unitLabel = (name: string): string =>
+const unitLabel = (name: string): string =>
   name
     .replace(/^°?([cf])$/i, (_, letter: string) => `°${letter.toUpperCase()}`)
     .replace(AMERICAN, (measure) => `${measure} (US)`)
