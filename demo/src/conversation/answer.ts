@@ -81,7 +81,7 @@ export async function speakAnswer(
     },
     ran(run) {
       const step = stepOfRun(run)
-      used = [...used.filter(({ id }) => id !== step.id), step]
+      used = [...used.filter(({ state }) => state !== 'running'), step]
       page.grow(soFar())
     },
     room: (letters) => page.room(letters),

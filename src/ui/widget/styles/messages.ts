@@ -46,7 +46,7 @@ export const messageStyles = css`
   }
   .pictures canvas {
     max-width: 100%;
-    max-height: 220px;
+    max-height: 160px;
     border-radius: var(--small-radius);
   }
   .pictures .gone {
