@@ -70,3 +70,27 @@ export const NEEDING: readonly (readonly [message: string, right: RegExp])[] = [
   ['If I save 37 every week, how much do I have after 52 weeks?', /\b1[,. ]?924\b/],
   ['My son is 1.34 metres tall. What is that in feet?', /\b4\.(?:4|39\d*)\b|\b4 ?(?:ft|feet|')/],
 ]
+
+/** Written after the examples and the rules of `chooseCall` were fixed, and not used to change them. */
+export const HELD_OUT: readonly (readonly [message: string, right: RegExp])[] = [
+  ['Our office orders 16 coffees at 2.80 each day. What does that cost per day?', /\b44\.80?\b/],
+  ['There were 365 pages and I have read 148. How many pages are still to go?', /\b217\b/],
+  ['The phone costs 649 and its case 29, and both are 15 % off. What is the total?', /\b576\.30?\b/],
+  ['Four of us share a taxi for 53 euros. What is my part?', /\b13\.25\b/],
+  ['I run 6.5 km every morning. How far is that in a week of 7 days?', /\b45\.5\b/],
+  ['The sign says 55 miles, but I think in kilometres. How many kilometres is it?', /\b88\.5\d*\b/],
+  ['Grandma writes 12 ounces of flour. How many grams do I need?', /\b340(?:\.\d+)?\b/],
+  ['My fish tank holds 20 gallons. What is that in litres?', /\b75\.7\d*\b/],
+  ['It was 38 celsius yesterday! What would my friend in Texas call that in fahrenheit?', /\b100(?:\.4)?\b/],
+  ['She is 5.6 feet tall. Can you give me that in metres?', /\b1\.7(?:1|07)?\b/],
+  ['Is it too late to call New York? What time is it there?', /\b0?5:30\b/],
+  ['My colleague lives in Mumbai. Do you know what time it is for her?', /\b(?:16|0?4):00\b/],
+  ['I have forgotten the date. Which one is it today?', /\b29\b.*Nov|Nov\w* 29/i],
+  ['Our flight leaves on 2026-12-20. How many days until then?', /\b21\b/],
+  ['My cat was born on 14 June 2025. How many days old is she?', /\b533\b/],
+  ['The festival is from 2027-07-02 to 2027-07-13. How many days lie between?', /\b11\b/],
+  ['A recipe for 4 people needs 300 grams of rice. How much for 10 people?', /\b750\b/],
+  ['I paid 240 for 3 nights. What did one night cost?', /\b80\b/],
+  ['The bill was 86.40 and I want to leave 15 % for the waiter. How much is the tip?', /\b12\.96\b/],
+  ['One box has 144 screws and I need 1000. How many boxes must I buy?', /\b(?:7|seven)\b/i],
+]

@@ -118,6 +118,16 @@ export function convertUnits(value: number, from: string, to: string): number {
   return Number(convert(value, source.name as Unit).to(target.name as Unit))
 }
 
+export const isUnit = (name: string): boolean => measureOf(name.toLowerCase()) !== undefined
+
+/** Whether both are units of the same kind. */
+export const canConvert = (from: string, to: string): boolean =>
+  isUnit(from) && measureOf(from.toLowerCase())?.kind === measureOf(to.toLowerCase())?.kind
+
+/** Whether two units of one kind are the same, such as `km` and `kilometres`. */
+export const areSameUnit = (one: string, other: string): boolean =>
+  Math.abs(convertUnits(1, one, other) - 1) < 1e-9 && Math.abs(convertUnits(2, one, other) - 2) < 1e-9
+
 /** Two decimals from 1 up, otherwise three significant digits. */
 export function roundedValue(value: number): number {
   if (!Number.isFinite(value)) throw new RangeError('The value is not a number.')

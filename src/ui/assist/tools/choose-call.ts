@@ -2,8 +2,8 @@
 // Out: a complete call, or none.
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { Message, ToolCall } from '../../../engine/api/types.ts'
+import { type ArgumentForms, argumentsFrom } from './arguments-from.ts'
 import { type AssistTool, type AssistToolName, assistTools } from './assist-tools.ts'
-import { isGrounded } from './grounded.ts'
 
 export interface ChooseOptions {
   /** The tools to choose from. Default: all of `assistTools()`. */
@@ -14,21 +14,6 @@ export interface ChooseOptions {
 
 /** Maximum tokens of a call. */
 const MOST_TOKENS = 96
-/** Arguments in a form that the tools read: small models write units and results into expressions. */
-const FORMS: Readonly<Record<AssistToolName, Readonly<Record<string, object>>>> = {
-  calculate: { expression: { type: 'string', pattern: String.raw`^[-(\d.][-\d+*/^%() .]{0,80}[\d)%]$` } },
-  current_date: {},
-  convert_units: {
-    value: { type: 'number' },
-    from: { type: 'string', pattern: '^[a-zA-Z°/ ]{1,20}$' },
-    to: { type: 'string', pattern: '^[a-zA-Z°/ ]{1,20}$' },
-  },
-  time_in: { place: { type: 'string', maxLength: 40 } },
-  days_between: {
-    from: { type: 'string', pattern: String.raw`^(\d{4}-\d{2}-\d{2}|today)$` },
-    to: { type: 'string', pattern: String.raw`^(\d{4}-\d{2}-\d{2}|today)$` },
-  },
-}
 const NONE = { name: 'none' }
 
 /** A message of each kind with its call. A model of 100 million weights follows examples, not descriptions. */
@@ -47,10 +32,10 @@ const saidCall = (name: string, args: Readonly<Record<string, unknown>>): string
   JSON.stringify(name === 'none' ? NONE : { name, arguments: args })
 
 /**
- * The call that a model chooses for a message; undefined if it chooses none, or one whose numbers, dates or
- * place are not in the message. The reply is constrained to a complete call, so this works with any model; a
- * session of its own leaves the conversation's state alone. Use `needsTool` first: small models choose a tool
- * for anything.
+ * The call that a model chooses for a message; undefined if it chooses none. The reply is constrained to a
+ * complete call whose numbers, units, dates and places are those of the message, so this works with any
+ * model; a session of its own leaves the conversation's state alone. Use `needsTool` first: small models
+ * choose a tool for anything.
  */
 export async function chooseCall(
   engine: Engine,
@@ -60,14 +45,10 @@ export async function chooseCall(
   const session = engine.createSession({ system: systemText(tools) })
   try {
     session.setMessages(examplesFor(tools))
+    const schema = schemaOf(tools, argumentsFrom(message, new Date()))
     const options = { temperature: 0, maxTokens: MOST_TOKENS, compact: true, reasoning: false } as const
-    const { text, finishReason } = await session.send(message, {
-      ...options,
-      schema: schemaOf(tools),
-      signal,
-    }).result
-    const call = finishReason === 'stop' ? callOf(text) : undefined
-    return call !== undefined && isGrounded(call, message) ? call : undefined
+    const { text, finishReason } = await session.send(message, { ...options, schema, signal }).result
+    return finishReason === 'stop' ? callOf(text) : undefined
   } finally {
     await session.dispose()
   }
@@ -98,16 +79,13 @@ const examplesFor = (tools: readonly AssistTool[]): readonly Message[] =>
     ],
   )
 
-const schemaOf = (tools: readonly AssistTool[]): object => ({
+const schemaOf = (tools: readonly AssistTool[], forms: ArgumentForms): object => ({
   anyOf: [
-    ...tools.map(({ name }) => ({
-      type: 'object',
-      properties: {
-        name: { const: name },
-        arguments: { type: 'object', properties: FORMS[name], required: Object.keys(FORMS[name]) },
-      },
-      required: ['name', 'arguments'],
-    })),
+    ...tools.flatMap(({ name }) => {
+      const form = forms[name]
+      const properties = { name: { const: name }, arguments: form }
+      return form === undefined ? [] : [{ type: 'object', properties, required: ['name', 'arguments'] }]
+    }),
     { type: 'object', properties: { name: { const: NONE.name } }, required: ['name'] },
   ],
 })
