@@ -73,11 +73,10 @@ describe('a model of half a billion weights', () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual([told, 'You pay 729.', 'Thanks!'])
   })
 
-  test('answers alone where its call is made up, and an ordinary message at once', async () => {
-    const madeUp = JSON.stringify({ name: 'calculate', arguments: { expression: '54 * 3.3' } })
+  test('answers alone where it chooses no tool, and an ordinary message at once', async () => {
     const { requests, messages } = await talk(
       CHOOSES,
-      [madeUp, 'About 200.', 'Hello!'],
+      ['{"name":"none"}', 'About 200.', 'Hello!'],
       [RENT, 'Tell me a story.'],
     )
     expect(messages[1]?.used).toBeUndefined()

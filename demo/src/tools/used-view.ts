@@ -32,7 +32,9 @@ function stepView({ name, arguments: given, result, state: known }: UsedTool): T
   const state = known ?? 'done'
   const label = toolLabel(name)
   const asked = Object.values(given).map(valueText).join(' ')
-  const told = [asked, state === 'running' ? '' : result].filter((part) => part !== '').join(' → ')
+  const told = [asked, state === 'running' ? '' : result.replace(/^error: /, '')]
+    .filter((part) => part !== '')
+    .join(' → ')
   const named = {
     running: t('toolRunning', { name: label }),
     failed: t('toolFailed', { name: label }),

@@ -88,7 +88,7 @@ test('each step shows its tool, arguments, result and state', async ({ page }) =
   const steps = page.getByRole('list', { name: 'Steps of this answer' })
   await expect(steps.getByRole('listitem')).toHaveText([
     'Unit conversion: 42.195 km miles → 26.22 miles',
-    /^Failed: Time in a place: Nowhere → error: "Nowhere" is not a city/,
+    /^Failed: Time in a place: Nowhere → "Nowhere" is not a city/,
     'Running: search: ["a",{"b":1}]',
   ])
   for (const viewport of [

@@ -137,6 +137,7 @@ export const conversationStyles = css`
   .wrong,
   .attached {
     flex-basis: 100%;
+    min-width: 0;
     margin: 0;
     font-size: 0.875em;
   }
