@@ -4,7 +4,7 @@ import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../
 import { careAnswer } from '../../../src/ui/assist/index.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
-import type { UsedTool } from '../tools/tools.ts'
+import { stepOfRun, type UsedTool } from '../tools/tools.ts'
 import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { splitQuotes } from './files/attachments.ts'
@@ -40,7 +40,7 @@ export interface Answer {
 }
 
 /** The page that displays a streaming answer. */
-export interface AnswerPage extends Omit<Listener, 'grow'> {
+export interface AnswerPage extends Omit<Listener, 'grow' | 'ran'> {
   grow(answer: Answer): void
   /** Called when the answer has ended without an error. */
   measured(figures: Figures): void
@@ -79,6 +79,11 @@ export async function speakAnswer(
       if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
+    ran(run) {
+      const step = stepOfRun(run)
+      used = [...used.filter(({ state }) => state !== 'running'), step]
+      page.grow(soFar())
+    },
     room: (letters) => page.room(letters),
   }
   try {
@@ -86,8 +91,14 @@ export async function speakAnswer(
       read = searching
       page.grow(soFar())
     })
+    const call = begun === undefined ? await speaker.call(messages, settings, stop) : undefined
+    if (call !== undefined) {
+      used = [call]
+      page.grow(soFar())
+    }
+    const told = used
     const speak = async () => {
-      const generation = await speaker.answer(id, messages, settings, begun, read)
+      const generation = await speaker.answer(id, messages, settings, begun, read, told)
       seenFrom = speaker.seenFrom
       return listen(generation, stop, listener)
     }
@@ -131,12 +142,12 @@ export function ownAnswer(
     .map((said) => careAnswer(said))
     .find(Boolean)
   if (care) return { content: care.text }
-  const isOwn = usesTools && tools === 'on' && files.length === 0
+  const computes = tools === 'on' && files.length === 0
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
-  const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
+  const exact = computes ? exactUse(text, results, `page${messages.length}`) : undefined
   if (exact) return { content: exact.says, used: [exact.used] }
   if (isEnglish && isOtherLanguage(text)) return { content: t('englishAnswer') }
-  return isOwn && asksForValue(text) ? { content: t('sumUnread') } : undefined
+  return usesTools && computes && asksForValue(text) ? { content: t('sumUnread') } : undefined
 }
 
 /** Reports a text that is too long, with the length that the model reads. */

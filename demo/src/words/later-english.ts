@@ -4,6 +4,12 @@ import type { Message } from '../../../src/ui/words/message.ts'
 export const LATER_ENGLISH = {
   sumDeclined: 'declined',
   sumUnread: 'I could not work that out with certainty. Please write it in figures, such as 15 % of 240.',
+  toolTime: 'Time in a place',
+  toolDays: 'Days between dates',
+  toolRunning: 'Running: {name}',
+  toolFailed: 'Failed: {name}',
+  toolSteps: 'Steps of this answer',
+  takePhoto: 'Take a photo',
   noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
     'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',
@@ -148,7 +154,8 @@ export const LATER_ENGLISH = {
   light: 'Light',
   dark: 'Dark',
   'set-tools': 'Tools',
-  'set-tools-hint': 'A calculator, the date and unit conversion, for models that were trained to use them',
+  'set-tools-hint':
+    'A calculator, dates, times and unit conversion. A model uses them when a message needs one',
   on: 'On',
   off: 'Off',
   'set-language': 'Language',

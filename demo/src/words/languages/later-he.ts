@@ -3,6 +3,12 @@ import type { LaterWords } from '../later-english.ts'
 
 export const LATER: LaterWords = {
   sumDeclined: 'נדחה',
+  toolTime: 'השעה במקום',
+  toolDays: 'ימים בין תאריכים',
+  toolRunning: 'פועל: {name}',
+  toolFailed: 'נכשל: {name}',
+  toolSteps: 'שלבי התשובה',
+  takePhoto: 'צילום תמונה',
   sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   noAnswer: 'המודל לא ענה. נסחו את השאלה אחרת, או בחרו מודל גדול יותר.',
   englishAnswer:
@@ -156,7 +162,7 @@ export const LATER: LaterWords = {
   light: 'בהיר',
   dark: 'כהה',
   'set-tools': 'כלים',
-  'set-tools-hint': 'מחשבון, תאריך והמרת יחידות, למודלים שאומנו להשתמש בהם',
+  'set-tools-hint': 'מחשבון, תאריכים, שעות והמרת יחידות. המודל משתמש בהם כשההודעה צריכה אותם',
   on: 'פועל',
   off: 'כבוי',
   'set-language': 'שפה',
