@@ -5,7 +5,7 @@ export const LATER_ENGLISH = {
   sumUnread: 'I could not work that out with certainty. Please write it in figures, such as 15 % of 240.',
   noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
-    'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',
+    'I only know English, and not much of it: ask me in English, or choose a larger model that speaks your language.',
   declined: 'That is beyond me: I am a small model for short stories and small talk in English.',
   declinedAdvice:
     'I am a small model for stories, and a wrong answer about health, law or money could harm you: please ask someone trained for it.',

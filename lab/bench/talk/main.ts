@@ -43,6 +43,9 @@ async function ask(page: Page, { text, continues }: Judged): Promise<string> {
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await answers.nth(before).waitFor({ timeout: MOST_WAIT })
   await ready(page)
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('model-offer')].every((offer) => offer.querySelector('button') !== null),
+  )
   return await answers.last().evaluate((message) =>
     [...message.querySelectorAll<HTMLElement>('.used, .body, .offer')]
       .map((part) => part.innerText.trim())
