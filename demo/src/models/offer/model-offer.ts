@@ -53,13 +53,13 @@ class ModelOffer extends LitElement {
     const isOther = model.used !== undefined && model.used.choice.kind !== 'embedded'
     if (best === undefined || isOther) return nothing
     const address = model.phase.name === 'loading' ? awaited() : undefined
-    const said = address === undefined ? '' : t('offerWaiting', { name: nameOf(address) })
+    const isWaiting = address !== undefined
+    const said = isWaiting ? t('offerWaiting', { name: nameOf(address) }) : ''
+    // The same button in both states, so that it keeps the focus.
     return html`<div class="offer">
-      ${
-        address === undefined
-          ? html`<button class="primary" aria-haspopup=${best === 'choice' ? 'dialog' : nothing} ?disabled=${isAnswering} @click=${() => this.#onClick(best)}>${labelOf(best)}</button>`
-          : html`<button class="outline" @click=${() => model.cancel()}>${t('cancel')}</button>`
-      }
+      <button class=${isWaiting ? 'outline' : 'primary'} ?disabled=${isAnswering && !isWaiting}
+        aria-haspopup=${best === 'choice' && !isWaiting ? 'dialog' : nothing}
+        @click=${() => (isWaiting ? model.cancel() : this.#onClick(best))}>${isWaiting ? t('cancel') : labelOf(best)}</button>
       <p class="hint" role="status">${said}</p>
     </div>
     <offer-dialog @model=${(event: CustomEvent<string>) => askAgainWith(event.detail)}></offer-dialog>`
