@@ -148,7 +148,11 @@ export function ownAnswer(
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
   const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
   if (exact) return { content: exact.says, used: [exact.used] }
-  if (!isStoryteller || files.length > 0) return undefined
+  // A question about a file may come after it.
+  const hasFiles = messages.some(
+    ({ role, content }) => role === 'user' && splitQuotes(content).files.length > 0,
+  )
+  if (!isStoryteller || hasFiles) return undefined
   const scope = scopeOf(messages, text)
   if ('heard' in scope) return undefined
   if ('named' in scope)

@@ -16,7 +16,7 @@ export type Verdict =
   | { readonly declined: Refusal | 'beyond' | 'unclear' }
 
 /** The shortest answer that counts as a story, in characters. */
-const LEAST_STORY = 160
+const LEAST_STORY = 120
 /** Longer messages are tasks for another model. */
 const MOST_LETTERS = 2000
 /** Longer messages are not small talk. */
