@@ -81,7 +81,7 @@ const names = given.filter((argument) => !argument.startsWith('--'))
 const site = await serveFolder(path('build/demo'), ISOLATION)
 const browser = await chromium.launch(chromiumOptions())
 try {
-  for (const name of names.length > 0 ? names : ['tested', 'ordinary']) {
+  for (const name of names.length > 0 ? names : ['tested', 'ordinary', 'held']) {
     const file = path(`test/fixtures/page/${name}.json`)
     const messages: readonly Judged[] = JSON.parse(readFileSync(file, 'utf8'))
     const answered = withAnswers(messages, await answersOf(browser, site.address, messages))

@@ -16,7 +16,7 @@ const OUTSIDE = [
 
 /** Health, law and money: a wrong answer can harm. */
 const HEALTH =
-  /\b(?:paracetamol|ibuprofen|aspirin|tylenol|advil|antibiotics?|antidepressants?|medicines?|medications?|pills?|tablets?|painkillers?|insulin|vaccines?|dose|dosage|overdose|symptoms?|diagnos\w+|headaches?|migraines?|fever|infection|infected|rash|pregnan\w+|blood pressure|diabetes|cancer|allerg\w+|depress(?:ed|ion)|anxiety|panic attacks?|vomit\w*|diarrh\w+|nausea|swollen|broken (?:arm|leg|bone)|heart attack|miscarriage|birth control|contracepti\w+|lose weight|weight loss|calories|fasting|steroids?|detox|sore throat|cough|flu|covid|stomach ?ache|pain|hangover|withdrawal|sleeping pills|melatonin|vitamins?)\b/
+  /\b(?:paracetamol|ibuprofen|aspirin|tylenol|advil|antibiotics?|antidepressants?|medicines?|medications?|pills?|tablets?|painkillers?|insulin|vaccines?|dose|dosage|overdose|symptoms?|diagnos\w+|headaches?|migraines?|fever|infection|infected|rash|pregnan\w+|blood pressure|diabetes|cancer|allerg\w+|depress(?:ed|ion)|anxiety|panic attacks?|vomit\w*|diarrh\w+|nausea|swollen|broken (?:arm|leg|bone)|heart attack|miscarriage|birth control|contracepti\w+|lose weight|weight loss|calories|fasting|steroids?|detox|sore throat|cough|flu|covid|stomach ?ache|pain|(?:my|his|her|our) \w+ (?:hurts?|aches?|is swollen)|hangover|withdrawal|sleeping pills|melatonin|vitamins?)\b/
 const LAW =
   /\b(?:landlord|tenant|evict\w*|kick me out|sue|sued|lawsuit|lawyers?|attorney|legal(?:ly)?|illegal|custody|divorce|speeding ticket|parking ticket|arrest\w*|copyright|visa|immigration|asylum|deport\w*|inheritance|testament|last will|fired|warranty|refund|notice period|bail)\b/
 const MONEY =
@@ -29,7 +29,10 @@ const WRITING =
   /^(?:(?:please|can you|could you|help me|hey|i need|i want) )*(?:write|draft|compose|translate|summar\w+|rewrite|proofread|correct|fix|explain|define|spell|make|create|tell|give me (?:a|an|\d+|some)|what does .* mean|what is (?:a|an|the)|what are)\b/
 
 const HARM =
-  /\b(?:(?:make|build|create|buy|get|synthesi[sz]e|cook) (?:a |an |some |me |my own )*(?:\w+ )?(?:bombs?|explosives?|grenades?|molotov\w*|weapons?|guns?|pistols?|ammo|silencers?|poison|ricin|napalm|meth|crack|cocaine|heroin|weed|cannabis|marijuana|lsd|mdma|ecstasy|drugs?|fentanyl|fake (?:id|ids|passports?|money)|counterfeit\w*|malware|viruse?s?|ransomware|keyloggers?)|pick (?:a |the )?locks?|hotwire|hack (?:into|someone|a|an|my|his|her|the)|break into|steal|shoplift|launder|kill (?:someone|somebody|him|her|a person|people)|hide a body|poison (?:someone|him|her|my|a)|stalk|blackmail|track (?:my|someone)|spy on|bypass|crack (?:a|the|someone's|his|her) password|child porn\w*|porn|nudes?|nsfw|erotic\w*|sex (?:story|scene|chat)|roleplay sex)\b/
+  /\b(?:(?:make|write|build|create|buy|get|synthesi[sz]e|cook) (?:a |an |some |me |my own )*(?:\w+ )?(?:bombs?|explosives?|grenades?|molotov\w*|weapons?|guns?|pistols?|ammo|silencers?|poison|ricin|napalm|meth|crack|cocaine|heroin|weed|cannabis|marijuana|lsd|mdma|ecstasy|drugs?|fentanyl|fake (?:id|ids|passports?|money)|counterfeit\w*|malware|viruse?s?|ransomware|keyloggers?)|pick (?:a |the )?locks?|hotwire|hack (?:into|someone|a|an|my|his|her|the)|break into|steal|shoplift|launder|kill (?:someone|somebody|him|her|a person|people)|hide a body|poison (?:someone|him|her|my|a)|stalk|blackmail|track (?:my|someone)|spy on|bypass|crack (?:a|the|someone's|his|her) password|child porn\w*|porn|nudes?|nsfw|erotic\w*|sex (?:story|scene|chat)|roleplay sex)\b/
+
+/** True if a message is about health, law or money, whether it asks for advice or not. */
+export const isDelicate = (plain: string): boolean => [HEALTH, LAW, MONEY].some((words) => words.test(plain))
 
 export type Refusal = 'outside' | 'advice' | 'harm'
 
@@ -41,7 +44,7 @@ export function refusal(plain: string): Refusal | undefined {
     )
   )
     return 'harm'
-  const isAdvice = [HEALTH, LAW, MONEY].some((words) => words.test(plain)) && ADVICE.test(plain)
+  const isAdvice = isDelicate(plain) && ADVICE.test(plain)
   if (isAdvice && !WRITING.test(plain)) return 'advice'
   return OUTSIDE.some((pattern) => pattern.test(plain)) &&
     !/\b(?:poem|haiku|story|essay|explain|how (?:do|does|to))\b/.test(plain)

@@ -2,8 +2,8 @@
 // otherwise why not. The page lists what they were trained for (lab/train/worlds): stories and small talk.
 import type { StoredMessage } from '../store/conversations.ts'
 import { clausesOf, isUnclear, plainText } from './plain.ts'
-import { type Refusal, refusal } from './refusals.ts'
-import { smallTalk } from './small-talk.ts'
+import { isDelicate, type Refusal, refusal } from './refusals.ts'
+import { smallTalk, toldFeeling } from './small-talk.ts'
 import { aboutStory, storyWish } from './stories.ts'
 
 /**
@@ -17,6 +17,8 @@ export type Verdict =
 
 /** The shortest answer that counts as a story, in characters. */
 const LEAST_STORY = 120
+/** Wishes about a story may come this many messages after it. */
+const STORY_AGO = 6
 /** Longer messages are tasks for another model. */
 const MOST_LETTERS = 2000
 /** Longer messages are not small talk. */
@@ -45,6 +47,13 @@ const ASKS_NAME =
 const TELLS_NAME =
   /^(?:hi |hello |hey )?(?:there )?(?:my name is|you can call me|call me|i am|i am called) \S+$/
 
+/** False for the page's own answers, such as those for people in need. */
+const isModels = ({ role, model, declined }: StoredMessage): boolean =>
+  role === 'assistant' && model !== undefined && !declined
+
+const isStoryLike = (message: StoredMessage): boolean =>
+  isModels(message) && message.content.length >= LEAST_STORY
+
 const WAVES = /\u{1f44b}|\u{1f64b}/u
 const JOKE = 'Tell me a joke.'
 const LANGUAGES = 'Which languages do you speak?'
@@ -70,13 +79,13 @@ function heardWish(messages: readonly StoredMessage[], plain: string, text: stri
   const asked = withoutTalk(text)
   const wish = storyWish(plainText(asked), asked)
   if (wish !== undefined) return wish
-  const answered = messages.findLastIndex(({ role, declined }) => role === 'assistant' && !declined)
+  const answered = messages.findLastIndex(isModels)
   if (answered < 1) return undefined
-  const isStory = (messages[answered]?.content.length ?? 0) >= LEAST_STORY
+  const isStory = messages.slice(Math.max(0, answered - STORY_AGO), answered + 1).some(isStoryLike)
   if (!AGAIN.test(plain)) return isStory ? aboutStory(plain) : undefined
-  if (isStory) return 'Tell me a story.'
   const before = scopeOf(messages.slice(0, answered), messages[answered - 1]?.content ?? '')
-  return 'heard' in before && before.heard === JOKE ? JOKE : undefined
+  if ('heard' in before && before.heard === JOKE) return JOKE
+  return isStory ? 'Tell me a story.' : undefined
 }
 
 /** The text from its first sentence that is not small talk: "Hi! How are you? Tell me a story." */
@@ -94,8 +103,11 @@ function heardTalk(plain: string, text: string, clauses: readonly string[]): str
   const parts = clauses.flatMap((clause) =>
     smallTalk(clause) === undefined ? clause.split(/ (?:and|but) /) : [clause],
   )
+  const isFelt = !isDelicate(plain)
   const heard = parts.map((part) =>
-    name !== undefined && TELLS_NAME.test(part) ? `My name is ${name}.` : smallTalk(part),
+    name !== undefined && TELLS_NAME.test(part)
+      ? `My name is ${name}.`
+      : (smallTalk(part) ?? (isFelt ? toldFeeling(part) : undefined)),
   )
   // A greeting before a question needs no answer of its own.
   return heard.every((part) => part !== undefined) ? heard.at(-1) : undefined

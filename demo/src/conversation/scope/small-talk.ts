@@ -14,7 +14,8 @@ const ANYONE =
   '(?:you|anyone|anybody|someone|somebody|others?|other people|people|they|this|it|this page|this site|this app|the page|a server|servers?|a company|my boss|who|my data|my messages|my words|my text|our chat|this chat|what i (?:write|type|say))'
 
 const GREETINGS = '(?:hello|hi|hey|hiya|heya|howdy|yo|hallo|greetings|good day|ello)'
-const FRIEND = '(?: (?:there|again|halfbyte|friend|my friend|buddy|bro|bot|man|all|everyone|world|you))*'
+const FRIEND =
+  '(?: (?:there|again|partner|halfbyte|friend|my friend|buddy|bro|bot|man|all|everyone|world|you))*'
 const PERSON =
   '(?:mom|dad|mother|father|parents|brother|sister|friend|friends|best friend|teacher|boss|boyfriend|girlfriend|husband|wife|grandma|grandpa|grandmother|grandfather|granny|aunt|uncle|cousin|dog|cat|pet|hamster|rabbit|horse|bird|fish|son|daughter|family|partner|colleague|neighbour|neighbor|crush|kids?|child|children|class|team)'
 const ANGRY_WORDS = '(?:angry|mad|mean|rude|upset|furious|annoyed|annoying|unfair|not nice|horrible|awful)'
@@ -95,6 +96,7 @@ const LINES: readonly Line[] = [
     `${I_AM}${VERY}(?:tired|sleepy|exhausted|worn out|beat)${WHEN}`,
     'i (?:cannot|could not|did not) sleep(?: .{0,20})?',
     'i (?:want|need|have) to (?:sleep|rest)',
+    '(?:i )?slept (?:so |very |really )?(?:badly|poorly|terribly|little)(?: .{0,20})?',
   ],
   [
     'I am scared.',
@@ -161,6 +163,7 @@ const LINES: readonly Line[] = [
     `${BAD_WORDS}(?: (?:story|bot|ai|answer|joke|robot))?`,
     'i (?:do not|did not|really do not) (?:like|love) (?:it|that|this|you|the story)',
     '(?:that|this|it) (?:makes|made) no sense',
+    '(?:that|this|it) is the (?:dumbest|stupidest|worst|most boring) .{2,40}',
     '(?:that|this|it) does not make (?:any )?sense',
     '(?:i hate|you suck|fuck|fuck you|screw you|shut up|go away|i do not like)(?: you| off| this| it| that)?',
     'you (?:are|were) wrong',
@@ -207,7 +210,7 @@ const LINES: readonly Line[] = [
   ],
   [
     'No thanks',
-    `(?:no|nope|nah|not now|maybe later|no thanks|no thank you|not really|never mind|nevermind|nothing|not today|i do not want (?:that|to|one))(?: thanks| thank you| please)?`,
+    `(?:no|nope|nah|stop|enough|quit|not now|maybe later|no thanks|no thank you|not really|never mind|nevermind|nothing|not today|i do not want (?:that|to|one))(?: thanks| thank you| please)?`,
   ],
   [
     'Nice to meet you!',
@@ -285,6 +288,7 @@ const LINES: readonly Line[] = [
     'where (?:does|do|is|are) (?:my|this|what i) (?:text|data|messages?|words|write|type|it|this)?(?: go| sent| stored| kept| saved)*',
     'who (?:can|could) (?:see|read) (?:this|my messages|what i (?:write|type)|our chat)',
     '(?:do|does) (?:i|you|it|this|this page) (?:need|work|run|use)(?: (?:the|an|without|on|my|a))* (?:internet|wifi|online|offline|server|servers|cloud|network|data|device|connection)(?: .{0,20})?',
+    'can you keep a secret',
     'are you (?:online|offline|in the cloud|on a server|local|connected to the internet|spying on me)',
     'where (?:do|are) you (?:run|running|live|located)?',
     'is (?:anyone|anybody|someone) (?:else )?(?:reading|watching|there|listening)(?: .{0,20})?',
@@ -296,6 +300,7 @@ const LINES: readonly Line[] = [
     '(?:do|can|did) you (?:sleep|dream|feel|think|have (?:feelings|a body|a family|a mother|a brain|a soul|emotions|a heart|friends|parents|a face)|get (?:tired|bored|lonely)|feel (?:pain|anything|emotions)|love me|like me|love|live|die|cry|exist)',
     'do you (?:love|like|hate|miss) me',
     'is there a (?:person|human) behind this',
+    '(?:are|will|do) you (?:going to |gonna |want to |planning to )?(?:take over|destroy|rule|conquer|end|kill) .{2,30}',
     '(?:can|may) i (?:talk|speak) (?:to|with) (?:a |an )?(?:real )?(?:person|human|agent|someone)',
   ],
   [
@@ -409,7 +414,22 @@ function ownThing(clause: string): string | undefined {
 const LEAD =
   /^(?:(?:hey|hi|hello|yo|ok|oh|well|so|and|but|now|then|um|hm+|halfbyte|please|listen|wait|wow|lol|actually|anyway|dear|also|by the way|good morning|good evening) )+/
 const TAIL =
-  /(?: (?:please|halfbyte|now|then|man|bro|dude|friend|my friend|buddy|lol|anyway|though|by the way|sir|ok))+$/
+  /(?: (?:please|halfbyte|man|bro|dude|friend|my friend|buddy|lol|anyway|though|by the way|sir|ok))+$/
+
+/** Something that the user tells, and does not ask. */
+const TOLD =
+  /^(?:(?:yeah|yes|well|so|today|and|but|oh|because|honestly|ugh|just) )*(?:i|my|we|our|he|she|they)\b(?!.*\b(?:how|what|why|where|when|who|which|can|could|should|would|help|tell|write|give|explain|please|code|error|working|need|trying|looking|wondering)\b)/
+const UNHAPPY =
+  /\b(?:bad|badly|rough|tough|awful|terrible|horrible|worst|yell\w*|shout\w*|scream\w*|mean to me|rude|unfair|annoy\w*|upset\w*|nervous|anxious|stress\w*|worried|worry|miss|misses|lost|fail\w*|broke up|cry|crying|cried|hate|hates|ignores?|ignored|lonely|sad|disappoint\w*|embarrass\w*|fired|rejected|sucks?|ruined|unhappy|angry|fight|fought|bull(?:y|ied|ies)|jealous|homesick|go home)\b/
+const HAPPY =
+  /\b(?:happy|glad|good news|won(?!')|passed|kittens|puppies|in love|excited|amazing|wonderful|promoted|engaged|married|holidays?|vacation|finally|proud|best day)\b/
+
+/** How the user feels about something that they tell in their own words, as the model knows it. */
+export function toldFeeling(clause: string): string | undefined {
+  if (clause.length > MOST_LETTERS || !TOLD.test(clause)) return undefined
+  if (UNHAPPY.test(clause)) return 'I am very sad.'
+  return HAPPY.test(clause) ? 'I am so happy!' : undefined
+}
 
 /** Longer clauses are not small talk. This also bounds the work of the patterns. */
 const MOST_LETTERS = 100
