@@ -12,7 +12,22 @@ export const LATER_ENGLISH = {
   takePhoto: 'Take a photo',
   noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
-    'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',
+    'I only know English, and not much of it: ask me in English, or choose a larger model that speaks your language.',
+  declined: 'That is beyond me: I am a small model for short stories and small talk in English.',
+  declinedAdvice:
+    'I am a small model for stories, and a wrong answer about health, law or money could harm you: please ask someone trained for it.',
+  declinedHarm: 'I cannot help with that: I am a small model for short stories and small talk.',
+  declinedOutside:
+    'No model of this page can look things up or act outside it; I tell short stories and make small talk.',
+  unclear: 'I did not understand that: write in English what you would like, such as a story about a fox.',
+  yourName: 'Your name is {name}.',
+  noName: 'You have not told me your name yet.',
+  offerDownload: 'Ask {name} ({size}, {time})',
+  offerStored: 'Ask {name}, which is on this device',
+  offerWaiting: 'When {name} is ready, your question is asked again.',
+  offerMore: 'These models run on this device, too. They know more, but make mistakes: check what matters.',
+  offerTime: 'about {time} to download',
+  offerTimeUnknown: 'download time unknown',
   preset: 'Preset',
   presetHint: 'Named instructions, tools, length and sampling, for any conversation',
   presetNone: 'None',

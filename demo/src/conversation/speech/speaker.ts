@@ -33,6 +33,8 @@ const SAMPLE = 4000
  */
 export class Speaker {
   readonly engine: Engine
+  /** True if the model can only tell stories and make small talk. */
+  readonly isStoryteller: boolean
   /** True if the model was trained to use the page's tools. */
   readonly #knowsTools: boolean
   /** Addresses of the logit processors of each answer. */
@@ -48,8 +50,9 @@ export class Speaker {
   /** States are stored one at a time, and freed after that. */
   readonly #stateQueue = new SerialQueue()
 
-  constructor(engine: Engine, { usesTools, processors }: Omit<Training, 'isEnglish'>) {
+  constructor(engine: Engine, { usesTools, processors, isStoryteller }: Training) {
     this.engine = engine
+    this.isStoryteller = isStoryteller
     this.#knowsTools = usesTools
     this.#processors = processors
   }
