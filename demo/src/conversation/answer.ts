@@ -2,6 +2,7 @@
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { careAnswer } from '../../../src/ui/assist/index.ts'
+import { whenLong } from '../../../src/ui/chat/reading.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
 import type { UsedTool } from '../tools/tools.ts'
@@ -87,7 +88,10 @@ export async function speakAnswer(
       page.grow(soFar())
     })
     const speak = async () => {
-      const generation = await speaker.answer(id, messages, settings, begun, read)
+      const onPrefill = whenLong(({ tokens, total }) =>
+        page.grow({ ...soFar(), read: { by: 'prompt', done: tokens, all: total } }),
+      )
+      const generation = await speaker.answer(id, messages, settings, { begun, read, onPrefill })
       seenFrom = speaker.seenFrom
       return listen(generation, stop, listener)
     }

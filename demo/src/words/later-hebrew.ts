@@ -88,6 +88,7 @@ export const LATER_HEBREW: LaterWords = {
   readWhole: 'המודל קרא את הקבצים בשלמותם.',
   readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה.',
   readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה.',
+  readingPrompt: 'קריאת {done} מתוך {all} אסימונים',
   searching: 'חיפוש בקבצים: {done} מתוך {all} קטעים',
   pageOf: 'עמוד {page}',
   partOf: 'חלק {part} מתוך {all}',

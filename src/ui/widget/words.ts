@@ -36,6 +36,7 @@ export const ENGLISH = {
   preparing: 'Preparing the model',
   ready: 'Ready',
 
+  readingPrompt: 'Reading {done} of {total} tokens',
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',

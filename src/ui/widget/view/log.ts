@@ -124,7 +124,15 @@ export function entriesView(view: EntriesView): TemplateResult {
   if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })
   const keyOf = (_: unknown, index: number) => index
   return html`${repeat(entries, keyOf, (_, index) => entryView(view, index))}
-    ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}`
+    ${activity === undefined ? nothing : activityView(activity, words)}`
+}
+
+function activityView(activity: NonNullable<Conversation['activity']>, words: Words): unknown {
+  if (activity.name === 'answering') return nothing
+  const { done, total } = activity
+  if (activity.name === 'searching') return html`<p class="searching">${fill(words.searching, activity)}</p>`
+  return html`<label class="searching">${fill(words.readingPrompt, { done, total })}
+    <progress max=${total} value=${done}></progress></label>`
 }
 
 function entryView(
