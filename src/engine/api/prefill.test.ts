@@ -27,6 +27,15 @@ describe('a session whose oldest messages are removed', () => {
     expect(next.usage.promptTokens - next.usage.cachedTokens).toBeLessThan(30)
   })
 
+  test('reads a changed message again, and what follows it', async () => {
+    const { session, rest } = await talked('shift')
+    session.setMessages([...rest.slice(0, -1), { role: 'assistant', content: 'You said' }])
+    const { usage } = await session.send('five', PLAIN).result
+    const { cachedTokens, promptTokens } = usage
+    expect(cachedTokens).toBeGreaterThan(60)
+    expect(promptTokens - cachedTokens).toBeGreaterThan(20)
+  })
+
   test('reads the rest again if it may not, or if other messages were removed', async () => {
     for (const overflow of ['error', 'shift'] as const) {
       const { session, rest } = await talked(overflow)

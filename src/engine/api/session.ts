@@ -293,14 +293,17 @@ export async function restoreSession(
   })
 }
 
-/** True if `messages` begin like `before` without its oldest ones. */
+/** True if `messages` continue `before` without its oldest ones. Later ones may have changed, too. */
 function isEndOf(messages: readonly Message[], before: readonly Message[]): boolean {
-  const isAt = (start: number) =>
-    messages.every((message, index) => {
+  const common = (start: number): number => {
+    const end = messages.findIndex(({ role, content }, index) => {
       const other = before[start + index]
-      return other === undefined || (other.role === message.role && other.content === message.content)
+      return other?.role !== role || other.content !== content
     })
-  return messages.length > 0 && !isAt(0) && before.some((_, start) => isAt(start))
+    return end < 0 ? messages.length : end
+  }
+  const whole = common(0)
+  return before.some((_, start) => start > 0 && common(start) > whole)
 }
 
 function withReply(
