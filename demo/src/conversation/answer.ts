@@ -2,7 +2,7 @@
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { careAnswer } from '../../../src/ui/assist/index.ts'
-import { whenLong } from '../../../src/ui/chat/reading.ts'
+import { whenLong } from '../../../src/ui/chat/reading/progress.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
 import type { UsedTool } from '../tools/tools.ts'

@@ -9,8 +9,8 @@ import {
   type Session,
   type Tool,
 } from '../../../../src/index.ts'
-import { IDLE_MS, isIdle, stopWhenHidden } from '../../../../src/ui/chat/idle.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
+import { IDLE_MS, isIdle, stopWhenHidden } from '../../../../src/ui/chat/reading/idle.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { TOOLS, usedMessages } from '../../tools/tools.ts'

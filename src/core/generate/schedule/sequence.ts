@@ -7,7 +7,7 @@ import { SequenceState } from '../../state/sequence-state.ts'
 import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../../state/snapshot.ts'
 import type { StateCache } from '../../state/state-cache.ts'
 import type { Prefix } from '../../state/token-tree.ts'
-import { excessOf, type Fit, fitTokens, runAfterGap } from './fit-tokens.ts'
+import { excessOf, type Fit, fitTokens, runAfterGap } from './context/fit-tokens.ts'
 
 const NO_ENDS: ReadonlySet<number> = new Set()
 

@@ -1,5 +1,5 @@
 // Progress of reading a prompt. In: the engine's reports. Out: those worth showing.
-import type { PrefillProgress } from '../../engine/api/types.ts'
+import type { PrefillProgress } from '../../../engine/api/types.ts'
 
 /** Milliseconds after which reading counts as long. Shorter reading would only flicker. */
 const LONG_MS = 1000

@@ -1,6 +1,6 @@
 // In: reports of reading at given times. Out: the reports of long reading.
 import { expect, test } from 'vitest'
-import { whenLong } from './reading.ts'
+import { whenLong } from './progress.ts'
 
 test('progress is shown once reading has taken longer than a second', () => {
   let ms = 500
