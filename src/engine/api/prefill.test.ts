@@ -6,12 +6,12 @@ import { toyModel } from '../testing/toy-model.ts'
 import { errorOf, openToy, PLAIN } from './testing/toy-engine.ts'
 
 describe('a session whose oldest messages are removed', () => {
-  /** A session with four turns, and its rows so far. */
-  async function talked(overflow: 'error' | 'shift') {
-    const toy = toyModel({ contextLength: 2000 })
+  /** A session with four turns, and its last two. */
+  async function talked(overflow: 'error' | 'shift', isFixed = false) {
+    const toy = toyModel({ contextLength: 2000, isFixed })
     const session = (await openToy(toy)).createSession({ system: 'Be brief.', overflow })
     for (let turn = 0; turn < 4; turn++) await session.send(`message ${turn} of a few`, PLAIN).result
-    return { toy, session, rest: session.messages.slice(4) }
+    return { session, rest: session.messages.slice(4) }
   }
 
   test('reads only the new message if it may shift', async () => {
@@ -25,6 +25,26 @@ describe('a session whose oldest messages are removed', () => {
     const next = await session.send('six', PLAIN).result
     expect(next.text).toBe('You said six')
     expect(next.usage.promptTokens - next.usage.cachedTokens).toBeLessThan(30)
+  })
+
+  test('keeps a system message among them, and reads only the new message', async () => {
+    const { session, rest } = await talked('shift')
+    const head = { role: 'system', content: 'Answer in verse.' } as const
+    session.setMessages([head, ...session.messages])
+    await session.send('five', PLAIN).result
+    session.setMessages([head, ...rest])
+    const { usage } = await session.send('six', PLAIN).result
+    expect(usage.promptTokens - usage.cachedTokens).toBeLessThan(30)
+  })
+
+  test('reads the rest in idle time if its state cannot be moved', async () => {
+    const { session, rest } = await talked('shift', true)
+    session.setMessages(rest)
+    const read = await session.prefill()
+    expect(read.promptTokens - read.cachedTokens).toBeGreaterThan(60)
+    const { text, usage } = await session.send('five', PLAIN).result
+    expect(text).toBe('You said five')
+    expect(usage.cachedTokens).toBe(read.promptTokens)
   })
 
   test('reads a changed message again, and what follows it', async () => {

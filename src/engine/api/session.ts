@@ -293,17 +293,22 @@ export async function restoreSession(
   })
 }
 
-/** True if `messages` continue `before` without its oldest ones. Later ones may have changed, too. */
+/**
+ * True if `messages` continue `before` without its oldest ones. System messages at the beginning may stay,
+ * and later ones may have changed, too.
+ */
 function isEndOf(messages: readonly Message[], before: readonly Message[]): boolean {
+  const said = messages.slice(messages.findIndex(({ role }) => role !== 'system'))
   const common = (start: number): number => {
-    const end = messages.findIndex(({ role, content }, index) => {
+    const end = said.findIndex(({ role, content }, index) => {
       const other = before[start + index]
       return other?.role !== role || other.content !== content
     })
-    return end < 0 ? messages.length : end
+    return end < 0 ? said.length : end
   }
-  const whole = common(0)
-  return before.some((_, start) => start > 0 && common(start) > whole)
+  const first = before.findIndex(({ role }) => role !== 'system')
+  const whole = common(first)
+  return before.some((_, start) => start > first && common(start) > whole)
 }
 
 function withReply(

@@ -396,8 +396,8 @@ export interface Session extends AsyncDisposable {
   prefill(options?: PrefillOptions): Promise<PrefillResult>
   /**
    * Replaces the conversation. State for the part that both conversations share is kept. With `overflow:
-   * 'shift'`, so is the state of later messages if the oldest ones are removed: it is moved, as when the
-   * session drops them itself. Throws `unsupported` while a generation runs.
+   * 'shift'`, so is the state of later messages if the oldest ones, after system messages, are removed: it is
+   * moved, as when the session drops them itself. Throws `unsupported` while a generation runs.
    */
   setMessages(messages: readonly SaidMessage[]): void
   /** Creates a second session with the same conversation and state. Waits for this session's turn. */
