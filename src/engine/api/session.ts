@@ -298,17 +298,23 @@ export async function restoreSession(
  * and later ones may have changed, too.
  */
 function isEndOf(messages: readonly Message[], before: readonly Message[]): boolean {
-  const said = messages.slice(messages.findIndex(({ role }) => role !== 'system'))
+  const said = messages.slice(systemLength(messages))
   const common = (start: number): number => {
     const end = said.findIndex(({ role, content }, index) => {
       const other = before[start + index]
-      return other?.role !== role || other.content !== content
+      return other === undefined || other.role !== role || other.content !== content
     })
     return end < 0 ? said.length : end
   }
-  const first = before.findIndex(({ role }) => role !== 'system')
+  const first = systemLength(before)
   const whole = common(first)
   return before.some((_, start) => start > first && common(start) > whole)
+}
+
+/** The number of system messages at the beginning. */
+function systemLength(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
 }
 
 function withReply(
