@@ -4,7 +4,8 @@ import { chooseGraph, type GraphDtype } from '../../core/formats/names/graph-fil
 import { baseName } from '../../core/formats/names/named-files.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type FindFile, readModel } from '../onnx/read-model.ts'
-import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compiled-graph.ts'
+import type { CompileOptions, RunnableGraph } from './compiled-graph.ts'
+import { StagedGraph } from './staged/staged-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
@@ -37,20 +38,11 @@ function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefine
 
 /**
  * The same, ready to run. `fuse`: whether to use relaxed SIMD. With `fallback`, onnxruntime-web runs the
- * nodes that are not compiled.
+ * nodes that are not compiled; without, they run in TypeScript where that is possible.
  */
 export async function openNetwork(
   sources: readonly ByteSource[],
-  {
-    fallback,
-    beside,
-    dtype,
-    signal,
-    ...how
-  }: OpenNetworkOptions & CompileOptions & { fallback?: 'ort' | undefined },
+  { beside, dtype, signal, ...how }: OpenNetworkOptions & CompileOptions & { fallback?: 'ort' | undefined },
 ): Promise<RunnableGraph> {
-  const graph = await readNetwork(sources, { beside, dtype, signal })
-  if (fallback === undefined) return new CompiledGraph(graph, how)
-  const { MixedGraph } = await import('./fallback/mixed-graph.ts')
-  return MixedGraph.open(graph, how, signal)
+  return StagedGraph.open(await readNetwork(sources, { beside, dtype, signal }), how, signal)
 }
