@@ -4,8 +4,8 @@ import type { Node } from './ir/graph.ts'
 
 /**
  * What an evaluator is needed for. `control`: sizes, positions, masks and tables, which exports compute from
- * their inputs' shapes. `weights`: values that exports compute from constants alone. Operators without an
- * evaluator occur only between inputs and outputs, where loops run them; tests have evaluators for those.
+ * their inputs' shapes. `weights`: values that exports compute from constants alone. Other operators occur
+ * only between inputs and outputs, where loops run them; their evaluators are in `evaluators.ts`.
  */
 type Evaluated = 'control' | 'weights'
 
@@ -13,9 +13,10 @@ type Evaluated = 'control' | 'weights'
  * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
  * given by its shape rule. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
  * sizes are known. `sizes`: the same, unless the sizes of its outputs depend on computed values.
- * `fallback`: only another runtime does.
+ * `script`: only its evaluator does, between
+ * programs.
  */
-type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
+type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'script'
 
 export interface OperatorRow {
   readonly evaluate?: Evaluated
@@ -28,20 +29,20 @@ export interface OperatorRow {
 /** Keyed by `operatorName`. */
 export const OPERATOR_TABLE = {
   Abs: { evaluate: 'control', lower: 'body' },
-  Acos: { evaluate: 'weights', lower: 'fallback' },
-  Acosh: { evaluate: 'weights', lower: 'fallback' },
+  Acos: { evaluate: 'weights', lower: 'script' },
+  Acosh: { evaluate: 'weights', lower: 'script' },
   Add: { evaluate: 'control', raise: 'rows, biases, masks, norms', lower: 'body' },
   And: { evaluate: 'control', lower: 'body' },
   ArgMax: { evaluate: 'control', lower: 'loops' },
   ArgMin: { evaluate: 'control', lower: 'loops' },
-  Asin: { evaluate: 'weights', lower: 'fallback' },
-  Asinh: { evaluate: 'weights', lower: 'fallback' },
-  Atan: { evaluate: 'weights', lower: 'fallback' },
-  Atanh: { evaluate: 'weights', lower: 'fallback' },
+  Asin: { evaluate: 'weights', lower: 'script' },
+  Asinh: { evaluate: 'weights', lower: 'script' },
+  Atan: { evaluate: 'weights', lower: 'script' },
+  Atanh: { evaluate: 'weights', lower: 'script' },
   Attention: { raise: 'attention', lower: 'loops' },
   AveragePool: { lower: 'loops' },
   BatchNormalization: { lower: 'loops' },
-  BitShift: { evaluate: 'control', lower: 'fallback' },
+  BitShift: { evaluate: 'control', lower: 'script' },
   BitwiseAnd: { evaluate: 'control', lower: 'body' },
   BitwiseNot: { evaluate: 'control', lower: 'body' },
   BitwiseOr: { evaluate: 'control', lower: 'body' },
@@ -58,7 +59,7 @@ export const OPERATOR_TABLE = {
   ConvTranspose: { lower: 'loops' },
   Cos: { evaluate: 'control', lower: 'body' },
   Cosh: { evaluate: 'weights', lower: 'body' },
-  CumProd: { evaluate: 'control', lower: 'fallback' },
+  CumProd: { evaluate: 'control', lower: 'script' },
   CumSum: { evaluate: 'control', lower: 'loops' },
   DepthToSpace: { lower: 'loops' },
   DequantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
@@ -86,7 +87,7 @@ export const OPERATOR_TABLE = {
   GroupNormalization: { lower: 'loops' },
   HardSigmoid: { lower: 'body' },
   HardSwish: { lower: 'body' },
-  Hardmax: { lower: 'fallback' },
+  Hardmax: { lower: 'script' },
   Identity: { evaluate: 'control', raise: 'rows, weights', lower: 'body' },
   If: { evaluate: 'control', lower: 'passes' },
   InstanceNormalization: { lower: 'loops' },
@@ -117,7 +118,7 @@ export const OPERATOR_TABLE = {
   PRelu: { evaluate: 'weights', lower: 'body' },
   Pad: { evaluate: 'control', lower: 'loops' },
   Pow: { evaluate: 'control', raise: 'norms', lower: 'body' },
-  QLinearMatMul: { lower: 'fallback' },
+  QLinearMatMul: { lower: 'script' },
   QuantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
   RMSNormalization: { raise: 'norms', lower: 'loops' },
   Range: { evaluate: 'control', lower: 'passes' },
@@ -161,7 +162,7 @@ export const OPERATOR_TABLE = {
   Swish: { raise: 'activations', lower: 'body' },
   Tan: { evaluate: 'weights', lower: 'body' },
   Tanh: { evaluate: 'weights', raise: 'caps of scores', lower: 'body' },
-  TensorScatter: { lower: 'fallback' },
+  TensorScatter: { lower: 'script' },
   ThresholdedRelu: { lower: 'body' },
   Tile: { evaluate: 'control', raise: 'heads', lower: 'loops' },
   TopK: { evaluate: 'control', lower: 'loops' },
@@ -172,7 +173,7 @@ export const OPERATOR_TABLE = {
   Xor: { evaluate: 'control', lower: 'body' },
   'com.microsoft:Attention': { raise: 'attention' },
   'com.microsoft:BiasGelu': { lower: 'body' },
-  'com.microsoft:CausalConvWithState': { raise: 'convolutions over states', lower: 'fallback' },
+  'com.microsoft:CausalConvWithState': { raise: 'convolutions over states', lower: 'script' },
   'com.microsoft:DynamicQuantizeMatMul': { raise: 'products of codes', lower: 'loops' },
   'com.microsoft:EmbedLayerNormalization': { raise: 'tables' },
   'com.microsoft:FastGelu': { raise: 'activations', lower: 'body' },
@@ -180,7 +181,7 @@ export const OPERATOR_TABLE = {
   'com.microsoft:GatherBlockQuantized': { raise: 'tables', lower: 'loops' },
   'com.microsoft:Gelu': { raise: 'activations', lower: 'body' },
   'com.microsoft:GroupQueryAttention': { raise: 'attention', lower: 'loops' },
-  'com.microsoft:MatMulBnb4': { raise: 'products of codes', lower: 'fallback' },
+  'com.microsoft:MatMulBnb4': { raise: 'products of codes', lower: 'script' },
   'com.microsoft:MatMulIntegerToFloat': { lower: 'loops' },
   'com.microsoft:MatMulNBits': { raise: 'products of codes', lower: 'loops' },
   'com.microsoft:MultiHeadAttention': { raise: 'attention', lower: 'loops' },

@@ -3,17 +3,18 @@
 import { Budget } from '../../../core/base/budget.ts'
 import { evaluateInSteps } from '../../onnx/evaluate.ts'
 import { beyond, NETWORK_LIMITS, type NetworkLimits } from '../../onnx/graph-budget.ts'
-import type { Constant, Graph, Node } from '../../onnx/ir/graph.ts'
+import type { Constant, Graph, Node, Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
-import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
+import { whyUnclaimed } from '../../onnx/operators.ts'
 import { constantTensor } from '../run/constants.ts'
 import type { Part } from './split.ts'
 
 /** Whether the node, and every node of the graphs in its attributes, has an evaluator. */
-export const isScripted = (node: Node): boolean =>
-  whyUnclaimed(node) === undefined &&
-  operatorOf(node)?.evaluate !== undefined &&
-  graphsOf(node).every(({ nodes }) => nodes.every(isScripted))
+export const isScripted = (node: Node, types: ReadonlyMap<string, Type> = new Map()): boolean =>
+  whyUnclaimed(
+    node,
+    node.inputs.map((name) => types.get(name)?.dtype),
+  ) === undefined && graphsOf(node).every(({ nodes }) => nodes.every((each) => isScripted(each)))
 
 const graphsOf = ({ attributes }: Node): readonly Graph[] =>
   [...attributes.values()].flatMap((each) => (each.kind === 'graph' ? [each.value] : []))
@@ -38,7 +39,8 @@ export async function runScript(
     inputs: inputs.map((name) => ({ name })),
   }
   const budget = scriptBudget(limits, signal)
-  const steps = evaluateInSteps(graph, values, { budget })
+  const { EVALUATORS: evaluators } = await import('../../onnx/evaluators.ts')
+  const steps = evaluateInSteps(graph, values, { budget, evaluators })
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value

@@ -43,7 +43,10 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
   const types = inferTypes(graph)
   const reasons = refusedNodes(graph, types)
   for (;;) {
-    const { compiled, foreign, deciding, rest } = splitGraph(graph, runtimes(graph, reasons, fallback))
+    const { compiled, foreign, deciding, rest } = splitGraph(
+      graph,
+      runtimes(graph, { reasons, types, fallback }),
+    )
     const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
     budget.startAgain()
     try {
@@ -69,15 +72,21 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
 /** Where each node of a graph runs. Throws `unsupported` for a node that nothing runs. */
 export function runtimes(
   { constants }: Graph,
-  reasons: ReadonlyMap<Node, string>,
-  fallback: 'ort' | undefined,
+  {
+    reasons,
+    types,
+    fallback,
+  }: Pick<StageOptions, 'fallback'> & {
+    readonly reasons: ReadonlyMap<Node, string>
+    readonly types: ReadonlyMap<string, Type>
+  },
 ): (node: Node) => Runtime | 'compiled' | 'undecided' {
   return (node) => {
     const reason = reasons.get(node)
     if (reason === undefined) return 'compiled'
     if (decidingInputs(node).some((name) => !constants.has(name))) return 'undecided'
     if (fallback !== undefined) return fallback
-    if (isScripted(node)) return 'script'
+    if (isScripted(node, types)) return 'script'
     throw withWayOut(unclaimed(node, reason))
   }
 }

@@ -151,7 +151,10 @@ export class StagedGraph implements RunnableGraph {
     while (graph !== undefined) {
       for (const [name, type] of inferTypes(graph)) this.#types.set(name, type)
       const reasons = refusedNodes(graph, this.#types, sizes)
-      const { foreign, deciding, rest } = splitGraph(graph, runtimes(graph, reasons, 'ort'))
+      const { foreign, deciding, rest } = splitGraph(
+        graph,
+        runtimes(graph, { reasons, types: this.#types, fallback: 'ort' }),
+      )
       this.#note(reasonsOf(foreign, reasons))
       for (const part of foreign) {
         const made = await this.#sessions.outputTypes(part, this.#types, signal)

@@ -1,33 +1,12 @@
 // Evaluators of fused operators: attention, rotations, and products and rows of codes in blocks.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { axisOf } from '../../../../src/network/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import {
-  type Evaluation,
-  flagOf,
-  given,
-  intOf,
-  stringOf,
-  unfit,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  countOf,
-  isFloat,
-  reader,
-  stridesOf,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
-import {
-  formOf,
-  gatheredDims,
-  LEVELS,
-  levelForm,
-  perElement,
-} from '../../../../src/network/onnx/operators/contrib/products.ts'
-import { within } from '../../../../src/network/onnx/operators/indexed.ts'
-import { product } from '../../../../src/network/onnx/operators/products.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { axisOf } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
+import { countOf, isFloat, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { formOf, gatheredDims, LEVELS, levelForm, perElement } from '../operators/contrib/products.ts'
+import { within } from '../operators/indexed.ts'
+import { product } from '../operators/products.ts'
 import { biased } from './activations.ts'
 import { evaluateAttention, headsOf, headWriter } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'

@@ -1,28 +1,10 @@
 // Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  countOf,
-  reader,
-  stridesOf,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
-import {
-  type Axis,
-  axesOf,
-  lengthOf,
-  spreadAxes,
-} from '../../../../src/network/onnx/operators/images/conv.ts'
-import { countedTaps, type PoolAxis, poolOf } from '../../../../src/network/onnx/operators/images/pool.ts'
-import {
-  blocksOf,
-  isResized,
-  listed,
-  scalingsOf,
-  tapsOf,
-} from '../../../../src/network/onnx/operators/images/resize.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
+import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/conv.ts'
+import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
+import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
 
 function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context

@@ -1,9 +1,9 @@
 // Evaluators of recurrent layers.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import { type Evaluation, flagOf, given } from '../../../../src/network/onnx/ir/operator.ts'
-import { reader, type Tensor, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
-import { isBackward, recurrenceOf } from '../../../../src/network/onnx/operators/recurrent.ts'
+import type { Evaluators } from '../evaluate.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, given } from '../ir/operator.ts'
+import { reader, type Tensor, tensorOf } from '../ir/tensor.ts'
+import { isBackward, recurrenceOf } from '../operators/recurrent.ts'
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
