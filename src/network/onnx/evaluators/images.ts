@@ -6,7 +6,7 @@ import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/con
 import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
 import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
 
-function evaluateConv(context: Evaluation): Tensor {
+export function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context
   const x = given(context, 0)
   const filters = given(context, 1)
@@ -60,7 +60,11 @@ function evaluateConv(context: Evaluation): Tensor {
 }
 
 /** For each position and tap of the window, the position in the input; -1 in the padding. */
-function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
+export function windows(
+  axes: readonly Axis[],
+  sizes: readonly number[],
+  places: readonly number[],
+): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
   const strides = stridesOf(sizes)
   const steps = stridesOf(places)

@@ -52,6 +52,12 @@ const gruStep: Step = ({ node, hidden, inputs, along, bias, state }) => {
   }
 }
 
+const rnnStep: Step = ({ hidden, inputs, along, bias, state }) => {
+  const before = state.slice()
+  for (let at = 0; at < hidden; at++)
+    state[at] = Math.tanh(inputs[at]! + along(before, at) + bias(at) + bias(hidden + at))
+}
+
 function evaluateRecurrent(context: Evaluation, gates: number, step: Step): Tensor[] {
   const { node, inputs } = context
   const [x, weights, states] = [0, 1, 2].map((index) => given(context, index)) as [Tensor, Tensor, Tensor]
@@ -115,4 +121,5 @@ type Read = (index: number) => number
 export const RECURRENT: Evaluators = new Map([
   ['LSTM', (context) => evaluateRecurrent(context, 4, lstmStep)],
   ['GRU', (context) => evaluateRecurrent(context, 3, gruStep)],
+  ['RNN', (context) => evaluateRecurrent(context, 1, rnnStep)],
 ])
