@@ -4,8 +4,8 @@ import type { Graph, Type } from '../../onnx/ir/graph.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../onnx/passes.ts'
 import { boundGraph } from '../bind.ts'
-import type { Sessions } from '../fallback/sessions.ts'
 import { printProgram } from '../program/print.ts'
+import type { Sessions } from './sessions.ts'
 import { restOf } from './split.ts'
 import { type PlannedStage, planStage, type StageOptions } from './stage.ts'
 
@@ -19,8 +19,7 @@ export async function outlineOf(
   { weights, fallback }: Pick<StageOptions, 'weights' | 'fallback'>,
   signal?: AbortSignal,
 ): Promise<string> {
-  const sessions =
-    fallback === undefined ? undefined : new (await import('../fallback/sessions.ts')).Sessions()
+  const sessions = fallback === undefined ? undefined : new (await import('./sessions.ts')).Sessions()
   const pages: string[] = []
   try {
     const budget = new ProgramBudget({}, signal)

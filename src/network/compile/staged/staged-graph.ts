@@ -12,12 +12,12 @@ import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
 import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
-import type { Sessions } from '../fallback/sessions.ts'
 import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
 import type { LoadedProgram } from '../run/machine.ts'
 import { isScripted, runScript } from './script-parts.ts'
+import type { Sessions } from './sessions.ts'
 import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes, runtimes } from './stage.ts'
 
@@ -60,7 +60,7 @@ export class StagedGraph implements RunnableGraph {
     options: CompileOptions & { readonly fallback?: 'ort' | undefined },
     signal?: AbortSignal,
   ): Promise<StagedGraph> {
-    const fallback = options.fallback === undefined ? undefined : await import('../fallback/sessions.ts')
+    const fallback = options.fallback === undefined ? undefined : await import('./sessions.ts')
     const own =
       fallback !== undefined && options.weights === 'f32' ? fallback.withFloatProducts(graph) : graph
     const budget = new ProgramBudget(options.limits, signal)

@@ -26,7 +26,7 @@ import {
 } from '../operators/contrib/attention.ts'
 import { biased } from './activations.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from './attention.ts'
-import { rotated, rowOf, written } from './fused.ts'
+import { rotated, rowOf, written } from './rotations.ts'
 
 /** Inputs of GroupQueryAttention that only some graphs have. */
 const POSITIONS = 9

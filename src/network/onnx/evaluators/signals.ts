@@ -94,14 +94,14 @@ function evaluateStft(context: Evaluation): Tensor {
   const { node, inputs } = context
   const x = given(context, 0)
   const step = scalarOf(given(context, 1)) ?? 0
-  const window = inputs[2]
-  const length = scalarOf(inputs[3]) ?? window?.data.length ?? 0
+  const taper = inputs[2]
+  const length = scalarOf(inputs[3]) ?? taper?.data.length ?? 0
   const [batch = 0, samples = 0, parts = 1] = x.dims
   if (
     !(step > 0) ||
     !(length > 0) ||
     length > samples ||
-    (window !== undefined && window.data.length !== length)
+    (taper !== undefined && taper.data.length !== length)
   )
     throw unfit(node, `frames of ${length} every ${step} do not fit a signal of ${samples} and its window`)
   const isHalf = flagOf(node, 'onesided', true)
@@ -110,7 +110,7 @@ function evaluateStft(context: Evaluation): Tensor {
   const bins = isHalf ? Math.floor(length / 2) + 1 : length
   context.spend(2 * batch * frames * bins * length)
   const read = reader(x)
-  const weight = window === undefined ? () => 1 : reader(window)
+  const weight = taper === undefined ? () => 1 : reader(taper)
   const made = new Float64Array(batch * frames * bins * 2)
   for (let frame = 0; frame < batch * frames; frame++) {
     const from = Math.floor(frame / frames) * samples + (frame % frames) * step

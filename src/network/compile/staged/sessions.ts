@@ -7,8 +7,8 @@ import { type Constant, isStored, type Node, readsOf, type Type } from '../../on
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorBytes, type WrittenModel, writeModel } from '../../onnx/proto/write-model.ts'
 import { constantTensor } from '../run/constants.ts'
-import type { Part } from '../staged/split.ts'
 import { checkPassed, dtypeFrom, fromOrt, toOrt } from './ort-tensors.ts'
+import type { Part } from './split.ts'
 
 export { withFloatProducts } from './float-products.ts'
 
