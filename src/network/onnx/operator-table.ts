@@ -62,7 +62,7 @@ export const OPERATOR_TABLE = {
   Constant: { evaluate: 'control', lower: 'passes' },
   ConstantOfShape: { evaluate: 'control', lower: 'passes' },
   Conv: { raise: 'convolutions over states', lower: 'loops' },
-  ConvInteger: { lower: 'script' },
+  ConvInteger: { lower: 'loops' },
   ConvTranspose: { lower: 'loops' },
   Cos: { evaluate: 'control', lower: 'body' },
   Cosh: { evaluate: 'weights', lower: 'body' },
