@@ -1,30 +1,12 @@
 // Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  countOf,
-  reader,
-  stridesOf,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
-import {
-  type Axis,
-  axesOf,
-  lengthOf,
-  spreadAxes,
-} from '../../../../src/network/onnx/operators/images/conv.ts'
-import { countedTaps, type PoolAxis, poolOf } from '../../../../src/network/onnx/operators/images/pool.ts'
-import {
-  blocksOf,
-  isResized,
-  listed,
-  scalingsOf,
-  tapsOf,
-} from '../../../../src/network/onnx/operators/images/resize.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
+import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/conv.ts'
+import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
+import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
 
-function evaluateConv(context: Evaluation): Tensor {
+export function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context
   const x = given(context, 0)
   const filters = given(context, 1)
@@ -78,7 +60,11 @@ function evaluateConv(context: Evaluation): Tensor {
 }
 
 /** For each position and tap of the window, the position in the input; -1 in the padding. */
-function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
+export function windows(
+  axes: readonly Axis[],
+  sizes: readonly number[],
+  places: readonly number[],
+): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
   const strides = stridesOf(sizes)
   const steps = stridesOf(places)
