@@ -155,6 +155,7 @@ test('scripts for pages without a bundler import only what a page requests, and 
     'halfbyte.js',
     'network.js',
     'openai.js',
+    'pictures.js',
     'prompt-api.js',
     'readers/encoders.js',
     'readers/families.js',
