@@ -111,7 +111,7 @@ export class ChatMessage extends LitElement {
         ${used === undefined ? nothing : usedView(used)}`,
       body: role === 'user' ? this.#question() : this.#answer(),
       editor: this.editing ? this.#editor() : undefined,
-      below: this.streaming || this.editing ? nothing : this.#actions(),
+      below: this.streaming || this.editing ? nothing : html`${this.#offer()}${this.#actions()}`,
     })
   }
 
@@ -162,6 +162,13 @@ export class ChatMessage extends LitElement {
       this.#markdown.blocks(content.slice(0, this.#read))
     }
     return this.#read >= content.length
+  }
+
+  /** Other models, below a question that the embedded one declined. */
+  #offer(): TemplateResult | typeof nothing {
+    if (!this.last || !this.message.declined) return nothing
+    void import('../models/offer/model-offer.ts')
+    return html`<model-offer></model-offer>`
   }
 
   #actions(): TemplateResult {

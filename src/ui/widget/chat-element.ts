@@ -13,12 +13,14 @@ import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
-import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
+import { ChatProperties, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry, EntryPicture } from './conversation/entries.ts'
 import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
+import { Speech } from './speech.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
@@ -27,7 +29,6 @@ import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
 import { Pictures } from './view/pictures.ts'
-import { ENGLISH, type Words, wordsOf } from './words.ts'
 
 /** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {
@@ -78,7 +79,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   )
   readonly #pictures = new Pictures(this, {
     words: () => this.#words,
-    language: () => languageOf(this),
+    language: () => this.#speech.tag,
     sees: () => this.#sees,
     onAttached: () => this.focus(),
   })
@@ -86,6 +87,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   /** False if the conversation could not be stored. */
   #isKept = true
   readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
+  readonly #speech = new Speech(this)
   #words: Words = ENGLISH
   /** Announced by screen readers. */
   #status = ''
@@ -194,8 +196,16 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     })
   }
 
+  /** The first rendering waits for the translation, so that no English text flashes. */
+  protected override scheduleUpdate(): Promise<unknown> | undefined {
+    const settled = this.hasUpdated ? undefined : this.#speech.settled
+    if (settled !== undefined) return settled.then(() => super.scheduleUpdate())
+    super.scheduleUpdate()
+    return undefined
+  }
+
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('messages')) this.#words = wordsOf(this.messages)
+    this.#words = this.#speech.words(this.messages)
     if (changed.has('keep') || changed.has('name')) this.#restore()
     if (changed.get('model') !== undefined) this.#changeModel()
     if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
@@ -213,6 +223,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isBubble = this.mode === 'bubble'
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
+        lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing}
         aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
         data-drop=${this.#pictures.isOver ? this.#words.dropPictures : nothing}
         @dragover=${this.#pictures.onDrag} @dragleave=${this.#pictures.onDrag} @drop=${this.#pictures.onDrop}
@@ -240,6 +251,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       hasMessages: entries.length > 0,
       content: entriesView({
         words,
+        language: this.#speech.tag,
         entries,
         activity,
         suggestions: this.suggestions,
@@ -261,7 +273,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       phase,
       error,
       words: this.#words,
-      language: languageOf(this),
+      language: this.#speech.tag,
       onAccept: () => this.#byHand(() => void this.#loading.load(planOf(this))),
       onCancel: () => this.#byHand(() => this.#loading.cancel()),
       onRetry: () => this.#byHand(() => this.retry()),

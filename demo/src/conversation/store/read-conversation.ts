@@ -96,7 +96,8 @@ export class RecordReader {
   }
 
   #message(message: unknown, depth: number): StoredMessage | undefined {
-    const { role, content, thoughts, ending, model, seenFrom, read, place, ...lists } = fields(message)
+    const { role, content, thoughts, ending, model, seenFrom, read, place, declined, ...lists } =
+      fields(message)
     if ((role !== 'user' && role !== 'assistant') || !isText(content)) {
       this.damaged++
       return undefined
@@ -110,6 +111,7 @@ export class RecordReader {
       thoughts: this.#field(thoughts, isText),
       seenFrom: this.#field(seenFrom, (value) => isBelow(value, MOST_MESSAGES)),
       read: this.#field(read, isRead),
+      declined: this.#field(declined, isTrue),
       place: this.#field(place, (value) => isBelow(value, others.length)),
     }
     return {
