@@ -5,10 +5,10 @@ import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { choice, type OptionKind, SWITCH, TEXT } from '../../core/base/options/option-kinds.ts'
 import { isCount, isObject } from '../../core/base/values.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
 import type { Settings } from './conversation/entries.ts'
 import type { HalfbyteChatProps } from './element.ts'
 import type { ModelPlan } from './loading/loader.ts'
-import { ENGLISH, type Words } from './words.ts'
 
 /** Throws `unsupported` without a model. */
 export function planOf({
@@ -48,12 +48,6 @@ export const reported = (error: unknown): HalfbyteError =>
   isHalfbyteError(error)
     ? error
     : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error })
-
-/** The page's language at this element, for numbers. */
-export function languageOf(element: Element): string | undefined {
-  const lang = element.closest<HTMLElement>('[lang]')?.lang ?? ''
-  return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
-}
 
 /**
  * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is

@@ -3,9 +3,9 @@ import type { HalfbyteError } from '../../core/base/errors.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, LoadOptions, LoadProgress, ModelSource } from '../../engine/api/types.ts'
+import type { Words } from '../words/english.ts'
 import type { Assist, Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
 import type { Keep } from './conversation/keep.ts'
-import type { Words } from './words.ts'
 
 /** Properties that a page may set at any time. Attributes have the same names, in kebab case. */
 export interface HalfbyteChatProps {

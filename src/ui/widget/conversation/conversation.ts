@@ -7,7 +7,7 @@ import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engin
 import { beforeLoop } from '../../chat/loops.ts'
 import { IDLE_MS, isIdle, stopWhenHidden } from '../../chat/reading/idle.ts'
 import { whenLong } from '../../chat/reading/progress.ts'
-import { fill } from '../../chat/texts.ts'
+import { fill } from '../../words/message.ts'
 import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 

@@ -2,7 +2,7 @@
 // bubble's button.
 import { html, nothing, type TemplateResult } from 'lit'
 import { drawing, PATHS } from '../../chat/icons.ts'
-import type { Words } from '../words.ts'
+import type { Words } from '../../words/english.ts'
 
 /** Draws an icon. */
 export const icon = drawing({

@@ -1,6 +1,28 @@
-// Every text that the widget shows or announces, in English. A page replaces any of them through the property
-// `messages`.
-import { COMMON } from '../chat/texts.ts'
+// Every text that the widget shows or announces, in English, and those among them that the page shows too. A
+// page replaces any of the widget's through the property `messages`.
+import type { Message } from './message.ts'
+
+/** The texts shared by the page and the widget, in English. Both add their own. */
+export const COMMON = {
+  conversation: 'Conversation',
+  toEnd: 'Jump to the newest message',
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  formula: 'Formula',
+  details: 'Details',
+  cancel: 'Cancel',
+  left: '{time} left',
+} as const
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
@@ -68,10 +90,15 @@ export const ENGLISH = {
   'error-internal': 'Something went wrong in the model. Try again to reload it.',
 } as const
 
-export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+/** A text whose form depends on a number has plural forms in English too. */
+export type Words = {
+  readonly [Name in keyof typeof ENGLISH]: (typeof ENGLISH)[Name] extends string ? string : Message
+}
+export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
+export type WidgetWords = Omit<Words, keyof CommonWords>
 
-/** The English texts, overridden by the page's. */
-export const wordsOf = (given: Partial<Words>): Words =>
-  Object.fromEntries(
-    Object.entries(ENGLISH).map(([name, text]) => [name, given[name as keyof Words] ?? text]),
-  ) as Words
+/** A file of `languages/`. */
+export interface Translation {
+  readonly COMMON: CommonWords
+  readonly WIDGET: WidgetWords
+}
