@@ -345,3 +345,16 @@ test('thought marks are text, even if they are control tokens of the vocabulary'
   expect(read(['[THINK]', '[/THINK]'])).toBe('[THINK]hello[/THINK] world')
   expect(read([])).toBe('hello world')
 })
+
+test.each([
+  [TURNS, false],
+  ['{% if tools %}{% for t in tools %}[{{ t.function.name }}]{% endfor %}{% endif %}' + TURNS, true],
+  ['{{ raise_exception("no") if tools }}' + TURNS, false],
+])('a model says whether its template describes tools: %s', (source, readsTools) => {
+  expect(modelText(tokenizer, source).readsTools).toBe(readsTools)
+})
+
+test('a model with a separate template for tools reads them', () => {
+  const named = createTokenizer({ ...byteLevelSpec(), chatTemplate: TURNS, toolTemplate: TURNS })
+  expect(modelText(named).readsTools).toBe(true)
+})

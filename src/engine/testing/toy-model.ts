@@ -105,6 +105,7 @@ export function toyModel(
         contextLength,
         sampling,
         templateArguments,
+        readsTools: false,
         seesImages: false,
       },
       threads: 1,

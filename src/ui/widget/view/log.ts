@@ -12,6 +12,7 @@ import { numberText, say } from '../../words/message.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
 import { emptyView, icon } from './frame.ts'
+import { picturesView } from './pictures.ts'
 
 interface EntryView {
   readonly entry: Entry
@@ -39,7 +40,7 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
       thoughtsView(thoughts, isGrowing && content === '', words),
       toolRuns.map((run) => toolView(run, words, language)),
     ],
-    body: role === 'user' ? content : answer(view, markdown),
+    body: role === 'user' ? html`${picturesView(entry.pictures, words)}${content}` : answer(view, markdown),
     below: below(view),
   })
 }
@@ -128,12 +129,13 @@ export function entriesView(view: EntriesView): TemplateResult {
   if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })
   const keyOf = (_: unknown, index: number) => index
   return html`${repeat(entries, keyOf, (_, index) => entryView(view, index))}
-    ${activity === undefined ? nothing : activityView(activity, view)}`
+    ${activity === undefined ? nothing : activityView(activity, words, view.language)}`
 }
 
 function activityView(
   activity: NonNullable<Conversation['activity']>,
-  { words, language }: EntriesView,
+  words: Words,
+  language: string,
 ): unknown {
   if (activity.name === 'answering') return nothing
   const { done, total } = activity
