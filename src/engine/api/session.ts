@@ -298,7 +298,7 @@ export async function restoreSession(
  * and later ones may have changed, too.
  */
 function isEndOf(messages: readonly Message[], before: readonly Message[]): boolean {
-  const said = messages.slice(messages.findIndex(({ role }) => role !== 'system'))
+  const said = messages.slice(systemLength(messages))
   const common = (start: number): number => {
     const end = said.findIndex(({ role, content }, index) => {
       const other = before[start + index]
@@ -307,9 +307,15 @@ function isEndOf(messages: readonly Message[], before: readonly Message[]): bool
     })
     return end < 0 ? said.length : end
   }
-  const first = before.findIndex(({ role }) => role !== 'system')
+  const first = systemLength(before)
   const whole = common(first)
   return before.some((_, start) => start > first && common(start) > whole)
+}
+
+/** The number of system messages at the beginning. */
+function systemLength(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
 }
 
 function withReply(
