@@ -291,6 +291,7 @@ export const LATER: LaterWords = {
   readWhole: 'Le modèle a lu les fichiers en entier.',
   readByWords: 'Le modèle a lu {count} passages sur {all}, trouvés d’après les mots de la question.',
   readByMeaning: 'Le modèle a lu {count} passages sur {all}, trouvés d’après le sens de la question.',
+  readingPrompt: 'Lecture des tokens : {done} sur {all}',
   searching: 'Recherche dans les fichiers : {done} passages sur {all}',
   pageOf: 'page {page}',
   partOf: 'partie {part} sur {all}',

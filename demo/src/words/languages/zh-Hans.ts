@@ -262,6 +262,7 @@ export const LATER: LaterWords = {
   readWhole: '模型读取了完整的文件。',
   readByWords: '模型读取了 {all} 个段落中的 {count} 个，按问题中的词语查找。',
   readByMeaning: '模型读取了 {all} 个段落中的 {count} 个，按问题的含义查找。',
+  readingPrompt: '正在读取词元：{done}/{all}',
   searching: '正在搜索文件：{done}/{all} 个段落',
   pageOf: '第 {page} 页',
   partOf: '第 {part} 部分，共 {all} 部分',

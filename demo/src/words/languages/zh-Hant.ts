@@ -264,6 +264,7 @@ export const LATER: LaterWords = {
   readWhole: '模型讀取了完整的檔案。',
   readByWords: '模型讀取了 {all} 個段落中的 {count} 個，依問題中的字詞尋找。',
   readByMeaning: '模型讀取了 {all} 個段落中的 {count} 個，依問題的含義尋找。',
+  readingPrompt: '正在讀取詞元：{done}/{all}',
   searching: '正在搜尋檔案：{done}/{all} 個段落',
   pageOf: '第 {page} 頁',
   partOf: '第 {part} 部分，共 {all} 部分',

@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: 'جارٍ قراءة النموذج من هذا الجهاز',
   preparing: 'جارٍ تحضير النموذج',
   ready: 'جاهز',
+  readingPrompt: 'قراءة الوحدات: {done} من {total}',
   searching: 'جارٍ قراءة المستندات: {done} من {total}',
   sources: 'المصادر',
   source: 'المصدر {number}',

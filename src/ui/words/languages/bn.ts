@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: 'এই ডিভাইস থেকে মডেল পড়া হচ্ছে',
   preparing: 'মডেল প্রস্তুত করা হচ্ছে',
   ready: 'প্রস্তুত',
+  readingPrompt: 'টোকেন পড়া হচ্ছে: {total}টির মধ্যে {done}টি',
   searching: 'নথি পড়া হচ্ছে: {total}-এর {done}',
   sources: 'উৎস',
   source: 'উৎস {number}',

@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Modell wird von diesem Gerät gelesen',
   preparing: 'Modell wird vorbereitet',
   ready: 'Bereit',
+  readingPrompt: 'Token werden gelesen: {done} von {total}',
   searching: 'Dokumente werden gelesen: {done} von {total}',
   sources: 'Quellen',
   source: 'Quelle {number}',

@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Leyendo el modelo de este dispositivo',
   preparing: 'Preparando el modelo',
   ready: 'Listo',
+  readingPrompt: 'Leyendo tokens: {done} de {total}',
   searching: 'Leyendo los documentos: {done} de {total}',
   sources: 'Fuentes',
   source: 'Fuente {number}',

@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Lecture du modèle depuis cet appareil',
   preparing: 'Préparation du modèle',
   ready: 'Prêt',
+  readingPrompt: 'Lecture des tokens : {done} sur {total}',
   searching: 'Lecture des documents : {done} sur {total}',
   sources: 'Sources',
   source: 'Source {number}',

@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: 'इस डिवाइस से मॉडल पढ़ा जा रहा है',
   preparing: 'मॉडल तैयार किया जा रहा है',
   ready: 'तैयार',
+  readingPrompt: 'टोकन पढ़े जा रहे हैं: {total} में से {done}',
   searching: 'दस्तावेज़ पढ़े जा रहे हैं: {total} में से {done}',
   sources: 'स्रोत',
   source: 'स्रोत {number}',

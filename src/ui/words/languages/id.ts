@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Membaca model dari perangkat ini',
   preparing: 'Menyiapkan model',
   ready: 'Siap',
+  readingPrompt: 'Membaca token: {done} dari {total}',
   searching: 'Membaca dokumen: {done} dari {total}',
   sources: 'Sumber',
   source: 'Sumber {number}',

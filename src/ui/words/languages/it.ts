@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Lettura del modello da questo dispositivo',
   preparing: 'Preparazione del modello',
   ready: 'Pronto',
+  readingPrompt: 'Lettura dei token: {done} di {total}',
   searching: 'Lettura dei documenti: {done} di {total}',
   sources: 'Fonti',
   source: 'Fonte {number}',

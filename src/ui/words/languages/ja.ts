@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'このデバイスからモデルを読み込み中',
   preparing: 'モデルを準備中',
   ready: '準備完了',
+  readingPrompt: 'トークンを読み取り中：{done}/{total}',
   searching: '文書を読み取り中：{done}/{total}',
   sources: '出典',
   source: '出典 {number}',

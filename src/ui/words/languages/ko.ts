@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: '이 기기에서 모델을 읽는 중',
   preparing: '모델을 준비하는 중',
   ready: '준비됨',
+  readingPrompt: '토큰을 읽는 중: {done}/{total}',
   searching: '문서를 읽는 중: {done}/{total}',
   sources: '출처',
   source: '출처 {number}',

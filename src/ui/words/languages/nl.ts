@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Model van dit apparaat lezen',
   preparing: 'Model voorbereiden',
   ready: 'Klaar',
+  readingPrompt: 'Tokens lezen: {done} van {total}',
   searching: 'Documenten lezen: {done} van {total}',
   sources: 'Bronnen',
   source: 'Bron {number}',

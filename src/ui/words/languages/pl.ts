@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Odczyt modelu z tego urządzenia',
   preparing: 'Przygotowywanie modelu',
   ready: 'Gotowe',
+  readingPrompt: 'Czytanie tokenów: {done} z {total}',
   searching: 'Czytanie dokumentów: {done} z {total}',
   sources: 'Źródła',
   source: 'Źródło {number}',

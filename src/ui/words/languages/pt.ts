@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Lendo o modelo deste dispositivo',
   preparing: 'Preparando o modelo',
   ready: 'Pronto',
+  readingPrompt: 'Lendo tokens: {done} de {total}',
   searching: 'Lendo os documentos: {done} de {total}',
   sources: 'Fontes',
   source: 'Fonte {number}',

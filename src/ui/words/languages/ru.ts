@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Чтение модели с этого устройства',
   preparing: 'Подготовка модели',
   ready: 'Готово',
+  readingPrompt: 'Чтение токенов: {done} из {total}',
   searching: 'Чтение документов: {done} из {total}',
   sources: 'Источники',
   source: 'Источник {number}',

@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Model bu cihazdan okunuyor',
   preparing: 'Model hazırlanıyor',
   ready: 'Hazır',
+  readingPrompt: 'Token okunuyor: {done} / {total}',
   searching: 'Belgeler okunuyor: {done} / {total}',
   sources: 'Kaynaklar',
   source: 'Kaynak {number}',

@@ -51,6 +51,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Читання моделі з цього пристрою',
   preparing: 'Підготовка моделі',
   ready: 'Готово',
+  readingPrompt: 'Читання токенів: {done} з {total}',
   searching: 'Читання документів: {done} з {total}',
   sources: 'Джерела',
   source: 'Джерело {number}',

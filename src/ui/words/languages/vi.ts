@@ -52,6 +52,7 @@ export const WIDGET: WidgetWords = {
   reading: 'Đang đọc mô hình từ thiết bị này',
   preparing: 'Đang chuẩn bị mô hình',
   ready: 'Sẵn sàng',
+  readingPrompt: 'Đang đọc token: {done}/{total}',
   searching: 'Đang đọc tài liệu: {done}/{total}',
   sources: 'Nguồn',
   source: 'Nguồn {number}',

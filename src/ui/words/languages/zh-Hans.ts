@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: '正在从此设备读取模型',
   preparing: '正在准备模型',
   ready: '就绪',
+  readingPrompt: '正在读取词元：{done}/{total}',
   searching: '正在阅读文档：{done}/{total}',
   sources: '来源',
   source: '来源 {number}',

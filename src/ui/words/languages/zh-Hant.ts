@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: '正在從這部裝置讀取模型',
   preparing: '正在準備模型',
   ready: '就緒',
+  readingPrompt: '正在讀取詞元：{done}/{total}',
   searching: '正在閱讀文件：{done}/{total}',
   sources: '來源',
   source: '來源 {number}',
