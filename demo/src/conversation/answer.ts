@@ -81,11 +81,13 @@ export async function speakAnswer(
     },
     room: (letters) => page.room(letters),
   }
+  if (!speaker.readsFiles && hasFiles(messages)) return { content: t('documentsSmall') }
   try {
-    read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
-      read = searching
-      page.grow(soFar())
-    })
+    if (speaker.readsFiles)
+      read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
+        read = searching
+        page.grow(soFar())
+      })
     const speak = async () => {
       const generation = await speaker.answer(id, messages, settings, begun, read)
       seenFrom = speaker.seenFrom
@@ -116,11 +118,11 @@ export async function speakAnswer(
 
 /**
  * The page's own answer, which needs no model: help for someone who may be in danger, a computed value, or a
- * note if the model knows only one language or would make up numbers.
+ * note if the model cannot read files, knows only one language or would make up numbers.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
-  { isEnglish, usesTools }: Omit<Training, 'processors'>,
+  { isEnglish, readsFiles, usesTools }: Omit<Training, 'processors'>,
   { tools }: Pick<Settings, 'tools'>,
 ): Answer | undefined {
   const last = messages.at(-1)
@@ -131,6 +133,7 @@ export function ownAnswer(
     .map((said) => careAnswer(said))
     .find(Boolean)
   if (care) return { content: care.text }
+  if (files.length > 0 && !readsFiles) return { content: t('documentsSmall') }
   const isOwn = usesTools && tools === 'on' && files.length === 0
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
   const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
@@ -138,6 +141,10 @@ export function ownAnswer(
   if (isEnglish && isOtherLanguage(text)) return { content: t('englishAnswer') }
   return isOwn && asksForValue(text) ? { content: t('sumUnread') } : undefined
 }
+
+/** True if the question has files of its own. */
+const hasFiles = (messages: readonly StoredMessage[]): boolean =>
+  splitQuotes(messages.at(-1)?.content ?? '').files.length > 0
 
 /** Reports a text that is too long, with the length that the model reads. */
 async function explained(

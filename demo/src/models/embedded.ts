@@ -18,6 +18,8 @@ export interface EmbeddedModel {
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
+  /** True if it answers from what it reads in files. */
+  readonly readsFiles?: boolean
   /** True if it knows only English. */
   readonly isEnglish?: boolean
   /** Addresses of the logit processors for its answers. */

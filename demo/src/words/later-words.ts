@@ -11,3 +11,6 @@ export function t(word: LaterWord, values: Readonly<Record<string, string | numb
   const later: Partial<Record<LaterWord, string>> = laterTranslation() ?? LATER_ENGLISH
   return fill(later[word] ?? allWords()[word as Word], values)
 }
+
+/** All texts of parts that load later, for code that the page shares with the widget. */
+export const laterWords = (): LaterWords => laterTranslation() ?? LATER_ENGLISH

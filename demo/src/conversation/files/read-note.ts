@@ -28,9 +28,10 @@ class ReadNote extends LitElement {
       case 'words':
       case 'meaning': {
         const { files } = splitQuotes(read.text)
-        const values = { count: files.length, all: read.all }
+        const sources = files.map(({ name }) => name).join('; ')
+        const values = { count: files.length, all: read.all, sources }
         return html`<details class="used">
-          <summary>${t(read.by === 'words' ? 'readByWords' : 'readByMeaning', values)}</summary>
+          <summary dir="auto">${t(read.by === 'words' ? 'readByWords' : 'readByMeaning', values)}</summary>
           ${files.map(({ name, text }) => html`<p dir="auto"><b>${name}</b></p><blockquote dir="auto">${text}</blockquote>`)}
         </details>`
       }

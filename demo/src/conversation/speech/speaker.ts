@@ -10,6 +10,7 @@ import {
   type Tool,
 } from '../../../../src/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
+import { readsDocuments } from '../../../../src/ui/documents/choose.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { TOOLS, usedMessages } from '../../tools/tools.ts'
@@ -30,6 +31,8 @@ const SAMPLE = 4000
  */
 export class Speaker {
   readonly engine: Engine
+  /** True if the model can answer from documents. */
+  readonly readsFiles: boolean
   /** True if the model was trained to use the page's tools. */
   readonly #knowsTools: boolean
   /** Addresses of the logit processors of each answer. */
@@ -45,8 +48,9 @@ export class Speaker {
   /** States are stored one at a time, and freed after that. */
   readonly #stateQueue = new SerialQueue()
 
-  constructor(engine: Engine, { usesTools, processors }: Omit<Training, 'isEnglish'>) {
+  constructor(engine: Engine, { usesTools, readsFiles, processors }: Omit<Training, 'isEnglish'>) {
     this.engine = engine
+    this.readsFiles = readsDocuments(engine.model.contextLength, readsFiles)
     this.#knowsTools = usesTools
     this.#processors = processors
   }
