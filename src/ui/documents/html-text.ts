@@ -1,10 +1,8 @@
-// The visible text of a web page as Markdown. Nothing of the page is run or requested, and it becomes no
-// element: a parser of HTML that reports tags needs no document, which Trusted Types would guard.
-import { Parser } from 'htmlparser2'
+// The visible text of a web page as Markdown.
 import { Blocks } from './blocks.ts'
 import { documentError } from './document-error.ts'
 import { MOST_LETTERS } from './kinds.ts'
-import { AT_ONCE, pause } from './pause.ts'
+import { type MarkupSink, parseMarkup } from './markup.ts'
 
 const UNSEEN = new Set(
   'script title style noscript template svg math head nav iframe object select'.split(' '),
@@ -17,7 +15,7 @@ const BLOCKS = new Set(
 )
 
 /** Collects what the parser reports. */
-class Page {
+class Page implements MarkupSink {
   readonly blocks = new Blocks()
   title = ''
   hasHeading = false
@@ -105,16 +103,9 @@ class Page {
 /** Throws `long`. */
 export async function htmlText(name: string, source: string, signal?: AbortSignal): Promise<string> {
   const page = new Page()
-  const parser = new Parser({
-    onopentag: (tag, attributes) => page.open(tag, attributes),
-    ontext: (text) => page.text(text),
-    onclosetag: (tag) => page.close(tag),
-  })
-  for (let at = 0; at < source.length; at += AT_ONCE) {
-    parser.write(source.slice(at, at + AT_ONCE))
+  const check = () => {
     if (page.blocks.letters > MOST_LETTERS) throw documentError('long', name)
-    if (at + AT_ONCE < source.length) await pause(signal)
   }
-  parser.end()
+  await parseMarkup(source, page, { signal, check })
   return page.finish()
 }

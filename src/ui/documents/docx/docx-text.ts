@@ -1,10 +1,9 @@
 // The text of a Word document (DOCX: a ZIP archive of XML) as Markdown: headings by their styles, items,
 // tables, and notes at the end. Deleted text and instructions of fields are left out.
-import { Parser } from 'htmlparser2'
 import { Blocks } from '../blocks.ts'
 import { documentError } from '../document-error.ts'
 import { MOST_EXPANDED, MOST_LETTERS } from '../kinds.ts'
-import { AT_ONCE, pause } from '../pause.ts'
+import { type MarkupSink, parseMarkup } from '../markup.ts'
 import { unzipped, type ZipEntry, ZipError, zipEntries } from './zip.ts'
 
 const MAIN = 'document'
@@ -35,7 +34,7 @@ export async function docxText(
       throw documentError('kind', name, { why: 'no text of Word in the archive' })
     const read = async (entry: ZipEntry | undefined) =>
       entry && new TextDecoder().decode(await unzipped(bytes, entry, MOST_EXPANDED, signal))
-    const styles = headingStyles((await read(entryOf('styles'))) ?? '')
+    const styles = await headingStyles((await read(entryOf('styles'))) ?? '', signal)
     const story = new Story(styles)
     for (const part of [MAIN, ...NOTES]) {
       const source = await read(entryOf(part))
@@ -48,45 +47,30 @@ export async function docxText(
 }
 
 async function tell(name: string, source: string, story: Story, signal?: AbortSignal): Promise<void> {
-  // Entities that a document defines are not expanded.
-  const parser = new Parser(
-    {
-      onopentag: (tag, attributes) => story.open(localName(tag), attributes),
-      ontext: (text) => story.text(text),
-      onclosetag: (tag) => story.close(localName(tag)),
-    },
-    { xmlMode: true },
-  )
-  for (let at = 0; at < source.length; at += AT_ONCE) {
-    parser.write(source.slice(at, at + AT_ONCE))
+  const check = () => {
     if (story.blocks.letters > MOST_LETTERS) throw documentError('long', name)
-    if (at + AT_ONCE < source.length) await pause(signal)
   }
-  parser.end()
+  await parseMarkup(source, story, { isXml: true, signal, check })
 }
 
 const localName = (tag: string): string => tag.slice(tag.indexOf(':') + 1)
 const settingOf = (attributes: Attributes): string => attributes['w:val'] ?? attributes['val'] ?? ''
 
 /** The level of each style of headings. Its id depends on the language of Word, its name does not. */
-function headingStyles(source: string): ReadonlyMap<string, number> {
+async function headingStyles(source: string, signal?: AbortSignal): Promise<ReadonlyMap<string, number>> {
   const levels = new Map<string, number>()
   let style = ''
-  const parser = new Parser(
-    {
-      onopentag(tag, attributes) {
-        const name = localName(tag)
-        if (name === 'style') style = attributes['w:styleId'] ?? attributes['styleId'] ?? ''
-        const [, level] = /^heading ([1-6])$/i.exec(settingOf(attributes)) ?? []
-        if (name === 'name' && level !== undefined) levels.set(style, Number(level))
-        if (name === 'name' && /^title$/i.test(settingOf(attributes))) levels.set(style, 1)
-        const outline = Number.parseInt(settingOf(attributes), 10)
-        if (name === 'outlineLvl' && outline < 6 && !levels.has(style)) levels.set(style, outline + 1)
-      },
-    },
-    { xmlMode: true },
-  )
-  parser.end(source)
+  const open = (tag: string, attributes: Attributes) => {
+    const name = localName(tag)
+    const value = settingOf(attributes)
+    if (name === 'style') style = attributes['w:styleId'] ?? attributes['styleId'] ?? ''
+    const [, level] = /^heading ([1-6])$/i.exec(value) ?? []
+    if (name === 'name' && level !== undefined) levels.set(style, Number(level))
+    if (name === 'name' && /^title$/i.test(value)) levels.set(style, 1)
+    const outline = Number.parseInt(value, 10)
+    if (name === 'outlineLvl' && outline < 6 && !levels.has(style)) levels.set(style, outline + 1)
+  }
+  await parseMarkup(source, { open, text: () => undefined, close: () => undefined }, { isXml: true, signal })
   return levels
 }
 
@@ -98,7 +82,7 @@ interface Paragraph {
 }
 
 /** Collects what the parser reports. Paragraphs of text boxes are inside others. */
-class Story {
+class Story implements MarkupSink {
   readonly blocks = new Blocks()
   readonly #styles: ReadonlyMap<string, number>
   readonly #paragraphs: Paragraph[] = []
@@ -113,7 +97,8 @@ class Story {
     this.#styles = styles
   }
 
-  open(name: string, attributes: Attributes): void {
+  open(tag: string, attributes: Attributes): void {
+    const name = localName(tag)
     this.#depth++
     if (this.#unseen > 0) return
     if (UNSEEN.has(name)) this.#unseen = this.#depth
@@ -164,8 +149,8 @@ class Story {
     if (this.#isText && this.#unseen === 0) this.#append(text)
   }
 
-  close(name: string): void {
-    if (this.#unseen === 0) this.#closed(name)
+  close(tag: string): void {
+    if (this.#unseen === 0) this.#closed(localName(tag))
     else if (this.#unseen === this.#depth) this.#unseen = 0
     this.#depth--
   }
