@@ -35,7 +35,8 @@ test('places are pages, paths of headings, lines and rows', () => {
   expect(placesOf('a.pdf', 'one\ftwo')).toEqual(['page 1', 'page 2'])
   const markdown = 'Before.\n\n# Post\n\n## Abroad\nTen days.\n\n## Home\nOne day.\n\n# Money'
   expect(placesOf('a.md', markdown)).toEqual(['line 1', 'Post › Abroad', 'Post › Home'])
-  expect(placesOf('a.py', '# note\nx = 1')).toEqual(['lines 1–2'])
+  expect(placesOf('a.py', `# note\nx = 1\n${'y = 2\n'.repeat(110)}`)).toEqual(['lines 1–99', 'lines 100–112'])
+  expect(placesOf('a.txt', 'one')).toEqual([''])
   expect(placesOf('a.csv', 'n;m\n1;"2\n3"\n4;5')).toEqual(['rows 2–3'])
 })
 

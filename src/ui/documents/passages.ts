@@ -34,7 +34,11 @@ const widthOf = (text: string): number => text.length + 2 * (text.match(IDEOGRAP
 /** The passages in text order. */
 export function cutDocument(document: TextDocument): readonly DocumentPassage[] {
   const { name, text } = document
-  return kindOf(name) === 'table' ? cutTable(text) : new Cutter(text.includes('\f')).cut(document)
+  if (kindOf(name) === 'table') return cutTable(text)
+  const passages = new Cutter(text.includes('\f')).cut(document)
+  // The lines of a whole document tell nothing.
+  const [{ lines: _, ...place } = {}] = passages.map((passage) => passage.place)
+  return passages.length === 1 ? passages.map((passage) => ({ ...passage, place })) : passages
 }
 
 /** A line, or a part of a long one. */
@@ -127,7 +131,8 @@ function piecesOf(source: string, line: number, page: number): Piece[] {
   const parts = widthOf(text) <= PASSAGE_WIDTH ? [text] : sentencesOf(text).flatMap(shortParts)
   return parts.map((part, index) => ({
     text: part,
-    width: widthOf(part),
+    // With the line's end.
+    width: widthOf(part) + 1,
     line,
     page,
     glue: index === 0 ? '\n' : ' ',

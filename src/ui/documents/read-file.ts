@@ -13,7 +13,7 @@ export interface TextDocument {
 
 export interface ReadOptions {
   /** Starts the worker that reads PDFs. */
-  readonly startPdf: () => Worker
+  readonly startPdf: () => Worker | Promise<Worker>
   /** Size of a file in the user's language, for the sentence of an error. */
   readonly sizeText: (bytes: number) => string
   readonly signal?: AbortSignal | undefined

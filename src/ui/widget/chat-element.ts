@@ -13,6 +13,8 @@ import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
+import { readsDocuments } from '../documents/choose.ts'
+import type { TextDocument } from '../documents/read-file.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
@@ -21,8 +23,10 @@ import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
+import { documentStyles } from './styles/documents.ts'
 import { messageStyles } from './styles/messages.ts'
 import { Cover } from './view/cover.ts'
+import { AttachedDocuments } from './view/documents.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
@@ -53,9 +57,14 @@ class Frames {
 
 /** The element; element.ts documents its members. */
 export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
-  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
+  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles, documentStyles]
   /** What the element needs from its page; set once by `define`. */
-  static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
+  static outside: {
+    readonly page: Outside
+    readonly tabs: Outside
+    readonly loadEncoder: LoadEncoder
+    readonly startPdf: () => Promise<Worker>
+  }
 
   readonly #conversation = new Conversation({
     onChange: () => {
@@ -75,6 +84,15 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.mode === 'bubble' && this.open,
     () => this.focus(),
   )
+  readonly #documents = new AttachedDocuments(this, {
+    words: () => this.#words,
+    language: () => languageOf(this),
+    isAllowed: () => this.allowFiles,
+    reads: () => (this.engine === undefined ? undefined : readsDocuments(this.engine.model.contextLength)),
+    startPdf: () => HalfbyteChatElement.outside.startPdf(),
+    onAttached: () => this.focus(),
+    onError: (error) => this.report(error),
+  })
   #kept: Kept | undefined
   /** False if the conversation could not be stored. */
   #isKept = true
@@ -118,10 +136,14 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   send(text: string): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
+    this.#ask(text, [])
+  }
+
+  #ask(text: string, documents: readonly TextDocument[]): void {
     const question = visibleText(text)
-    if (question === '' || !this.#canSend) return
+    if ((question === '' && documents.length === 0) || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(question)
+    this.#conversation.ask(question, documents)
     this.#go()
   }
 
@@ -195,6 +217,8 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
         aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        data-drop=${this.#documents.isOver ? words.dropDocuments : nothing}
+        @dragover=${this.#documents.onDrag} @dragleave=${this.#documents.onDrag} @drop=${this.#documents.onDrop}
         @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
           words,
@@ -254,8 +278,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       placeholder: this.placeholder ?? words.placeholder,
       stopTitle: words.stop,
       isAnswering: this.#conversation.activity !== undefined,
-      canSend: this.#canSend,
-      onSend: (text) => this.send(text),
+      canSend: this.#canSend && !this.#documents.isReading,
+      hasMore: this.#documents.hasSome,
+      above: this.#documents.above(),
+      before: this.#documents.button(),
+      onPaste: this.#documents.onPaste,
+      onSend: (text) => this.#ask(text, this.#documents.take()),
       onStop: () => this.#byHand(() => this.stop()),
     })
   }

@@ -27,7 +27,7 @@ export function planOf({
 
 export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
-  { passages }: Words,
+  words: Words,
   encoder?: Settings['encoder'],
 ): Settings => ({
   system: system === '' ? undefined : system,
@@ -40,7 +40,9 @@ export const settingsOf = (
       templateArguments: { ...generateOptions.templateArguments, ...templateArguments },
     }),
   },
-  passagesPrompt: passages,
+  words,
+  documentsUnread: words.documentsUnread,
+  passagesPrompt: words.passages,
 })
 
 /** The typed error of the event `halfbyte-error`. */
@@ -120,6 +122,7 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   assist: choice(['care', 'all', 'none']),
   open: SWITCH,
   autoload: SWITCH,
+  allowFiles: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
   tools: list(
@@ -165,6 +168,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   open: false,
   theme: 'inherit',
   autoload: false,
+  allowFiles: false,
   keep: 'none',
   name: 'default',
   share: 'page',
@@ -189,6 +193,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     open: { type: Boolean, reflect: true },
     theme: { reflect: true },
     autoload: { type: Boolean },
+    allowFiles: { type: Boolean, attribute: 'allow-files' },
     downloadBytes: { type: Number, attribute: 'download-bytes' },
     keep: {},
     name: {},
@@ -212,6 +217,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare open: HalfbyteChatProps['open']
   declare theme: HalfbyteChatProps['theme']
   declare autoload: HalfbyteChatProps['autoload']
+  declare allowFiles: HalfbyteChatProps['allowFiles']
   declare downloadBytes: HalfbyteChatProps['downloadBytes']
   declare keep: HalfbyteChatProps['keep']
   declare name: HalfbyteChatProps['name']

@@ -1,10 +1,12 @@
 // Every text that the widget shows or announces, in English. A page replaces any of them through the property
 // `messages`.
 import { COMMON } from '../chat/texts.ts'
+import { DOCUMENT_WORDS } from '../documents/words.ts'
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
   ...COMMON,
+  ...DOCUMENT_WORDS,
   heading: 'Chat',
   open: 'Open the chat',
   close: 'Close the chat',
@@ -36,6 +38,12 @@ export const ENGLISH = {
   preparing: 'Preparing the model',
   ready: 'Ready',
 
+  attachDocuments: 'Attach documents',
+  attachedDocuments: 'Attached documents',
+  dropDocuments: 'Drop documents to attach them',
+  removeName: 'Remove {name}',
+  documentOpening: 'Reading {name}',
+  documentsUnread: 'The model of this chat is too small to read documents.',
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',

@@ -53,8 +53,8 @@ test('500 pages are read, and a stop in between ends the worker', async () => {
 test('a worker that does not start or does not reply is ended', async () => {
   const terminate = vi.fn()
   const broken = { terminate, onerror: (_: unknown) => undefined, postMessage: () => undefined }
-  const reading = read(pdfFile(['x']), {}, () => broken as unknown as Worker)
-  broken.onerror({ message: 'missing' })
+  const missing = { ...broken, postMessage: () => missing.onerror({ message: 'missing' }) }
+  const reading = read(pdfFile(['x']), {}, () => missing as unknown as Worker)
   await expect(reading).rejects.toMatchObject(fault('part'))
   vi.useFakeTimers()
   const silent = read(pdfFile(['x']), {}, () => broken as unknown as Worker)

@@ -20,13 +20,13 @@ export interface PdfRequest {
 export async function pdfText(
   name: string,
   bytes: Uint8Array<ArrayBuffer>,
-  start: () => Worker,
+  start: () => Worker | Promise<Worker>,
   { signal, onPages }: { readonly signal?: AbortSignal | undefined; readonly onPages?: OnPages | undefined },
 ): Promise<string> {
   signal?.throwIfAborted()
+  const worker = await part(name, start)
   const replied = Promise.withResolvers<string>()
   const { port1, port2: port } = new MessageChannel()
-  const worker = start()
   const onAbort = () => replied.reject(signal?.reason)
   const tooLong = () => replied.reject(documentError('long', name, { why: `${MOST_MS} ms` }))
   let timer = setTimeout(tooLong, MOST_MS)
@@ -42,6 +42,7 @@ export async function pdfText(
   worker.onerror = ({ message }) => replied.reject(documentError('part', name, { why: message }))
   signal?.addEventListener('abort', onAbort)
   try {
+    signal?.throwIfAborted()
     worker.postMessage({ bytes, port } satisfies PdfRequest, [port])
     return await replied.promise
   } finally {
@@ -49,5 +50,13 @@ export async function pdfText(
     signal?.removeEventListener('abort', onAbort)
     port1.close()
     worker.terminate()
+  }
+}
+
+async function part(name: string, start: () => Worker | Promise<Worker>): Promise<Worker> {
+  try {
+    return await start()
+  } catch (cause) {
+    throw documentError('part', name, { why: String(cause) }, cause)
   }
 }

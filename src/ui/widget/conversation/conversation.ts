@@ -6,11 +6,11 @@ import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
 import { beforeLoop } from '../../chat/loops.ts'
 import { fill } from '../../chat/texts.ts'
+import { readsDocuments } from '../../documents/choose.ts'
+import { placeText } from '../../documents/place-text.ts'
+import type { TextDocument } from '../../documents/read-file.ts'
 import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
-import { PassageIndex } from './passages.ts'
-
-/** Share of the context that passages may use. */
-const PASSAGES_SHARE = 0.5
+import { passagesFor } from './passages.ts'
 
 /** What is currently happening to an answer. */
 type Activity =
@@ -31,7 +31,6 @@ export class Conversation {
   #error: unknown
   readonly #events: ConversationEvents
   #session: { readonly engine: Engine; readonly system: string | undefined; readonly it: Session } | undefined
-  #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
   /** Pending answers, including those that are no longer awaited. */
@@ -68,8 +67,9 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  ask(question: string): void {
-    const entry: Entry = { role: 'user', content: question }
+  /** `documents`: those that the user attached to the question. */
+  ask(question: string, documents: readonly TextDocument[] = []): void {
+    const entry: Entry = { role: 'user', content: question, ...(documents.length > 0 && { documents }) }
     this.#error = undefined
     this.#entries = [...this.#entries, entry]
     this.#events.onEntry(entry)
@@ -156,9 +156,11 @@ export class Conversation {
     asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<Entry> {
-    const question = asked.at(-1)?.content ?? ''
+    const { content: question = '', documents } = asked.at(-1) ?? {}
+    if (documents !== undefined && !readsDocuments(engine.model.contextLength))
+      return { role: 'assistant', content: settings.documentsUnread }
     const session = await this.#sessionOf(engine, settings, asked.slice(0, -1))
-    const passages = await this.#passages(engine, settings, question, signal)
+    const passages = await this.#passages(engine, settings, asked, signal)
     const toolRuns: ToolRun[] = []
     let text = ''
     let thoughts = ''
@@ -224,26 +226,19 @@ export class Conversation {
   async #passages(
     engine: Engine,
     settings: Settings,
-    question: string,
+    asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<readonly Passage[]> {
-    const { documents } = settings
-    if (documents.length === 0) return []
-    const encoder = await settings.encoder?.()
-    signal.throwIfAborted()
-    if (this.#index?.isOf(engine, documents, encoder) !== true)
-      this.#index = new PassageIndex(engine, documents, encoder)
-    const found = await this.#index.find(question, signal, (done, total) => {
-      if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
+    const question = asked.at(-1)?.content ?? ''
+    const mostTokens = engine.model.contextLength
+    return passagesFor(asked, settings, {
+      signal,
+      fits: async (passages, share) =>
+        (await engine.countTokens(withPassages(question, passages, settings))) <= share * mostTokens,
+      onProgress: (done, total) => {
+        if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
+      },
     })
-    const room = engine.model.contextLength * PASSAGES_SHARE
-    const passages = [...found]
-    while (
-      passages.length > 0 &&
-      (await engine.countTokens(withPassages(question, passages, settings))) > room
-    )
-      passages.pop()
-    return passages
   }
 
   /** An answer in progress is discarded. */
@@ -281,8 +276,10 @@ function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
 
 function withPassages(question: string, passages: readonly Passage[], settings: Settings): string {
   if (passages.length === 0) return question
-  const quoted = passages.map(
-    ({ title, text }, index) => `[${index + 1}] ${title === undefined ? '' : `${title}: `}${text}`,
-  )
+  const quoted = passages.map(({ title, text, place }, index) => {
+    const where = place === undefined ? '' : placeText(place, settings.words)
+    const source = [title ?? '', where].filter((part) => part !== '').join(', ')
+    return `[${index + 1}] ${source === '' ? '' : `${source}: `}${text}`
+  })
   return fill(settings.passagesPrompt, { passages: quoted.join('\n\n'), question })
 }

@@ -1,6 +1,7 @@
 // Stores conversations. In: the entries, and where to store them. Out: the same entries on the next visit.
 import { parseJson } from '../../../core/base/json.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
+import type { Place } from '../../documents/passages.ts'
 import type { Entry } from './entries.ts'
 
 /** `tab`: until the tab closes; `device`: until it is cleared. */
@@ -65,7 +66,9 @@ const isEntry = (value: unknown): value is Entry =>
   isObject(value) &&
   (value['role'] === 'user' || value['role'] === 'assistant') &&
   typeof value['content'] === 'string' &&
-  [value['passages'], value['toolRuns']].every((list) => list === undefined || isListOfObjects(list))
+  [value['passages'], value['toolRuns'], value['documents']].every(
+    (list) => list === undefined || isListOfObjects(list),
+  )
 
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
@@ -73,19 +76,25 @@ const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && val
  * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
  * write there too.
  */
-function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
+function plain({ role, content, documents, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {
     role,
     content,
+    ...(documents !== undefined && {
+      documents: documents.map((document) => ({
+        name: text(document.name) ?? '',
+        text: text(document.text) ?? '',
+      })),
+    }),
     ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length' || ending === 'loop') && { ending }),
     ...(passages !== undefined && {
-      passages: passages.map(({ text: quoted, title, url, part, parts }) => ({
+      passages: passages.map(({ text: quoted, title, url, place }) => ({
         text: text(quoted) ?? '',
         title: text(title),
         url: text(url),
-        ...(isCount(part) && isCount(parts) && { part, parts }),
+        ...(isObject(place) && { place: plainPlace(place) }),
       })),
     }),
     ...(toolRuns !== undefined && {
@@ -97,5 +106,17 @@ function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): 
         result: text(run.result),
       })),
     }),
+  }
+}
+
+function plainPlace({ page, headings, lines, rows }: Place): Place {
+  const isRange = (value: unknown): value is readonly [number, number] =>
+    Array.isArray(value) && value.length === 2 && value.every(isCount)
+  const isList = Array.isArray(headings) && headings.every((heading) => typeof heading === 'string')
+  return {
+    ...(isCount(page) && { page }),
+    ...(isList && { headings }),
+    ...(isRange(lines) && { lines }),
+    ...(isRange(rows) && { rows }),
   }
 }

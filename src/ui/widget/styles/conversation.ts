@@ -112,6 +112,7 @@ export const conversationStyles = css`
     overflow: auto;
   }
   .composer {
+    flex-wrap: wrap;
     gap: 8px;
     padding: 8px 12px 12px;
   }

@@ -8,9 +8,11 @@ import { GrowingMarkdown, inParts } from '../../chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../chat/markdown/render-markdown.ts'
 import { messageView, thoughtsView, WAITING } from '../../chat/message.ts'
 import { fill } from '../../chat/texts.ts'
+import { placeText } from '../../documents/place-text.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
 import type { Words } from '../words.ts'
+import { documentsView } from './documents.ts'
 import { emptyView, icon } from './frame.ts'
 
 interface EntryView {
@@ -37,7 +39,7 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
       thoughtsView(thoughts, isGrowing && content === '', words),
       toolRuns.map((run) => toolView(run, words)),
     ],
-    body: role === 'user' ? content : answer(view, markdown),
+    body: role === 'user' ? html`${content}${documentsView(entry.documents)}` : answer(view, markdown),
     below: below(view),
   })
 }
@@ -75,14 +77,14 @@ function sourcesView(passages: readonly Passage[], words: Words): TemplateResult
     <summary>${icon('quote')}<span>${words.sources} (${passages.length})</span></summary>
     <ol>
       ${passages.map((passage, index) => {
-        const { part, parts } = passage
+        const where = passage.place === undefined ? '' : placeText(passage.place, words)
         const name = passage.title ?? fill(words.source, { number: index + 1 })
         return html`<li part="source">
           <cite dir="auto">${
             isLink(passage.url)
               ? html`<a href=${placed(passage.url, passage.text)} target="_blank" rel="noopener noreferrer">${name}</a>`
               : name
-          }${part === undefined ? nothing : ` ${part}/${parts}`}</cite>
+          }${where === '' ? nothing : `, ${where}`}</cite>
           <blockquote dir="auto">${passage.text}</blockquote>
         </li>`
       })}
