@@ -33,7 +33,6 @@ export class ComposerFiles {
   #stop = new AbortController()
   /** What is being read, while that takes long. */
   #reading = ''
-  #isReadingText = false
 
   constructor(host: Host) {
     this.#host = host
@@ -56,8 +55,8 @@ export class ComposerFiles {
   async attach(files: readonly File[]): Promise<void> {
     const host = this.#host
     const { signal } = this.#stop
-    this.#isReadingText = files.some((file) => !isPictureFile(file))
-    this.#show('')
+    // Before anything is read, so that nobody waits for an answer that would be made up.
+    if (this.#isTooSmall() && !files.every(isPictureFile)) host.note = t('documentsSmall')
     try {
       const { attachments, note } = await readFiles(files, host.attached.length, host.blind, {
         signal,
@@ -66,9 +65,9 @@ export class ComposerFiles {
       this.#change(() => this.#have([...host.attached, ...attachments]))
       host.note = note
     } catch (error) {
+      host.note = ''
       if (!signal.aborted) throw error
     } finally {
-      this.#isReadingText = false
       this.#show('')
     }
   }
@@ -100,21 +99,20 @@ export class ComposerFiles {
 
   view(): TemplateResult {
     const { attached } = this.#host
-    return html`${this.#isTooSmall() ? this.#smallNotice() : nothing}${this.#reading === '' ? nothing : this.#progress()}
+    const isText = attached.some((file) => !isPicture(file))
+    return html`${isText && this.#isTooSmall() ? this.#smallNotice() : nothing}${this.#reading === '' ? nothing : this.#progress()}
       ${attached.length === 0 ? nothing : html`<ul class="attached" aria-label=${t('attached')}>${attached.map((file) => this.#item(file))}</ul>`}`
   }
 
-  /** True before anything is read, so that nobody waits for an answer that would be made up. */
   #isTooSmall(): boolean {
-    const { attached, context, shown } = this.#host
+    const { context, shown } = this.#host
     if (shown === undefined || context === undefined) return false
-    if (!this.#isReadingText && attached.every(isPicture)) return false
     return !readsDocuments(context, trainingOf(shown).readsFiles)
   }
 
   #smallNotice(): TemplateResult {
     const choose = () => this.#host.dispatchEvent(new Event('models'))
-    return html`<div class="notice slim" role="alert"><span>${t('documentsSmall')}</span>
+    return html`<div class="notice slim"><span>${t('documentsSmall')}</span>
       <button type="button" class="outline" @click=${choose}>${t('chooseModel')}</button></div>`
   }
 
