@@ -112,8 +112,8 @@ export class ComposerFiles {
 
   #smallNotice(): TemplateResult {
     const choose = () => this.#host.dispatchEvent(new Event('models'))
-    return html`<div class="notice slim"><span>${t('documentsSmall')}</span>
-      <button type="button" class="outline" @click=${choose}>${t('chooseModel')}</button></div>`
+    return html`<div class="notice"><p>${t('documentsSmall')}</p>
+      <div class="row"><button type="button" class="outline" @click=${choose}>${t('chooseModel')}</button></div></div>`
   }
 
   #progress(): TemplateResult {
