@@ -7,11 +7,21 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
+/** The widget's texts, one file for each language. */
+const LANGUAGES = Object.fromEntries(
+  readdirSync(join(root, 'src/ui/words/languages')).map((name) => [
+    `languages/${basename(name, '.ts')}.js`,
+    `src/ui/words/languages/${name}`,
+  ]),
+)
+
 /** Parts that the widget imports on demand, by their file in dist/cdn. */
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
   'documents.js': 'src/ui/documents/index.ts',
+  ...LANGUAGES,
+  'pictures.js': 'src/ui/chat/picture-files.ts',
 }
 
 /** Workers that the library's own build shares with dist/cdn: they consist of another project's code. */
@@ -119,6 +129,7 @@ export async function buildCdn() {
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
   copyReaders(join(folder, 'readers'))
   mkdirSync(join(folder, 'workers'))
+  mkdirSync(join(folder, 'languages'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     await buildAlone('dist/cdn', name, source)
   }

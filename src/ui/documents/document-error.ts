@@ -1,8 +1,8 @@
 // The errors of documents. Each has a sentence for users with the file's name and the next step, which the
 // page and the widget can show in another language.
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
-import { fill } from '../chat/texts.ts'
-import { DOCUMENT_WORDS, type DocumentWords } from './words.ts'
+import { DOCUMENT_WORDS, type DocumentWords } from '../words/documents.ts'
+import { fill, say } from '../words/message.ts'
 
 /** `scanned`: a PDF of pictures. `part`: the code for this kind of file did not load. */
 export type DocumentFault = 'kind' | 'large' | 'long' | 'locked' | 'scanned' | 'empty' | 'damaged' | 'part'
@@ -28,9 +28,9 @@ export function documentError(fault: DocumentFault, name: string, values: Values
   return new HalfbyteError(CODES[fault], message, detail, cause === undefined ? undefined : { cause })
 }
 
-/** The sentence of a document's error in other `words`; undefined for any other error. */
-export function documentSentence(error: unknown, words: DocumentWords): string | undefined {
+/** The sentence of a document's error in the words of a `language`; undefined for any other error. */
+export function documentSentence(error: unknown, words: DocumentWords, language: string): string | undefined {
   if (!isHalfbyteError(error) || typeof error.detail['document'] !== 'string') return undefined
   const text = words[`document-${error.detail['document']}` as keyof DocumentWords]
-  return text === undefined ? undefined : fill(text, error.detail as Values)
+  return text === undefined ? undefined : say(text, error.detail as Values, language)
 }

@@ -1,9 +1,9 @@
 // In: texts, tables, pages. Out: passages that overlap and know their place.
 import { expect, test } from 'vitest'
+import { DOCUMENT_WORDS } from '../words/documents.ts'
 import { cutDocument } from './passages.ts'
 import { placeText } from './place-text.ts'
 import { tableRows } from './table.ts'
-import { DOCUMENT_WORDS } from './words.ts'
 
 const cut = (name: string, text: string) => cutDocument({ name, text })
 const letters = (text: string) => text.replaceAll(/\s/g, '')
@@ -31,7 +31,7 @@ test('an unbroken line of ideographs is split, and each passage is a third as lo
 
 test('places are pages, paths of headings, lines and rows', () => {
   const placesOf = (name: string, text: string) =>
-    cut(name, text).map(({ place }) => placeText(place, DOCUMENT_WORDS))
+    cut(name, text).map(({ place }) => placeText(place, DOCUMENT_WORDS, 'en'))
   expect(placesOf('a.pdf', 'one\ftwo')).toEqual(['page 1', 'page 2'])
   const markdown = 'Before.\n\n# Post\n\n## Abroad\nTen days.\n\n## Home\nOne day.\n\n# Money'
   expect(placesOf('a.md', markdown)).toEqual(['line 1', 'Post › Abroad', 'Post › Home'])

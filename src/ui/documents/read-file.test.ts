@@ -1,10 +1,10 @@
 // In: files of every kind. Out: their text under their name, or an error that names the file and the next step.
 import { expect, test } from 'vitest'
 import { DOCUMENTS, readFixture, startPdf } from '../../../test/conformance/testing/documents/questions.ts'
+import { DOCUMENT_WORDS } from '../words/documents.ts'
 import { documentSentence } from './document-error.ts'
 import { kindOf, MOST_BYTES } from './kinds.ts'
 import { readDocument } from './read-file.ts'
-import { DOCUMENT_WORDS } from './words.ts'
 
 const read = (name: string, content: BlobPart, type = '') =>
   readDocument(new File([content], name, { type }), { startPdf, sizeText: (bytes) => `${bytes} B` })
@@ -59,9 +59,9 @@ test.each([
     message: expect.stringContaining(sentence),
     detail: { document, name },
   })
-  expect(documentSentence(error, DOCUMENT_WORDS)).toBe((error as Error).message)
+  expect(documentSentence(error, DOCUMENT_WORDS, 'en')).toBe((error as Error).message)
   const other = { ...DOCUMENT_WORDS, [`document-${document}`]: 'Ach, {name}!' }
-  expect(documentSentence(error, other)).toBe(`Ach, ${name}!`)
+  expect(documentSentence(error, other, 'en')).toBe(`Ach, ${name}!`)
 })
 
 test('a file that disappeared is reported, and other errors have no sentence', async () => {
@@ -70,5 +70,5 @@ test('a file that disappeared is reported, and other errors have no sentence', a
   await expect(readDocument(file, { startPdf, sizeText: String })).rejects.toMatchObject({
     detail: { document: 'damaged', name: 'gone.txt' },
   })
-  expect(documentSentence(new Error('x'), DOCUMENT_WORDS)).toBeUndefined()
+  expect(documentSentence(new Error('x'), DOCUMENT_WORDS, 'en')).toBeUndefined()
 })

@@ -14,13 +14,14 @@ import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
 import { readsDocuments } from '../documents/choose.ts'
-import type { TextDocument } from '../documents/read-file.ts'
-import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
-import { Conversation } from './conversation/conversation.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
+import { ChatProperties, planOf, reported, settingsOf } from './chat-properties.ts'
+import { type AskedFiles, Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
 import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
+import { Speech } from './speech.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { documentStyles } from './styles/documents.ts'
@@ -30,7 +31,7 @@ import { AttachedDocuments } from './view/documents.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
-import { ENGLISH, type Words, wordsOf } from './words.ts'
+import { Pictures } from './view/pictures.ts'
 
 /** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {
@@ -84,9 +85,16 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.mode === 'bubble' && this.open,
     () => this.focus(),
   )
+  readonly #pictures = new Pictures(this, {
+    words: () => this.#words,
+    language: () => this.#speech.tag,
+    sees: () => this.#sees,
+    others: (files) => this.#documents.takeFrom(files),
+    onAttached: () => this.focus(),
+  })
   readonly #documents = new AttachedDocuments(this, {
     words: () => this.#words,
-    language: () => languageOf(this),
+    language: () => this.#speech.tag,
     isAllowed: () => this.allowFiles,
     reads: () => (this.engine === undefined ? undefined : readsDocuments(this.engine.model.contextLength)),
     startPdf: () => HalfbyteChatElement.outside.startPdf(),
@@ -97,6 +105,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   /** False if the conversation could not be stored. */
   #isKept = true
   readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
+  readonly #speech = new Speech(this)
   #words: Words = ENGLISH
   /** Announced by screen readers. */
   #status = ''
@@ -134,17 +143,26 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     throw new DOMException('the load was cancelled', 'AbortError')
   }
 
-  send(text: string): void {
+  send(text: string, pictures: readonly Blob[] = []): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
-    this.#ask(text, [])
+    if (!Array.isArray(pictures) || pictures.some((file) => !(file instanceof Blob)))
+      throw wrongOption('the pictures', pictures, 'a list of files')
+    const named = pictures.map((file) => ({ name: file instanceof File ? file.name : '', file }))
+    this.#ask(text, { pictures: named })
   }
 
-  #ask(text: string, documents: readonly TextDocument[]): void {
+  #ask(text: string, files: AskedFiles): void {
+    const { documents = [], pictures = [] } = files
     const question = visibleText(text)
-    if ((question === '' && documents.length === 0) || !this.#canSend) return
+    if ((question === '' && documents.length + pictures.length === 0) || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(question, documents)
+    this.#conversation.ask(question, files)
     this.#go()
+  }
+
+  /** Whether the model sees pictures; undefined until that is known. */
+  get #sees(): boolean | undefined {
+    return this.engine?.model.seesImages ?? (this.loadOptions.vision === undefined ? undefined : true)
   }
 
   stop(): void {
@@ -197,8 +215,16 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     })
   }
 
+  /** The first rendering waits for the translation, so that no English text flashes. */
+  protected override scheduleUpdate(): Promise<unknown> | undefined {
+    const settled = this.hasUpdated ? undefined : this.#speech.settled
+    if (settled !== undefined) return settled.then(() => super.scheduleUpdate())
+    super.scheduleUpdate()
+    return undefined
+  }
+
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('messages')) this.#words = wordsOf(this.messages)
+    this.#words = this.#speech.words(this.messages)
     if (changed.has('keep') || changed.has('name')) this.#restore()
     if (changed.get('model') !== undefined) this.#changeModel()
     if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
@@ -216,9 +242,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isBubble = this.mode === 'bubble'
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
+        lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing}
         aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
-        data-drop=${this.#documents.isOver ? words.dropDocuments : nothing}
-        @dragover=${this.#documents.onDrag} @dragleave=${this.#documents.onDrag} @drop=${this.#documents.onDrop}
+        data-drop=${this.#pictures.isOver ? (this.allowFiles ? words.dropDocuments : words.dropPictures) : nothing}
+        @dragover=${this.#pictures.onDrag} @dragleave=${this.#pictures.onDrag} @drop=${this.#pictures.onDrop}
         @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
           words,
@@ -243,6 +270,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       hasMessages: entries.length > 0,
       content: entriesView({
         words,
+        language: this.#speech.tag,
         entries,
         activity,
         suggestions: this.suggestions,
@@ -264,7 +292,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       phase,
       error,
       words: this.#words,
-      language: languageOf(this),
+      language: this.#speech.tag,
       onAccept: () => this.#byHand(() => void this.#loading.load(planOf(this))),
       onCancel: () => this.#byHand(() => this.#loading.cancel()),
       onRetry: () => this.#byHand(() => this.retry()),
@@ -278,12 +306,13 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       placeholder: this.placeholder ?? words.placeholder,
       stopTitle: words.stop,
       isAnswering: this.#conversation.activity !== undefined,
-      canSend: this.#canSend && !this.#documents.isReading,
-      hasMore: this.#documents.hasSome,
-      above: this.#documents.above(),
-      before: this.#documents.button(),
-      onPaste: this.#documents.onPaste,
-      onSend: (text) => this.#ask(text, this.#documents.take()),
+      canSend: this.#canSend && !this.#pictures.isReading && !this.#documents.isReading,
+      hasMore: this.#pictures.hasSome || this.#documents.hasSome,
+      above: html`${this.#documents.above()}${this.#pictures.above()}`,
+      before: html`${this.#documents.button()}${this.#pictures.buttons()}`,
+      onPaste: this.#pictures.onPaste,
+      onSend: (text) =>
+        this.#ask(text, { documents: this.#documents.take(), pictures: this.#pictures.take() }),
       onStop: () => this.#byHand(() => this.stop()),
     })
   }
@@ -341,7 +370,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     this.#say(this.#words.answering)
     await this.#conversation.answer(
       engine,
-      settingsOf(this, this.#words, () => this.#encoder()),
+      settingsOf(this, this.#words, () => this.#encoder(), this.#speech.tag),
     )
     // Reported even if it was stopped or failed. A later answer may already be in progress.
     if (this.#conversation.activity === undefined) {

@@ -97,6 +97,14 @@ export class ComposerFiles {
     host.note = t('pastedNote')
   }
 
+  /** The button for a photograph. */
+  camera(onPicked: (event: Event) => void): TemplateResult {
+    const pick = ({ currentTarget }: Event) =>
+      ((currentTarget as HTMLElement).nextElementSibling as HTMLElement).click()
+    return html`<button type="button" class="quiet" aria-label=${t('takePhoto')} @click=${pick}>${icon('camera')}</button><input
+      class="visually-hidden" type="file" accept="image/*" capture="environment" tabindex="-1" aria-hidden="true" @change=${onPicked} />`
+  }
+
   view(): TemplateResult {
     const { attached } = this.#host
     const isText = attached.some((file) => !isPicture(file))
@@ -107,7 +115,7 @@ export class ComposerFiles {
   #isTooSmall(): boolean {
     const { context, shown } = this.#host
     if (shown === undefined || context === undefined) return false
-    return !readsDocuments(context, trainingOf(shown).readsFiles)
+    return !readsDocuments(context, !trainingOf(shown).isStoryteller)
   }
 
   #smallNotice(): TemplateResult {

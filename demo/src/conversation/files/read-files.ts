@@ -6,6 +6,7 @@ import { MOST_DOCUMENTS } from '../../../../src/ui/documents/kinds.ts'
 import { readDocument } from '../../../../src/ui/documents/read-file.ts'
 import { bytes } from '../../shell/units.ts'
 import { laterWords, t } from '../../words/later-words.ts'
+import { language } from '../../words/words.ts'
 import { type Attachment, isPicture, type Picture, type TextFile } from './attachments.ts'
 
 /** Maximum bytes of one image, which is stored unchanged. */
@@ -69,33 +70,32 @@ async function readText(file: File, { signal, onPages }: ReadProgress): Promise<
       onPages: (done, all) => onPages?.(name, done, all),
     })
   } catch (error) {
-    const sentence = documentSentence(error, laterWords())
+    const sentence = documentSentence(error, laterWords(), language())
     if (sentence === undefined || !isHalfbyteError(error)) throw error
     throw new HalfbyteError(error.code, sentence, error.detail, { cause: error })
   }
 }
 
-/** Copies the file, which may change or disappear on the device. */
 async function readPicture(file: File): Promise<Picture> {
-  const name = plainName(file)
-  checkSize(file, MOST_HEAVY_BYTES)
-  const content = await file.arrayBuffer()
-  const copy = new Blob([content], { type: file.type })
-  try {
-    const { checkPicture } = await import('../../../../src/ui/chat/check-picture.ts')
-    checkPicture(new Uint8Array(content))
-    const bitmap = await createImageBitmap(copy)
-    bitmap.close()
-  } catch (cause) {
-    throw new HalfbyteError('format', t('noPicture', { name }), { type: file.type }, { cause })
-  }
-  return { name, file: copy }
+  const { pictureOf } = await import('../../../../src/ui/chat/picture-files.ts')
+  const read = await pictureOf(file)
+  if ('file' in read) return read
+  if (read.reason === 'large') throw tooLarge(read)
+  const cause = 'cause' in read ? read.cause : undefined
+  throw new HalfbyteError('format', t('noPicture', { name: plainName(file) }), { type: file.type }, { cause })
 }
 
-function checkSize({ name, size }: File, most: number): void {
-  if (size <= most) return
+function tooLarge({
+  name,
+  size,
+  most,
+}: {
+  readonly name: string
+  readonly size: number
+  readonly most: number
+}): HalfbyteError {
   const text = t('tooHeavy', { name, size: bytes(size), most: bytes(most) })
-  throw new HalfbyteError('unsupported', text, { size, most })
+  return new HalfbyteError('unsupported', text, { size, most })
 }
 
 /** If the browser cannot tell, there is no note. */

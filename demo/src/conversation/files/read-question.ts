@@ -5,6 +5,7 @@ import { placeText } from '../../../../src/ui/documents/place-text.ts'
 import { type FoundPassage, searchIn } from '../../../../src/ui/documents/search.ts'
 import type { Settings } from '../../shell/settings.ts'
 import { laterWords } from '../../words/later-words.ts'
+import { language } from '../../words/words.ts'
 import type { Speaker } from '../speech/speaker.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { splitQuotes, type TextFile, withQuotes } from './attachments.ts'
@@ -82,6 +83,6 @@ const earlierText = (messages: readonly StoredMessage[]): string =>
 /** A passage under the name of its file and its place. */
 function sourceOf({ text, document, place }: FoundPassage, files: readonly TextFile[]): TextFile {
   const name = files[document]?.name ?? ''
-  const where = placeText(place, laterWords())
+  const where = placeText(place, laterWords(), language())
   return { name: where === '' ? name : `${name}, ${where}`, text }
 }

@@ -3,7 +3,7 @@ import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../../eng
 import type { Encoder } from '../../chat/encoder-slot.ts'
 import type { Place } from '../../documents/passages.ts'
 import type { TextDocument } from '../../documents/read-file.ts'
-import type { DocumentWords } from '../../documents/words.ts'
+import type { DocumentWords } from '../../words/documents.ts'
 
 /** A function of the page that the model may call. */
 export interface WidgetTool extends RunnableTool {
@@ -11,6 +11,9 @@ export interface WidgetTool extends RunnableTool {
   readonly label?: string | undefined
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
+
+/** The page's functions, or `assist` for the tools of `halfbyte/assist`, offered to models that use them well. */
+export type WidgetTools = readonly WidgetTool[] | 'assist'
 
 /** A text for looking up answers. */
 export interface WidgetDocument {
@@ -40,6 +43,14 @@ export interface ToolRun {
   readonly result?: string | undefined
 }
 
+/** A picture of a question. */
+export interface EntryPicture {
+  /** Its file name, which is also its text for screen readers. */
+  readonly name: string
+  /** Absent in a question of an earlier visit: pictures are not kept. */
+  readonly file?: Blob | undefined
+}
+
 /** One displayed message. */
 export interface Entry {
   readonly role: 'user' | 'assistant'
@@ -47,6 +58,8 @@ export interface Entry {
   readonly content: string
   /** Documents that the user attached to a question: their names and texts. */
   readonly documents?: readonly TextDocument[] | undefined
+  /** Pictures of a question. */
+  readonly pictures?: readonly EntryPicture[] | undefined
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
@@ -64,13 +77,17 @@ export type Assist = 'care' | 'all' | 'none'
 /** The page's reply options, read for each reply. */
 export interface Settings {
   readonly system: string | undefined
-  readonly tools: readonly WidgetTool[]
+  readonly tools: WidgetTools
   readonly documents: readonly (string | WidgetDocument)[]
   /** The encoder that finds passages; undefined: they are found by words. */
   readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
+  /** Names of the tools of `assist`, in the user's language. */
+  readonly toolLabels: Readonly<Record<string, string>>
   /** Words for the places of passages, which the model reads. */
   readonly words: DocumentWords
+  /** The language of these words. */
+  readonly language: string
   /** The answer of a model that is too small to read documents. */
   readonly documentsUnread: string
   /** The text with `{passages}` and `{question}` that the model reads. */

@@ -49,7 +49,7 @@ export class Kept {
   write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
-      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES)))
+      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES), withoutFiles))
       return true
     } catch {
       return false
@@ -66,17 +66,20 @@ const isEntry = (value: unknown): value is Entry =>
   isObject(value) &&
   (value['role'] === 'user' || value['role'] === 'assistant') &&
   typeof value['content'] === 'string' &&
-  [value['passages'], value['toolRuns'], value['documents']].every(
+  [value['passages'], value['toolRuns'], value['documents'], value['pictures']].every(
     (list) => list === undefined || isListOfObjects(list),
   )
 
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
+/** Files cannot be written as JSON, and would soon fill the storage. */
+const withoutFiles = (_: string, value: unknown): unknown => (value instanceof Blob ? undefined : value)
+
 /**
  * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
  * write there too.
  */
-function plain({ role, content, documents, thoughts, ending, passages, toolRuns }: Entry): Entry {
+function plain({ role, content, documents, pictures, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {
     role,
@@ -87,6 +90,7 @@ function plain({ role, content, documents, thoughts, ending, passages, toolRuns 
         text: text(document.text) ?? '',
       })),
     }),
+    ...(pictures !== undefined && { pictures: pictures.map(({ name }) => ({ name: text(name) ?? '' })) }),
     ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length' || ending === 'loop') && { ending }),
     ...(passages !== undefined && {

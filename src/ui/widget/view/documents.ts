@@ -2,17 +2,18 @@
 // and their views.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
 import type { ChatHost } from '../../chat/composer.ts'
-import { bytesText, fill } from '../../chat/texts.ts'
+import { bytesText } from '../../chat/texts.ts'
 import { documentSentence } from '../../documents/document-error.ts'
 import { ACCEPTED, MOST_DOCUMENTS } from '../../documents/kinds.ts'
 import type { TextDocument } from '../../documents/read-file.ts'
-import type { Words } from '../words.ts'
+import type { Words } from '../../words/english.ts'
+import { say, type Values } from '../../words/message.ts'
 import { icon } from './frame.ts'
 
 interface DocumentSource {
   readonly words: () => Words
-  /** For sizes; undefined: the browser's. */
-  readonly language: () => string | undefined
+  /** For numbers. */
+  readonly language: () => string
   /** Whether the page lets the user attach documents. */
   readonly isAllowed: () => boolean
   /** False if the model is too small to read documents, undefined while that is unknown. */
@@ -32,7 +33,6 @@ export class AttachedDocuments implements ReactiveController {
   #progress = ''
   /** Ends the reads in progress; undefined while nothing is read. A message waits for them. */
   #stop: AbortController | undefined
-  #isOver = false
 
   constructor(host: ChatHost, from: DocumentSource) {
     this.#host = host
@@ -53,11 +53,6 @@ export class AttachedDocuments implements ReactiveController {
     return this.#stop !== undefined
   }
 
-  /** True while files are dragged over the chat. */
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   /** The documents of the message that is being sent. */
   take(): readonly TextDocument[] {
     const taken = this.#attached
@@ -69,22 +64,22 @@ export class AttachedDocuments implements ReactiveController {
   async attach(files: readonly File[]): Promise<void> {
     const words = this.#from.words()
     if (this.isReading) return
-    if (this.#from.reads() === false) return this.#fail(words.documentsUnread)
+    if (this.#from.reads() === false) return this.#fail(this.#say('documentsUnread'))
     const count = files.length + this.#attached.length
-    if (count > MOST_DOCUMENTS) return this.#fail(fill(words.documentsMany, { count, most: MOST_DOCUMENTS }))
+    if (count > MOST_DOCUMENTS) return this.#fail(this.#say('documentsMany', { count, most: MOST_DOCUMENTS }))
     const stop = new AbortController()
     this.#stop = stop
     this.#fail('')
     try {
       for (const file of files) {
         const { name } = file
-        this.#show(fill(words.documentOpening, { name }))
+        this.#show(this.#say('documentOpening', { name }))
         const document = await this.#read(file, stop.signal)
         this.#attached = [...this.#attached, document]
       }
     } catch (error) {
       if (!stop.signal.aborted) {
-        this.#wrong = documentSentence(error, words) ?? words['error-network']
+        this.#wrong = documentSentence(error, words, this.#from.language()) ?? this.#say('error-network')
         this.#from.onError(error)
       }
     }
@@ -99,31 +94,20 @@ export class AttachedDocuments implements ReactiveController {
       signal,
       startPdf: this.#from.startPdf,
       sizeText: (bytes) => bytesText(bytes, this.#from.language()),
-      onPages: (done, all) =>
-        this.#show(fill(this.#from.words().documentReading, { name: file.name, done, all })),
+      onPages: (done, all) => this.#show(this.#say('documentReading', { name: file.name, done, all })),
     })
   }
 
-  readonly onPaste = (event: ClipboardEvent): void => this.#take(event, event.clipboardData)
-
-  readonly onDrop = (event: DragEvent): void => {
-    this.#over(false)
-    this.#take(event, event.dataTransfer)
+  #say(word: keyof Words, values: Values = {}): string {
+    return say(this.#from.words()[word], values, this.#from.language())
   }
 
-  readonly onDrag = (event: DragEvent): void => {
-    if (!this.#from.isAllowed()) return
-    const isFiles = event.dataTransfer?.types.includes('Files') === true
-    // Otherwise the browser would open a dropped file in place of the page.
-    if (isFiles) event.preventDefault()
-    this.#over(isFiles && event.type !== 'dragleave')
-  }
-
-  #take(event: Event, data: DataTransfer | null): void {
-    const files = [...(data?.files ?? [])]
-    if (files.length === 0 || !this.#from.isAllowed()) return
-    event.preventDefault()
-    void this.attach(files)
+  /** Attaches those of the files that are no pictures, if the page allows it, and returns the others. */
+  takeFrom(files: readonly File[]): readonly File[] {
+    if (!this.#from.isAllowed()) return files
+    const documents = files.filter((file) => !isPicture(file))
+    if (documents.length > 0) void this.attach(documents)
+    return files.filter(isPicture)
   }
 
   /** The attached documents, what is being read, and what was wrong with others. */
@@ -142,7 +126,7 @@ export class AttachedDocuments implements ReactiveController {
       }
       ${
         this.hasSome
-          ? html`<ul class="attached documents" part="documents" aria-label=${words.attachedDocuments}>${this.#attached.map((document) => this.#item(document, words))}</ul>`
+          ? html`<ul class="attached documents" part="documents" aria-label=${words.attachedDocuments}>${this.#attached.map((document) => this.#item(document))}</ul>`
           : nothing
       }`
   }
@@ -154,14 +138,14 @@ export class AttachedDocuments implements ReactiveController {
     const pick = ({ currentTarget }: Event) =>
       ((currentTarget as HTMLElement).nextElementSibling as HTMLElement).click()
     return html`<button type="button" class="quiet attach" part="button" aria-label=${label} title=${label}
-        @click=${pick}>${icon('attach')}</button><input class="visually-hidden" type="file" multiple accept=${ACCEPTED}
+        @click=${pick}>${icon('clip')}</button><input class="visually-hidden" type="file" multiple accept=${ACCEPTED}
         tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />`
   }
 
-  #item(document: TextDocument, words: Words): TemplateResult {
+  #item(document: TextDocument): TemplateResult {
     const { name } = document
     return html`<li><span dir="auto">${name}</span>
-      <button type="button" class="quiet" part="button" aria-label=${fill(words.removeName, { name })}
+      <button type="button" class="quiet" part="button" aria-label=${this.#say('removeName', { name })}
         @click=${() => this.#set(this.#attached.filter((other) => other !== document))}>${icon('close')}</button></li>`
   }
 
@@ -181,12 +165,6 @@ export class AttachedDocuments implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  #over(isOver: boolean): void {
-    if (isOver === this.#isOver) return
-    this.#isOver = isOver
-    this.#host.requestUpdate()
-  }
-
   readonly #onPicked = (event: Event): void => {
     const input = event.target as HTMLInputElement
     const files = [...(input.files ?? [])]
@@ -195,6 +173,9 @@ export class AttachedDocuments implements ReactiveController {
     if (files.length > 0) void this.attach(files)
   }
 }
+
+/** SVG is text, which models understand. */
+const isPicture = ({ type }: File): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /** The names of a question's documents, each of which opens its text. */
 export const documentsView = (documents: readonly TextDocument[] | undefined): unknown =>

@@ -1,7 +1,29 @@
-// Every text that the widget shows or announces, in English. A page replaces any of them through the property
-// `messages`.
-import { COMMON } from '../chat/texts.ts'
-import { DOCUMENT_WORDS } from '../documents/words.ts'
+// Every text that the widget shows or announces, in English, and those among them that the page shows too. A
+// page replaces any of the widget's through the property `messages`.
+import { DOCUMENT_WORDS } from './documents.ts'
+import type { Message } from './message.ts'
+
+/** The texts shared by the page and the widget, in English. Both add their own. */
+export const COMMON = {
+  conversation: 'Conversation',
+  toEnd: 'Jump to the newest message',
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  formula: 'Formula',
+  details: 'Details',
+  cancel: 'Cancel',
+  left: '{time} left',
+} as const
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
@@ -41,9 +63,19 @@ export const ENGLISH = {
   attachDocuments: 'Attach documents',
   attachedDocuments: 'Attached documents',
   dropDocuments: 'Drop documents to attach them',
-  removeName: 'Remove {name}',
   documentOpening: 'Reading {name}',
   documentsUnread: 'The model of this chat is too small to read documents.',
+  attachPictures: 'Attach pictures',
+  takePhoto: 'Take a photo',
+  attached: 'Attached pictures',
+  removeName: 'Remove {name}',
+  dropPictures: 'Drop pictures to attach them',
+  pictureBlind: 'This model cannot see pictures.',
+  pictureOther: '{name} is not a picture. Only pictures can be attached.',
+  pictureMany: 'A message can have up to {most} pictures, not {count}.',
+  pictureLarge: '{name} has {size}. A picture can have up to {most}.',
+  pictureBroken: '{name} is damaged, or this browser cannot show it.',
+  pictureGone: 'Picture: {name}',
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',
@@ -51,6 +83,11 @@ export const ENGLISH = {
   toolDone: 'Done: {name}',
   toolFailed: 'Failed: {name}',
   toolArguments: 'Arguments',
+  toolCalculate: 'Calculator',
+  toolDate: 'Date and time',
+  toolUnits: 'Unit conversion',
+  toolTime: 'Time in a place',
+  toolDays: 'Days between dates',
   toolResult: 'Result',
   /** Read by the model: the message that is sent if passages of the documents were found. */
   passages:
@@ -75,10 +112,15 @@ export const ENGLISH = {
   'error-internal': 'Something went wrong in the model. Try again to reload it.',
 } as const
 
-export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+/** A text whose form depends on a number has plural forms in English too. */
+export type Words = {
+  readonly [Name in keyof typeof ENGLISH]: (typeof ENGLISH)[Name] extends string ? string : Message
+}
+export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
+export type WidgetWords = Omit<Words, keyof CommonWords>
 
-/** The English texts, overridden by the page's. */
-export const wordsOf = (given: Partial<Words>): Words =>
-  Object.fromEntries(
-    Object.entries(ENGLISH).map(([name, text]) => [name, given[name as keyof Words] ?? text]),
-  ) as Words
+/** A file of `languages/`. */
+export interface Translation {
+  readonly COMMON: CommonWords
+  readonly WIDGET: WidgetWords
+}

@@ -1,0 +1,112 @@
+// The texts of `english.ts` in Polish.
+import type { DocumentWords } from '../documents.ts'
+import type { CommonWords, WidgetWords } from '../english.ts'
+
+export const COMMON: CommonWords = {
+  conversation: 'Rozmowa',
+  toEnd: 'Przejdź do najnowszej wiadomości',
+  message: 'Wiadomość',
+  placeholder: 'Napisz wiadomość',
+  send: 'Wyślij',
+  stop: 'Zatrzymaj',
+  you: 'Ty',
+  thinking: 'Myśli …',
+  thought: 'Przemyślenia',
+  copy: 'Kopiuj',
+  copied: 'Skopiowano',
+  copyCode: 'Kopiuj kod',
+  code: 'kod',
+  table: 'Tabela',
+  formula: 'Wzór',
+  details: 'Szczegóły',
+  cancel: 'Anuluj',
+  left: 'pozostało {time}',
+}
+
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Ta strona nie czyta plików takich jak {name}. Dołącz tekst, stronę internetową, PDF lub obraz.',
+  'document-large': '{name} ma {size}; plik może mieć najwyżej {most}. Dołącz jego część.',
+  'document-long': '{name} jest za długi, aby go tu przeczytać. Dołącz jego część.',
+  'document-locked': '{name} jest chroniony hasłem. Zapisz kopię bez hasła i dołącz ją.',
+  'document-scanned': '{name} nie zawiera tekstu: jego strony to obrazy. Dołącz obrazy albo PDF z tekstem.',
+  'document-empty': '{name} nie zawiera tekstu. Załącz inny plik.',
+  'document-damaged':
+    '{name} jest uszkodzony. Otwórz go w jego programie, zapisz ponownie i załącz tę kopię.',
+  'document-part':
+    'Część, która czyta {name}, nie została wczytana. Sprawdź połączenie i załącz plik ponownie.',
+  documentsMany: 'Wiadomość może mieć najwyżej tyle plików: {most}, a byłoby ich {count}. Dołącz mniej.',
+  documentReading: 'Czytanie {name}: strona {done} z {all}',
+  documentsSmall: 'Ten model jest za mały, by czytać pliki: zmyślałby. Wybierz większy.',
+  placePage: 'strona {page}',
+  placeLines: 'wiersze tekstu {from}–{to}',
+  placeLine: 'wiersz tekstu {line}',
+  placeRows: 'wiersze {from}–{to}',
+  placeRow: 'wiersz {row}',
+}
+
+export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Załącz dokumenty',
+  attachedDocuments: 'Załączone dokumenty',
+  dropDocuments: 'Upuść dokumenty, aby je załączyć',
+  documentOpening: 'Czytanie {name}',
+  documentsUnread: 'Model tego czatu jest za mały, by czytać dokumenty.',
+  heading: 'Czat',
+  open: 'Otwórz czat',
+  close: 'Zamknij czat',
+  clear: 'Nowa rozmowa',
+  empty: 'Zadaj pytanie. Odpowiedź powstaje na tym urządzeniu.',
+  suggestions: 'Propozycje',
+  model: 'Odpowiedź',
+  again: 'Odpowiedz ponownie',
+  retry: 'Spróbuj ponownie',
+  stopped: 'Zatrzymano',
+  cut: 'Ucięto: odpowiedź osiągnęła limit długości',
+  looped: 'Zatrzymano: odpowiedź się powtarzała',
+  answering: 'Trwa odpowiadanie',
+  checking: 'Sprawdzanie rozmiaru pobierania',
+  consentTitle: 'Pobrać model językowy?',
+  consentSize: 'Ten czat działa na Twoim urządzeniu. Jego model językowy jest pobierany raz: {size}.',
+  consentUnknown:
+    'Ten czat działa na Twoim urządzeniu. Jego model językowy jest pobierany raz; rozmiar jest nieznany.',
+  consentTight: 'To urządzenie może nie mieć na to dość pamięci.',
+  accept: 'Pobierz',
+  decline: 'Nie teraz',
+  waiting: 'Oczekiwanie na serwer',
+  downloading: 'Pobieranie: {loaded} z {total}',
+  downloadingUnknown: 'Pobieranie: {loaded}',
+  retrying: 'Utracono połączenie. Kolejna próba za {time} ({attempt} z {attempts})',
+  reading: 'Odczyt modelu z tego urządzenia',
+  preparing: 'Przygotowywanie modelu',
+  ready: 'Gotowe',
+  searching: 'Czytanie dokumentów: {done} z {total}',
+  sources: 'Źródła',
+  source: 'Źródło {number}',
+  toolRunning: 'W toku: {name}',
+  toolDone: 'Gotowe: {name}',
+  toolFailed: 'Niepowodzenie: {name}',
+  toolArguments: 'Argumenty',
+  toolResult: 'Wynik',
+  passages:
+    'Odpowiedz na pytanie na podstawie tych fragmentów. Jeśli nie zawierają odpowiedzi, powiedz to.\n\n{passages}\n\nPytanie: {question}',
+  offline: 'Jesteś offline. Połącz się z internetem i spróbuj ponownie.',
+  oldBrowser:
+    'Ta przeglądarka jest za stara dla czatu. Użyj aktualnej wersji Chrome, Edge, Firefox lub Safari.',
+  noModel: 'Ten czat nie ma modelu. Powiadom właściciela witryny.',
+  notFound: 'Na serwerze nie ma modelu. Powiadom właściciela witryny.',
+  'error-unsupported': 'Modelu czatu lub jego ustawień nie można tu użyć. Powiadom właściciela witryny.',
+  'error-worker':
+    'Nie udało się uruchomić czatu. Odśwież stronę; jeśli to się powtórzy, powiadom właściciela witryny.',
+  'error-network': 'Nie udało się pobrać modelu. Sprawdź połączenie i spróbuj ponownie.',
+  'error-integrity':
+    'Pobrane dane były uszkodzone. Spróbuj ponownie: pobrane zostaną tylko uszkodzone części.',
+  'error-format': 'Plik modelu jest uszkodzony lub niepełny. Powiadom właściciela witryny.',
+  'error-architecture': 'Tego modelu nie można tu użyć. Powiadom właściciela witryny.',
+  'error-out-of-memory': 'Brakuje pamięci. Zamknij inne karty i spróbuj ponownie.',
+  'error-storage-full': 'Pamięć masowa urządzenia jest pełna. Zwolnij miejsce i spróbuj ponownie.',
+  'error-context-overflow': 'Wiadomość jest za długa dla tego modelu. Skróć ją lub zacznij nową rozmowę.',
+  'error-disposed': 'Model został zamknięty. Spróbuj ponownie, aby go wczytać.',
+  'error-internal': 'W modelu wystąpił błąd. Spróbuj ponownie, aby go wczytać.',
+}

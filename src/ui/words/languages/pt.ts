@@ -1,0 +1,112 @@
+// The texts of `english.ts` in Portuguese.
+import type { DocumentWords } from '../documents.ts'
+import type { CommonWords, WidgetWords } from '../english.ts'
+
+export const COMMON: CommonWords = {
+  conversation: 'Conversa',
+  toEnd: 'Ir para a mensagem mais recente',
+  message: 'Mensagem',
+  placeholder: 'Escreva uma mensagem',
+  send: 'Enviar',
+  stop: 'Parar',
+  you: 'Você',
+  thinking: 'Pensando …',
+  thought: 'Pensamentos',
+  copy: 'Copiar',
+  copied: 'Copiado',
+  copyCode: 'Copiar código',
+  code: 'código',
+  table: 'Tabela',
+  formula: 'Fórmula',
+  details: 'Detalhes',
+  cancel: 'Cancelar',
+  left: 'restam {time}',
+}
+
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Esta página não lê arquivos do tipo de {name}. Anexe texto, uma página da web, um PDF ou uma imagem.',
+  'document-large': '{name} tem {size}; um arquivo pode ter no máximo {most}. Anexe uma parte dele.',
+  'document-long': '{name} é longo demais para ser lido aqui. Anexe uma parte dele.',
+  'document-locked': '{name} está protegido por senha. Salve uma cópia sem senha e anexe-a.',
+  'document-scanned': '{name} não tem texto: suas páginas são imagens. Anexe as imagens ou um PDF com texto.',
+  'document-empty': '{name} não contém texto. Anexe outro arquivo.',
+  'document-damaged': '{name} está danificado. Abra-o no próprio programa, salve de novo e anexe essa cópia.',
+  'document-part': 'A parte que lê {name} não foi carregada. Verifique a conexão e anexe-o de novo.',
+  documentsMany: 'Uma mensagem pode ter no máximo {most} arquivos, e assim seriam {count}. Anexe menos.',
+  documentReading: 'Lendo {name}: página {done} de {all}',
+  documentsSmall: 'Este modelo é pequeno demais para ler arquivos: ele inventaria. Escolha um maior.',
+  placePage: 'página {page}',
+  placeLines: 'linhas {from}–{to}',
+  placeLine: 'linha {line}',
+  placeRows: 'linhas da tabela {from}–{to}',
+  placeRow: 'linha da tabela {row}',
+}
+
+export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Anexar documentos',
+  attachedDocuments: 'Documentos anexados',
+  dropDocuments: 'Solte documentos para anexá-los',
+  documentOpening: 'Lendo {name}',
+  documentsUnread: 'O modelo deste chat é pequeno demais para ler documentos.',
+  heading: 'Chat',
+  open: 'Abrir o chat',
+  close: 'Fechar o chat',
+  clear: 'Nova conversa',
+  empty: 'Faça uma pergunta. Ela é respondida neste dispositivo.',
+  suggestions: 'Sugestões',
+  model: 'Resposta',
+  again: 'Responder de novo',
+  retry: 'Tentar de novo',
+  stopped: 'Interrompida',
+  cut: 'Cortada: a resposta atingiu o limite de tamanho',
+  looped: 'Interrompida: a resposta se repetia',
+  answering: 'Respondendo',
+  checking: 'Verificando o tamanho do download',
+  consentTitle: 'Baixar o modelo de linguagem?',
+  consentSize:
+    'Este chat funciona no seu dispositivo. O modelo de linguagem é baixado uma única vez: {size}.',
+  consentUnknown:
+    'Este chat funciona no seu dispositivo. O modelo de linguagem é baixado uma única vez; o tamanho é desconhecido.',
+  consentTight: 'Talvez este dispositivo não tenha memória suficiente.',
+  accept: 'Baixar',
+  decline: 'Agora não',
+  waiting: 'Aguardando o servidor',
+  downloading: 'Baixando: {loaded} de {total}',
+  downloadingUnknown: 'Baixando: {loaded}',
+  retrying: 'A conexão caiu. Nova tentativa em {time} ({attempt} de {attempts})',
+  reading: 'Lendo o modelo deste dispositivo',
+  preparing: 'Preparando o modelo',
+  ready: 'Pronto',
+  searching: 'Lendo os documentos: {done} de {total}',
+  sources: 'Fontes',
+  source: 'Fonte {number}',
+  toolRunning: 'Em andamento: {name}',
+  toolDone: 'Concluído: {name}',
+  toolFailed: 'Falhou: {name}',
+  toolArguments: 'Argumentos',
+  toolResult: 'Resultado',
+  passages:
+    'Responda à pergunta com base nestes trechos. Se eles não a respondem, diga isso.\n\n{passages}\n\nPergunta: {question}',
+  offline: 'Você está offline. Conecte-se à internet e tente de novo.',
+  oldBrowser:
+    'Este navegador é antigo demais para o chat. Use uma versão atual do Chrome, Edge, Firefox ou Safari.',
+  noModel: 'Este chat não tem um modelo. Avise o proprietário do site.',
+  notFound: 'O servidor não tem o modelo. Avise o proprietário do site.',
+  'error-unsupported':
+    'O modelo do chat ou suas configurações não podem ser usados aqui. Avise o proprietário do site.',
+  'error-worker':
+    'O chat não pôde ser iniciado. Recarregue a página; se acontecer de novo, avise o proprietário do site.',
+  'error-network': 'Não foi possível baixar o modelo. Verifique a conexão e tente de novo.',
+  'error-integrity': 'O download chegou danificado. Tente de novo: só as partes danificadas são baixadas.',
+  'error-format': 'O arquivo do modelo está danificado ou incompleto. Avise o proprietário do site.',
+  'error-architecture': 'Este modelo não pode ser usado aqui. Avise o proprietário do site.',
+  'error-out-of-memory': 'Não há memória suficiente. Feche outras abas e tente de novo.',
+  'error-storage-full': 'O armazenamento do dispositivo está cheio. Libere espaço e tente de novo.',
+  'error-context-overflow':
+    'A mensagem é longa demais para este modelo. Encurte-a ou comece uma nova conversa.',
+  'error-disposed': 'O modelo foi fechado. Tente de novo para recarregá-lo.',
+  'error-internal': 'Algo deu errado no modelo. Tente de novo para recarregá-lo.',
+}

@@ -1,0 +1,112 @@
+// The texts of `english.ts` in Vietnamese.
+import type { DocumentWords } from '../documents.ts'
+import type { CommonWords, WidgetWords } from '../english.ts'
+
+export const COMMON: CommonWords = {
+  conversation: 'Cuộc trò chuyện',
+  toEnd: 'Đến tin nhắn mới nhất',
+  message: 'Tin nhắn',
+  placeholder: 'Nhập tin nhắn',
+  send: 'Gửi',
+  stop: 'Dừng',
+  you: 'Bạn',
+  thinking: 'Đang suy nghĩ …',
+  thought: 'Suy nghĩ',
+  copy: 'Sao chép',
+  copied: 'Đã sao chép',
+  copyCode: 'Sao chép mã',
+  code: 'mã',
+  table: 'Bảng',
+  formula: 'Công thức',
+  details: 'Chi tiết',
+  cancel: 'Hủy',
+  left: 'còn {time}',
+}
+
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Trang này không đọc loại tệp như {name}. Hãy đính kèm văn bản, trang web, PDF hoặc hình ảnh.',
+  'document-large': '{name} có dung lượng {size}; một tệp tối đa {most}. Hãy đính kèm một phần.',
+  'document-long': '{name} quá dài để đọc tại đây. Hãy đính kèm một phần.',
+  'document-locked': '{name} bị khóa bằng mật khẩu. Hãy lưu bản sao không có mật khẩu rồi đính kèm.',
+  'document-scanned':
+    '{name} không có văn bản: các trang là hình ảnh. Hãy đính kèm hình ảnh, hoặc PDF có văn bản.',
+  'document-empty': '{name} không có văn bản. Hãy đính kèm tệp khác.',
+  'document-damaged': '{name} bị hỏng. Hãy mở bằng chương trình của nó, lưu lại rồi đính kèm bản đó.',
+  'document-part': 'Phần đọc {name} chưa tải được. Hãy kiểm tra kết nối rồi đính kèm lại.',
+  documentsMany: 'Một tin nhắn có tối đa {most} tệp, và sẽ thành {count}. Hãy đính kèm ít hơn.',
+  documentReading: 'Đang đọc {name}: trang {done}/{all}',
+  documentsSmall: 'Mô hình này quá nhỏ để đọc tệp: nó sẽ bịa ra. Hãy chọn mô hình lớn hơn.',
+  placePage: 'trang {page}',
+  placeLines: 'dòng {from}–{to}',
+  placeLine: 'dòng {line}',
+  placeRows: 'hàng {from}–{to}',
+  placeRow: 'hàng {row}',
+}
+
+export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Đính kèm tài liệu',
+  attachedDocuments: 'Tài liệu đính kèm',
+  dropDocuments: 'Thả tài liệu vào đây để đính kèm',
+  documentOpening: 'Đang đọc {name}',
+  documentsUnread: 'Mô hình của cuộc trò chuyện này quá nhỏ để đọc tài liệu.',
+  heading: 'Trò chuyện',
+  open: 'Mở trò chuyện',
+  close: 'Đóng trò chuyện',
+  clear: 'Cuộc trò chuyện mới',
+  empty: 'Hãy đặt câu hỏi. Câu trả lời được tạo trên thiết bị này.',
+  suggestions: 'Gợi ý',
+  model: 'Trả lời',
+  again: 'Trả lời lại',
+  retry: 'Thử lại',
+  stopped: 'Đã dừng',
+  cut: 'Bị cắt: câu trả lời đạt giới hạn độ dài',
+  looped: 'Đã dừng: câu trả lời bị lặp',
+  answering: 'Đang trả lời',
+  checking: 'Đang kiểm tra dung lượng tải xuống',
+  consentTitle: 'Tải mô hình ngôn ngữ xuống?',
+  consentSize:
+    'Cuộc trò chuyện này chạy trên thiết bị của bạn. Mô hình ngôn ngữ được tải xuống một lần: {size}.',
+  consentUnknown:
+    'Cuộc trò chuyện này chạy trên thiết bị của bạn. Mô hình ngôn ngữ được tải xuống một lần; không rõ dung lượng.',
+  consentTight: 'Thiết bị này có thể không đủ bộ nhớ.',
+  accept: 'Tải xuống',
+  decline: 'Để sau',
+  waiting: 'Đang chờ máy chủ',
+  downloading: 'Đang tải xuống: {loaded}/{total}',
+  downloadingUnknown: 'Đang tải xuống: {loaded}',
+  retrying: 'Mất kết nối. Thử lại sau {time} ({attempt}/{attempts})',
+  reading: 'Đang đọc mô hình từ thiết bị này',
+  preparing: 'Đang chuẩn bị mô hình',
+  ready: 'Sẵn sàng',
+  searching: 'Đang đọc tài liệu: {done}/{total}',
+  sources: 'Nguồn',
+  source: 'Nguồn {number}',
+  toolRunning: 'Đang chạy: {name}',
+  toolDone: 'Xong: {name}',
+  toolFailed: 'Thất bại: {name}',
+  toolArguments: 'Đối số',
+  toolResult: 'Kết quả',
+  passages:
+    'Hãy trả lời câu hỏi dựa trên các đoạn này. Nếu không có câu trả lời, hãy nói như vậy.\n\n{passages}\n\nCâu hỏi: {question}',
+  offline: 'Bạn đang ngoại tuyến. Hãy kết nối Internet rồi thử lại.',
+  oldBrowser: 'Trình duyệt này quá cũ. Hãy dùng phiên bản mới của Chrome, Edge, Firefox hoặc Safari.',
+  noModel: 'Cuộc trò chuyện này không có mô hình. Vui lòng báo cho chủ trang web.',
+  notFound: 'Máy chủ không có mô hình. Vui lòng báo cho chủ trang web.',
+  'error-unsupported':
+    'Không thể dùng mô hình hoặc cài đặt của cuộc trò chuyện tại đây. Vui lòng báo cho chủ trang web.',
+  'error-worker':
+    'Không thể bắt đầu trò chuyện. Hãy tải lại trang; nếu lại xảy ra, hãy báo cho chủ trang web.',
+  'error-network': 'Không thể tải mô hình xuống. Hãy kiểm tra kết nối rồi thử lại.',
+  'error-integrity': 'Dữ liệu tải xuống bị hỏng. Hãy thử lại: chỉ các phần hỏng được tải xuống.',
+  'error-format': 'Tệp của mô hình bị hỏng hoặc không đầy đủ. Vui lòng báo cho chủ trang web.',
+  'error-architecture': 'Không thể dùng mô hình này tại đây. Vui lòng báo cho chủ trang web.',
+  'error-out-of-memory': 'Không đủ bộ nhớ. Hãy đóng các thẻ khác rồi thử lại.',
+  'error-storage-full': 'Bộ nhớ lưu trữ của thiết bị đã đầy. Hãy giải phóng dung lượng rồi thử lại.',
+  'error-context-overflow':
+    'Tin nhắn quá dài đối với mô hình này. Hãy rút ngắn hoặc bắt đầu cuộc trò chuyện mới.',
+  'error-disposed': 'Mô hình đã đóng. Hãy thử lại để tải lại mô hình.',
+  'error-internal': 'Mô hình gặp sự cố. Hãy thử lại để tải lại mô hình.',
+}
