@@ -112,6 +112,7 @@ export const LATER_ENGLISH = {
   readWhole: 'The model read the complete files.',
   readByWords: 'The model read {count} of {all} passages, found by the words of the question: {sources}',
   readByMeaning: 'The model read {count} of {all} passages, found by the meaning of the question: {sources}',
+  readingPrompt: 'Reading {done} of {all} tokens',
   searching: 'Searching the files: {done} of {all} passages',
   tooHeavy: '{name} is {size}; it may be at most {most}. Attach a smaller one.',
   noPicture: 'This browser cannot show {name}. Attach it as a PNG, JPEG or WebP.',
