@@ -5,7 +5,7 @@ import { DOCUMENT_WORDS, type DocumentWords } from '../words/documents.ts'
 import { fill, say } from '../words/message.ts'
 
 /** `scanned`: a PDF of pictures. `part`: the code for this kind of file did not load. */
-export type DocumentFault = 'kind' | 'large' | 'long' | 'locked' | 'scanned' | 'empty' | 'damaged' | 'part'
+type DocumentFault = 'kind' | 'large' | 'long' | 'locked' | 'scanned' | 'empty' | 'damaged' | 'part'
 
 const CODES: Readonly<Record<DocumentFault, ErrorCode>> = {
   kind: 'unsupported',

@@ -1,6 +1,6 @@
 // Kinds of documents, recognized by their names and types, and how large each may be.
 
-export type DocumentKind = 'pdf' | 'docx' | 'html' | 'table' | 'markdown' | 'text'
+type DocumentKind = 'pdf' | 'docx' | 'html' | 'table' | 'markdown' | 'text'
 
 /** Maximum bytes of a file of each kind. A compressed file expands to at most `MOST_EXPANDED`. */
 export const MOST_BYTES: Readonly<Record<DocumentKind, number>> = {

@@ -16,7 +16,7 @@ export interface Place {
   readonly rows?: readonly [number, number] | undefined
 }
 
-export interface DocumentPassage {
+interface DocumentPassage {
   readonly text: string
   readonly place: Place
 }

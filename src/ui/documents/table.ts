@@ -4,7 +4,7 @@ const DELIMITERS = [',', ';', '\t', '|'] as const
 /** Characters in which the delimiter is counted. */
 const SAMPLE = 10_000
 
-export interface TableRow {
+interface TableRow {
   readonly cells: readonly string[]
   /** Its number as in a spreadsheet, from 1: a cell may have several lines. */
   readonly number: number

@@ -24,7 +24,7 @@ export const isPictureFile = ({ type }: File): boolean =>
   type.startsWith('image/') && !type.startsWith('image/svg')
 
 /** Ends and reports a read. */
-export interface ReadProgress {
+interface ReadProgress {
   readonly signal?: AbortSignal | undefined
   /** Counts the pages of a PDF by its name. */
   readonly onPages?: ((name: string, done: number, all: number) => void) | undefined
