@@ -110,7 +110,7 @@ export const WORDS: Words = {
   loading: 'Modell wird geladen',
   reading: 'Wird von diesem Gerät gelesen',
   sizeOf: '{loaded} von {total}',
-  downloading: 'Wird heruntergeladen',
+  downloading: 'Download',
   brokeOff: 'Verbindung unterbrochen',
   retrying: 'nächster Versuch in {time} ({attempt} von {attempts})',
   converting: 'Gewichte werden vorbereitet',
