@@ -77,7 +77,7 @@ export default defineConfig({
             // Small modules and their dependencies. In separate chunks they compress worse, by two kilobytes.
             {
               name: 'shared',
-              test: /\/demo\/src\/(?:shell\/(?:units|own-settings)|models\/unfinished|tools\/tools|conversation\/(?:files\/(?:attachments|views)|store\/remember))/,
+              test: /virtual:page-packs|\/demo\/src\/(?:shell\/(?:units|own-settings)|models\/(?:unfinished|model-slot)|conversation\/(?:files\/(?:attachments|views)|store\/remember))/,
             },
           ],
         },

@@ -20,6 +20,7 @@ const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
   ...LANGUAGES,
+  'pictures.js': 'src/ui/chat/picture-files.ts',
 }
 
 /** Packages that a page provides itself, through an import map. */

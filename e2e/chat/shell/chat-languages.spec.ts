@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { type Browser, expect, type Page, test } from '@playwright/test'
 import { ENGLISH, ENGLISH_REASONS } from '../../../demo/src/words/english.ts'
 import { LATER_ENGLISH } from '../../../demo/src/words/later-english.ts'
+import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { isRightToLeft, TRANSLATED } from '../../../src/ui/words/languages.ts'
 import type { Message } from '../../../src/ui/words/message.ts'
 import { overflowing, readyComposer } from '../chat-page.ts'
@@ -140,7 +141,8 @@ function marked(): string {
     JSON.stringify(
       Object.fromEntries(Object.entries(messages).map(([name, message]) => [name, mark(message)])),
     )
-  return `export const WORDS = ${table(ENGLISH)}, LATER = ${table(LATER_ENGLISH)}, REASONS = ${JSON.stringify(ENGLISH_REASONS)}, NOTES = {}`
+  const models = Object.fromEntries(CATALOGUE.map(({ title, about }) => [title, about]))
+  return `export const WORDS = ${table(ENGLISH)}, LATER = ${table(LATER_ENGLISH)}, REASONS = ${JSON.stringify(ENGLISH_REASONS)}, NOTES = {}, MODELS = ${table(models)}`
 }
 
 /** Visible texts and labels outside of marks, without those that no translation changes. */
@@ -158,7 +160,7 @@ const unmarked = (page: Page): Promise<string[]> =>
     }
     // Sample questions are for a model that reads English; conversations, model names and the languages' own
     // names are the same in every language.
-    const same = '.starters, .message, [data-same], option[lang], b[dir=auto], .choice, h1, .brand, kbd, code'
+    const same = '.starters, .message, option[lang], b[dir=auto], h1, .brand, kbd, code'
     for (const element of document.querySelectorAll('chat-app *')) {
       if (element.closest(same) !== null || element.closest('script, style') !== null) continue
       for (const name of ['aria-label', 'title', 'placeholder', 'alt']) take(element.getAttribute(name))

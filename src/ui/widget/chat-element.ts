@@ -16,7 +16,7 @@ import { visibleText } from '../chat/visible.ts'
 import { ENGLISH, type Words } from '../words/english.ts'
 import { ChatProperties, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
-import type { Entry } from './conversation/entries.ts'
+import type { Entry, EntryPicture } from './conversation/entries.ts'
 import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
@@ -28,6 +28,7 @@ import { Cover } from './view/cover.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
+import { Pictures } from './view/pictures.ts'
 
 /** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {
@@ -76,6 +77,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.mode === 'bubble' && this.open,
     () => this.focus(),
   )
+  readonly #pictures = new Pictures(this, {
+    words: () => this.#words,
+    language: () => this.#speech.tag,
+    sees: () => this.#sees,
+    onAttached: () => this.focus(),
+  })
   #kept: Kept | undefined
   /** False if the conversation could not be stored. */
   #isKept = true
@@ -118,13 +125,25 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     throw new DOMException('the load was cancelled', 'AbortError')
   }
 
-  send(text: string): void {
+  send(text: string, pictures: readonly Blob[] = []): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
+    if (!Array.isArray(pictures) || pictures.some((file) => !(file instanceof Blob)))
+      throw wrongOption('the pictures', pictures, 'a list of files')
+    const named = pictures.map((file) => ({ name: file instanceof File ? file.name : '', file }))
+    this.#ask(text, named)
+  }
+
+  #ask(text: string, pictures: readonly EntryPicture[]): void {
     const question = visibleText(text)
-    if (question === '' || !this.#canSend) return
+    if ((question === '' && pictures.length === 0) || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(question)
+    this.#conversation.ask(question, pictures)
     this.#go()
+  }
+
+  /** Whether the model sees pictures; undefined until that is known. */
+  get #sees(): boolean | undefined {
+    return this.engine?.model.seesImages ?? (this.loadOptions.vision === undefined ? undefined : true)
   }
 
   stop(): void {
@@ -204,7 +223,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isBubble = this.mode === 'bubble'
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
-        lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing} aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing}
+        aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        data-drop=${this.#pictures.isOver ? this.#words.dropPictures : nothing}
+        @dragover=${this.#pictures.onDrag} @dragleave=${this.#pictures.onDrag} @drop=${this.#pictures.onDrop}
         @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
           words,
@@ -265,8 +287,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       placeholder: this.placeholder ?? words.placeholder,
       stopTitle: words.stop,
       isAnswering: this.#conversation.activity !== undefined,
-      canSend: this.#canSend,
-      onSend: (text) => this.send(text),
+      canSend: this.#canSend && !this.#pictures.isReading,
+      hasMore: this.#pictures.hasSome,
+      above: this.#pictures.above(),
+      before: this.#pictures.buttons(),
+      onPaste: this.#pictures.onPaste,
+      onSend: (text) => this.#ask(text, this.#pictures.take()),
       onStop: () => this.#byHand(() => this.stop()),
     })
   }

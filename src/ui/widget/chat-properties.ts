@@ -27,7 +27,7 @@ export function planOf({
 
 export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
-  { passages }: Words,
+  words: Words,
   encoder?: Settings['encoder'],
 ): Settings => ({
   system: system === '' ? undefined : system,
@@ -40,7 +40,16 @@ export const settingsOf = (
       templateArguments: { ...generateOptions.templateArguments, ...templateArguments },
     }),
   },
-  passagesPrompt: passages,
+  toolLabels: toolLabels(words),
+  passagesPrompt: words.passages,
+})
+
+const toolLabels = (words: Words): Settings['toolLabels'] => ({
+  calculate: words.toolCalculate,
+  current_date: words.toolDate,
+  convert_units: words.toolUnits,
+  time_in: words.toolTime,
+  days_between: words.toolDays,
 })
 
 /** The typed error of the event `halfbyte-error`. */
@@ -94,6 +103,11 @@ const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isRight(value)
 
 const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
+const TOOLS = list(
+  MOST_TOOLS,
+  'objects with a name and a function execute',
+  (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
+)
 /** An object whose options can all be read. */
 const OPTIONS: OptionKind = {
   fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
@@ -116,11 +130,10 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   autoload: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
-  tools: list(
-    MOST_TOOLS,
-    'objects with a name and a function execute',
-    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
-  ),
+  tools: {
+    fits: (value) => value === 'assist' || TOOLS.fits(value),
+    wanted: `assist, or ${TOOLS.wanted}`,
+  },
   documents: list(
     MOST_DOCUMENTS,
     'texts, or objects with a text, a title and a url',
@@ -189,7 +202,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     share: {},
     assist: {},
     suggestions: { converter: listOf },
-    tools: { attribute: false },
+    tools: {},
     documents: { attribute: false },
     embedder: {},
     loadOptions: { attribute: false },

@@ -32,6 +32,8 @@ export interface StoredMessage {
   readonly read?: Read
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
+  /** Present if the page declined the question for the model, and a larger one may answer it. */
+  readonly declined?: true
   /** Other versions of this message, oldest first, each with the messages that followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
   /** Number of versions in `others` that are older than this message. Absent: all of them. */

@@ -12,6 +12,7 @@ import { numberText, say } from '../../words/message.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
 import { emptyView, icon } from './frame.ts'
+import { picturesView } from './pictures.ts'
 
 interface EntryView {
   readonly entry: Entry
@@ -39,7 +40,10 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
       thoughtsView(thoughts, isGrowing && content === '', words),
       toolRuns.map((run) => toolView(run, words, language)),
     ],
-    body: role === 'user' ? content : answer(view, markdown),
+    body:
+      role === 'user'
+        ? html`${picturesView(entry.pictures, words, language)}${content}`
+        : answer(view, markdown),
     below: below(view),
   })
 }

@@ -17,10 +17,11 @@ export const explain = (error: unknown, words: Words): Explained => ({
 })
 
 /** Error causes with their own sentence. */
-function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
-  const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
+function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | 'pictureBlind' | undefined {
+  const { status, safari, model, pictures } = isHalfbyteError(error) ? error.detail : {}
   if (safari !== undefined) return 'oldBrowser'
   if (model === 'none') return 'noModel'
+  if (pictures === 'blind') return 'pictureBlind'
   return status === 404 || status === 410 ? 'notFound' : undefined
 }
 
