@@ -160,7 +160,7 @@ const unmarked = (page: Page): Promise<string[]> =>
     }
     // Sample questions are for a model that reads English; conversations, model names and the languages' own
     // names are the same in every language.
-    const same = '.starters, .message, option[lang], b[dir=auto], h1, .brand, kbd, code'
+    const same = '.starters, .message, option[lang], b, .choice > span, h1, .brand, kbd, code'
     for (const element of document.querySelectorAll('chat-app *')) {
       if (element.closest(same) !== null || element.closest('script, style') !== null) continue
       for (const name of ['aria-label', 'title', 'placeholder', 'alt']) take(element.getAttribute(name))
@@ -171,7 +171,7 @@ const unmarked = (page: Page): Promise<string[]> =>
 
 /** Texts that are names, formats and units. */
 const NAMES =
-  /^(?:https:\/\/…\/\w+\.gguf|owner\/name|Markdown|JSON|relaxed|simd128|shared|single|llama|[\d.,]+ (?:MB|GB|kB|ms|million|sec|Sek\.|tokens\/s).*)$/
+  /^(?:[\w-]+\/[^ ]+@\w+|https:\/\/…\/\w+\.gguf|owner\/name|Markdown|JSON|relaxed|simd128|shared|single|llama|[\d.,]+ (?:MB|GB|kB|ms|million|sec|Sek\.|tokens\/s).*)$/
 
 test('no text of the page is outside of its tables', async ({ page }) => {
   await page.addInitScript(() =>
