@@ -40,7 +40,10 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
       thoughtsView(thoughts, isGrowing && content === '', words),
       toolRuns.map((run) => toolView(run, words, language)),
     ],
-    body: role === 'user' ? html`${picturesView(entry.pictures, words)}${content}` : answer(view, markdown),
+    body:
+      role === 'user'
+        ? html`${picturesView(entry.pictures, words, language)}${content}`
+        : answer(view, markdown),
     below: below(view),
   })
 }
