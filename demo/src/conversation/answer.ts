@@ -4,7 +4,7 @@ import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../
 import { careAnswer } from '../../../src/ui/assist/index.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
-import type { UsedTool } from '../tools/tools.ts'
+import { stepOfRun, type UsedTool } from '../tools/tools.ts'
 import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { splitQuotes } from './files/attachments.ts'
@@ -42,7 +42,7 @@ export interface Answer {
 }
 
 /** The page that displays a streaming answer. */
-export interface AnswerPage extends Omit<Listener, 'grow'> {
+export interface AnswerPage extends Omit<Listener, 'grow' | 'ran'> {
   grow(answer: Answer): void
   /** Called when the answer has ended without an error. */
   measured(figures: Figures): void
@@ -81,6 +81,11 @@ export async function speakAnswer(
       if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
+    ran(run) {
+      const step = stepOfRun(run)
+      used = [...used.filter(({ state }) => state !== 'running'), step]
+      page.grow(soFar())
+    },
     room: (letters) => page.room(letters),
   }
   try {
@@ -88,9 +93,15 @@ export async function speakAnswer(
       read = searching
       page.grow(soFar())
     })
+    const call = begun === undefined ? await speaker.call(messages, settings, stop) : undefined
+    if (call !== undefined) {
+      used = [call]
+      page.grow(soFar())
+    }
+    const told = used
     const heard = heardBy(messages, speaker.isStoryteller)
     const speak = async () => {
-      const generation = await speaker.answer(id, heard.messages, settings, begun, read)
+      const generation = await speaker.answer(id, heard.messages, settings, begun, read, told)
       seenFrom = heard.places[speaker.seenFrom] ?? 0
       return listen(generation, stop, listener)
     }
@@ -133,7 +144,7 @@ const REFUSALS = {
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
-  { isStoryteller, usesTools }: Omit<Training, 'processors'>,
+  { isStoryteller }: Pick<Training, 'isStoryteller'>,
   { tools }: Pick<Settings, 'tools'>,
 ): Answer | undefined {
   const last = messages.at(-1)
@@ -144,9 +155,9 @@ export function ownAnswer(
     .map((said) => careAnswer(said))
     .find(Boolean)
   if (care) return { content: care.text }
-  const isOwn = usesTools && tools === 'on' && files.length === 0
+  const computes = tools === 'on' && files.length === 0
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
-  const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
+  const exact = computes ? exactUse(text, results, `page${messages.length}`) : undefined
   if (exact) return { content: exact.says, used: [exact.used] }
   // A question about a file may come after it.
   const hasFiles = messages.some(
@@ -159,7 +170,7 @@ export function ownAnswer(
     return { content: scope.named === undefined ? t('noName') : t('yourName', { name: scope.named }) }
   if (scope.declined !== 'beyond') return { content: t(REFUSALS[scope.declined]) }
   const isForeign = isOtherLanguage(text)
-  const word = isForeign ? 'englishAnswer' : isOwn && asksForValue(text) ? 'sumUnread' : 'declined'
+  const word = isForeign ? 'englishAnswer' : computes && asksForValue(text) ? 'sumUnread' : 'declined'
   return { content: t(word), declined: true }
 }
 

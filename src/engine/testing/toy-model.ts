@@ -102,6 +102,7 @@ export function toyModel(
         contextLength,
         sampling,
         templateArguments,
+        readsTools: false,
         seesImages: false,
       },
       threads: 1,

@@ -6,19 +6,22 @@ import {
   type Generation,
   isHalfbyteError,
   type Message,
+  type RunnableTool,
   type Session,
-  type Tool,
 } from '../../../../src/index.ts'
+import { assistOffer, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
-import { TOOLS, usedMessages } from '../../tools/tools.ts'
+import { stepOfRun, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
 import type { Picture } from '../files/attachments.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { keep, type Place, restoreKept } from '../store/kept.ts'
 import type { Asked } from '../store/versions.ts'
 
+/** Maximum replies of the model for one answer: three rounds of calls, and the answer. */
+const MOST_STEPS = 4
 /** Idle time, in milliseconds, before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
 /** Length of the sample from which characters per token are estimated. */
@@ -65,7 +68,8 @@ export class Speaker {
 
   /**
    * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit in the
-   * context are dropped, oldest first. `read`: what the model reads of the question's files.
+   * context are dropped, oldest first. `read`: what the model reads of the question's files. `told`: steps
+   * whose results the model is told with the question.
    */
   async answer(
     conversation: string,
@@ -73,10 +77,11 @@ export class Speaker {
     settings: Settings,
     begun?: Asked['begun'],
     read?: Read,
+    told: readonly UsedTool[] = begun?.used ?? [],
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
-    const messages = asRead(shownMessages, read)
-    const tools = this.#toolsFor(settings)
+    const messages = withResults(asRead(shownMessages, read), told)
+    const tools = this.#toolsFor(settings, messages)
     const past = begun === undefined ? messages.slice(0, -1) : messages
     const session = await this.#sessionFor({ conversation, system: settings.system }, past)
     const answer: readonly StoredMessage[] = begun === undefined ? [] : [{ role: 'assistant', ...begun }]
@@ -95,7 +100,7 @@ export class Speaker {
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
-    const options = this.#optionsFor(settings)
+    const options = this.#optionsFor(settings, tools)
     if (begun !== undefined) {
       const used = tools.length > 0 ? usedMessages(begun.used ?? []) : []
       session.setMessages([...seen.flatMap(shown), ...used])
@@ -110,12 +115,12 @@ export class Speaker {
    * for a model without tools, which would imitate another model's calls, and images are omitted for a model
    * without vision.
    */
-  #shown(message: StoredMessage, tools: readonly Tool[]): readonly Message[] {
+  #shown(message: StoredMessage, tools: readonly RunnableTool[]): readonly Message[] {
     const { role, used = [] } = message
     const pictures = this.#pictures(message)
     const content = this.#contentOf(message)
     const images = pictures.map(({ file }) => file)
-    const calls = tools.length > 0 ? usedMessages(used) : []
+    const calls = tools.length > 0 ? usedMessages(used.filter(({ id }) => !id.startsWith(TOLD))) : []
     return [...calls, { role, content, ...(images.length > 0 && { images }) }]
   }
 
@@ -134,7 +139,7 @@ export class Speaker {
    */
   async readable(text: string, settings: Settings): Promise<number> {
     const sample = text.slice(0, SAMPLE)
-    const contextLength = await this.#contextBeside(this.#toolsFor(settings))
+    const contextLength = await this.#contextBeside(this.#toolsFor(settings, undefined))
     const frame = await this.engine.countTokens([
       ...systemMessage(settings.system),
       { role: 'user', content: '.' },
@@ -145,7 +150,7 @@ export class Speaker {
 
   /** True if a question fits in `share` of the context, leaving room for an answer. */
   async fits(question: StoredMessage, settings: Settings, share: number): Promise<boolean> {
-    const tools = this.#toolsFor(settings)
+    const tools = this.#toolsFor(settings, undefined)
     const contextLength = await this.#contextBeside(tools)
     const room = contextLength - roomForAnswer({ ...settings, contextLength })
     const system = systemMessage(settings.system)
@@ -153,7 +158,7 @@ export class Speaker {
   }
 
   /** Tokens of the context left by the tools. */
-  async #contextBeside(tools: readonly Tool[]): Promise<number> {
+  async #contextBeside(tools: readonly RunnableTool[]): Promise<number> {
     const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
     return this.engine.model.contextLength - taken
   }
@@ -166,13 +171,43 @@ export class Speaker {
     return true
   }
 
-  #optionsFor(settings: Settings): GenerateOptions {
-    const tools = this.#toolsFor(settings)
-    return { ...replyOptions(settings, this.engine.model.sampling), tools, processors: this.#processors }
+  #optionsFor(settings: Settings, tools: readonly RunnableTool[]): GenerateOptions {
+    const sampling = replyOptions(settings, this.engine.model.sampling)
+    return { ...sampling, tools, maxSteps: MOST_STEPS, processors: this.#processors }
   }
 
-  #toolsFor({ tools }: Settings): readonly Tool[] {
-    return this.#knowsTools && tools === 'on' ? TOOLS : []
+  /**
+   * The tools that the model's template describes. Once a message has needed one they stay, so that the
+   * conversation is read again only once. Without `messages`: as if one needed them.
+   */
+  #toolsFor(settings: Settings, messages: readonly StoredMessage[] | undefined): readonly RunnableTool[] {
+    const way = this.#wayOf(settings)
+    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
+    const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
+    return way === 'template' && isNeeded ? TOOLS : []
+  }
+
+  #wayOf({ tools }: Settings): ToolWay | 'trained' {
+    if (tools === 'off') return 'none'
+    return this.#knowsTools ? 'trained' : toolWay(this.engine.model)
+  }
+
+  /**
+   * The call that the last message needs, as a step that was carried out; undefined if it needs none, or if
+   * the model calls tools while it answers.
+   */
+  async call(
+    messages: readonly StoredMessage[],
+    settings: Settings,
+    signal: AbortSignal,
+  ): Promise<UsedTool | undefined> {
+    const question = messages.at(-1)?.content ?? ''
+    if (this.#wayOf(settings) !== 'chosen') return undefined
+    // Without a call, for example because its code does not load, the model answers alone.
+    const { told } = await assistOffer(this.engine, question, { tools: TOOLS, signal }).catch(() => ({
+      told: undefined,
+    }))
+    return told && { ...stepOfRun(told.run), id: `${TOLD}${messages.length}` }
   }
 
   async #countText(text: string): Promise<number> {
@@ -248,6 +283,22 @@ const asRead = (messages: readonly StoredMessage[], last?: Read): readonly Store
     const read = index === messages.length - 1 ? last : messages[index + 1]?.read
     const isOther = message.role === 'user' && read !== undefined && 'text' in read
     return isOther ? { ...message, content: read.text } : message
+  })
+
+/** The beginning of the ids of steps whose results are told with the question. */
+const TOLD = 'told'
+
+/** The messages, with results told in the questions that they belong to; `last`: those of the last question. */
+const withResults = (
+  messages: readonly StoredMessage[],
+  last: readonly UsedTool[],
+): readonly StoredMessage[] =>
+  messages.map((message, index) => {
+    if (message.role !== 'user') return message
+    const used = index === messages.length - 1 ? last : (messages[index + 1]?.used ?? [])
+    const told = used.filter(({ id, state }) => id.startsWith(TOLD) && state !== 'failed')
+    const content = told.reduce((text, step) => withResult(text, step, step.result), message.content)
+    return { ...message, content }
   })
 
 /** False for calls and results, which are parts of the answer that follows. */

@@ -45,8 +45,9 @@ const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value <= MOST_TIME
 
 function isUsedTool(value: unknown): value is UsedTool {
-  const { id, name, arguments: given, result } = fields(value)
-  return [id, name, result].every(isText) && isObject(given)
+  const { id, name, arguments: given, result, state } = fields(value)
+  const isKnown = state === undefined || state === 'failed' || state === 'running'
+  return [id, name, result].every(isText) && isObject(given) && isKnown
 }
 
 function isRead(value: unknown): value is Read {

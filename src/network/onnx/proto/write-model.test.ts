@@ -56,8 +56,12 @@ const constants = new Map<string, Constant>(
   }),
 )
 
-async function readBack(nodes: readonly Node[], outputs: readonly string[]): Promise<Graph> {
-  const model = { nodes, constants, inputs: INPUTS, outputs }
+async function readBack(
+  nodes: readonly Node[],
+  outputs: readonly string[],
+  inputs: ReadonlyMap<string, Type> = INPUTS,
+): Promise<Graph> {
+  const model = { nodes, constants, inputs, outputs }
   const bytes = writeModel(model, (constant) => tensorBytes(constant as Tensor))
   return (await readModel(bufferSource('model.onnx', bytes), { oldestOpset: 1 })).graph
 }
@@ -75,4 +79,11 @@ test('negative 4-bit codes, and bf16 of both signs, keep their values', () => {
   expect(tensorBytes(tensorOf('i4', [3], [-8, 7, -1]))).toEqual(Uint8Array.of(0x78, 0x0f))
   expect(tensorBytes(tensorOf('u4', [2], [15, 1]))).toEqual(Uint8Array.of(0x1f))
   expect(tensorBytes(tensorOf('bf16', [2], [1, -2]))).toEqual(Uint8Array.of(0x80, 0x3f, 0, 0xc0))
+})
+
+test('sizes that an exporter left unnamed are read as sizes of their own', async () => {
+  const type: Type = { dtype: 'f32', dims: ['?', 3, '?', 'None', '-1', 'width'] }
+  const inputs = new Map([['x', type]])
+  const graph = await readBack([node(['x'], 'y')], ['y'], inputs)
+  expect(graph.inputs[0]?.type?.dims).toEqual(['[x 0]', 3, '[x 2]', '[x 3]', '[x 4]', 'width'])
 })

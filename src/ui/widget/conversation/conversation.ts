@@ -1,12 +1,19 @@
 // A conversation. In: questions, an engine, the page's reply settings. Out: the entries to show, as they
 // grow.
+import { HalfbyteError } from '../../../core/base/errors.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
-import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
+import type {
+  ToolRun as CoreToolRun,
+  Generation,
+  RunnableTool,
+  SaidMessage,
+  Session,
+} from '../../../engine/api/types.ts'
 import { beforeLoop } from '../../chat/loops.ts'
-import { fill } from '../../chat/texts.ts'
-import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
+import { fill } from '../../words/message.ts'
+import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
 /** Share of the context that passages may use. */
@@ -68,8 +75,8 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  ask(question: string): void {
-    const entry: Entry = { role: 'user', content: question }
+  ask(question: string, pictures: readonly EntryPicture[] = []): void {
+    const entry: Entry = { role: 'user', content: question, ...(pictures.length > 0 && { pictures }) }
     this.#error = undefined
     this.#entries = [...this.#entries, entry]
     this.#events.onEntry(entry)
@@ -156,7 +163,8 @@ export class Conversation {
     asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<Entry> {
-    const question = asked.at(-1)?.content ?? ''
+    const { content: question = '', pictures = [] } = asked.at(-1) ?? {}
+    checkSight(engine, pictures)
     const session = await this.#sessionOf(engine, settings, asked.slice(0, -1))
     const passages = await this.#passages(engine, settings, question, signal)
     const toolRuns: ToolRun[] = []
@@ -173,10 +181,22 @@ export class Conversation {
       if (!signal.aborted) this.#show({ name: 'answering' }, [...asked, entry()])
     }
     const places = new Map<string, number>()
-    const tools = settings.tools.length > 0 ? settings.tools : undefined
+    const ran = (core: CoreToolRun) => {
+      const run = shownRun(core, settings)
+      toolRuns[memo(places, core.id, () => toolRuns.length)] = run
+      this.#events.onToolRun(run)
+    }
+    const { tools, told } = await toolsFor(engine, question, settings.tools, signal)
     signal.throwIfAborted()
-    const given = withPassages(question, passages, settings)
-    const generation = session.send(given, { ...settings.generateOptions, tools })
+    if (told !== undefined) {
+      ran(told.run)
+      show()
+    }
+    const content = withPassages(told?.message ?? question, passages, settings)
+    const generation = session.send(saidOf(engine, { role: 'user', content, pictures }), {
+      ...settings.generateOptions,
+      tools,
+    })
     this.#generation = generation
     for await (const { text: said, reasoning = '', toolRun } of generation) {
       text += said
@@ -187,11 +207,7 @@ export class Conversation {
         return { ...entry(), ending: 'loop' }
       }
       thoughts += reasoning
-      if (toolRun !== undefined) {
-        const run = shownRun(toolRun, settings.tools)
-        toolRuns[memo(places, toolRun.id, () => toolRuns.length)] = run
-        this.#events.onToolRun(run)
-      }
+      if (toolRun !== undefined) ran(toolRun)
       show()
     }
     const { text: whole, finishReason } = await generation.result
@@ -211,7 +227,7 @@ export class Conversation {
       this.#session = { engine, system, it: engine.createSession({ system, overflow: 'shift' }) }
     }
     const session = this.#session?.it as Session
-    session.setMessages(before.map(({ role, content }) => ({ role, content })))
+    session.setMessages(before.map((entry) => saidOf(engine, entry)))
     return session
   }
 
@@ -273,9 +289,41 @@ async function ownAnswer(question: string, assist: Assist): Promise<string | und
   return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
-function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
+/** The tools to offer, or a call that was carried out before, with the message that tells the model its result. */
+interface Offered {
+  readonly tools?: readonly RunnableTool[] | undefined
+  readonly told?: { readonly run: CoreToolRun; readonly message: string } | undefined
+}
+
+async function toolsFor(
+  engine: Engine,
+  question: string,
+  tools: WidgetTools,
+  signal: AbortSignal,
+): Promise<Offered> {
+  if (tools !== 'assist') return tools.length > 0 ? { tools } : {}
+  // If the script of these tools cannot be loaded, the model answers alone.
+  const assist = await import('../../assist/index.ts').catch(() => undefined)
+  return (await assist?.assistOffer(engine, question, { signal })) ?? {}
+}
+
+/** Throws `unsupported` for pictures that the model cannot see. */
+function checkSight({ model }: Engine, pictures: readonly EntryPicture[]): void {
+  if (model.seesImages || pictures.length === 0) return
+  const sentence = `${model.id} has no vision tower, so it cannot see pictures; load a vision model with its tower`
+  throw new HalfbyteError('unsupported', sentence, { pictures: 'blind' })
+}
+
+/** A message for the model, with the pictures that are there and that it can see. */
+function saidOf({ model }: Engine, { role, content, pictures = [] }: Entry): SaidMessage {
+  const images = model.seesImages ? pictures.flatMap(({ file }) => file ?? []) : []
+  return { role, content, ...(images.length > 0 && { images }) }
+}
+
+function shownRun(run: CoreToolRun, { tools, toolLabels }: Settings): ToolRun {
   const { name, arguments: given, state, result } = run
-  const label = tools.find((tool) => tool.name === name)?.label ?? name
+  const labelled = tools === 'assist' ? toolLabels[name] : tools.find((tool) => tool.name === name)?.label
+  const label = labelled ?? name
   return { name, label, arguments: given, state, ...(result !== undefined && { result }) }
 }
 

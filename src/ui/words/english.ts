@@ -1,6 +1,28 @@
-// Every text that the widget shows or announces, in English. A page replaces any of them through the property
-// `messages`.
-import { COMMON } from '../chat/texts.ts'
+// Every text that the widget shows or announces, in English, and those among them that the page shows too. A
+// page replaces any of the widget's through the property `messages`.
+import type { Message } from './message.ts'
+
+/** The texts shared by the page and the widget, in English. Both add their own. */
+export const COMMON = {
+  conversation: 'Conversation',
+  toEnd: 'Jump to the newest message',
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  formula: 'Formula',
+  details: 'Details',
+  cancel: 'Cancel',
+  left: '{time} left',
+} as const
 
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
@@ -36,6 +58,17 @@ export const ENGLISH = {
   preparing: 'Preparing the model',
   ready: 'Ready',
 
+  attachPictures: 'Attach pictures',
+  takePhoto: 'Take a photo',
+  attached: 'Attached pictures',
+  removeName: 'Remove {name}',
+  dropPictures: 'Drop pictures to attach them',
+  pictureBlind: 'This model cannot see pictures.',
+  pictureOther: '{name} is not a picture. Only pictures can be attached.',
+  pictureMany: 'A message can have up to {most} pictures, not {count}.',
+  pictureLarge: '{name} has {size}. A picture can have up to {most}.',
+  pictureBroken: '{name} is damaged, or this browser cannot show it.',
+  pictureGone: 'Picture: {name}',
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',
@@ -43,6 +76,11 @@ export const ENGLISH = {
   toolDone: 'Done: {name}',
   toolFailed: 'Failed: {name}',
   toolArguments: 'Arguments',
+  toolCalculate: 'Calculator',
+  toolDate: 'Date and time',
+  toolUnits: 'Unit conversion',
+  toolTime: 'Time in a place',
+  toolDays: 'Days between dates',
   toolResult: 'Result',
   /** Read by the model: the message that is sent if passages of the documents were found. */
   passages:
@@ -67,10 +105,15 @@ export const ENGLISH = {
   'error-internal': 'Something went wrong in the model. Try again to reload it.',
 } as const
 
-export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+/** A text whose form depends on a number has plural forms in English too. */
+export type Words = {
+  readonly [Name in keyof typeof ENGLISH]: (typeof ENGLISH)[Name] extends string ? string : Message
+}
+export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
+export type WidgetWords = Omit<Words, keyof CommonWords>
 
-/** The English texts, overridden by the page's. */
-export const wordsOf = (given: Partial<Words>): Words =>
-  Object.fromEntries(
-    Object.entries(ENGLISH).map(([name, text]) => [name, given[name as keyof Words] ?? text]),
-  ) as Words
+/** A file of `languages/`. */
+export interface Translation {
+  readonly COMMON: CommonWords
+  readonly WIDGET: WidgetWords
+}
