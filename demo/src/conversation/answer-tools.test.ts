@@ -9,7 +9,7 @@ import { newConversation, type StoredMessage } from './store/conversations.ts'
 
 const CHOOSES = { parameters: 5e8, readsTools: true }
 const CALLS = { parameters: 3e9, readsTools: true }
-const CHOSEN = { usesTools: false, isEnglish: false, processors: [] }
+const CHOSEN = { usesTools: false, isStoryteller: false, processors: [] }
 const RENT = 'My flat has 54 square metres at 13.50 each. What do I pay?'
 const CALL = { name: 'calculate', arguments: { expression: '54 * 13.50' } }
 
