@@ -2,6 +2,7 @@
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { careAnswer } from '../../../src/ui/assist/index.ts'
+import { whenLong } from '../../../src/ui/chat/reading/progress.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
 import { stepOfRun, type UsedTool } from '../tools/tools.ts'
@@ -101,7 +102,10 @@ export async function speakAnswer(
     const told = used
     const heard = heardBy(messages, speaker.isStoryteller)
     const speak = async () => {
-      const generation = await speaker.answer(id, heard.messages, settings, begun, read, told)
+      const onPrefill = whenLong(({ tokens, total }) =>
+        page.grow({ ...soFar(), read: { by: 'prompt', done: tokens, all: total } }),
+      )
+      const generation = await speaker.answer(id, heard.messages, settings, { begun, read, told, onPrefill })
       seenFrom = heard.places[speaker.seenFrom] ?? 0
       return listen(generation, stop, listener)
     }

@@ -20,8 +20,7 @@ const MOST_BYTES = 20e6
 const MOST_PICTURES = 8
 
 /** SVG is text, which models understand. */
-const isPictureFile = ({ type }: Blob): boolean =>
-  type.startsWith('image/') && !type.startsWith('image/svg')
+const isPictureFile = ({ type }: Blob): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /** Checks a file and copies it: it may change or disappear on the device. */
 export async function pictureOf(file: File): Promise<Picture | PictureFault> {

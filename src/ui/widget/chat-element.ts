@@ -79,7 +79,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   )
   readonly #pictures = new Pictures(this, {
     words: () => this.#words,
-    language: () => languageOf(this),
+    language: () => this.#speech.tag,
     sees: () => this.#sees,
     onAttached: () => this.focus(),
   })

@@ -9,6 +9,7 @@ export const LATER: LaterWords = {
   toolFailed: 'נכשל: {name}',
   toolSteps: 'שלבי התשובה',
   takePhoto: 'צילום תמונה',
+  readingPrompt: 'קריאת {done} מתוך {all} אסימונים',
   sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   noAnswer: 'המודל לא ענה. נסחו את השאלה אחרת, או בחרו מודל גדול יותר.',
   englishAnswer:

@@ -6,8 +6,8 @@ import type { ChatHost } from '../../chat/composer.ts'
 import { isTouch } from '../../chat/keys.ts'
 import type { PictureFault } from '../../chat/picture-files.ts'
 import { bytesText, fill } from '../../chat/texts.ts'
+import type { Words } from '../../words/english.ts'
 import type { EntryPicture } from '../conversation/entries.ts'
-import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
 
 /** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
