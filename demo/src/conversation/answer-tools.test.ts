@@ -163,7 +163,14 @@ test('an embedded model reads of its tools what it was trained with', async () =
     { model: { parameters: 8e6, readsTools: true } },
   )
   const speaker = new Speaker(engine, { usesTools: true, isStoryteller: true, processors: [] })
-  await (await speaker.answer('c', [{ role: 'user', content: 'Hello!' }], DEFAULT_SETTINGS)).result
+  const hello: readonly StoredMessage[] = [{ role: 'user', content: 'Hello!' }]
+  await (
+    await speaker.answer('c', hello, DEFAULT_SETTINGS, {
+      begun: undefined,
+      read: undefined,
+      onPrefill: () => undefined,
+    })
+  ).result
   const keys = new Set(requests[0]?.tools?.flatMap((tool) => Object.keys(tool)))
   expect([...keys].sort()).toEqual(['description', 'name', 'parameters', 'strict'])
   await engine.dispose()

@@ -137,7 +137,7 @@ const LINES: readonly Line[] = [
     'cheers',
   ],
   [
-    'That was a nice story.',
+    'Thank you, I liked it.',
     `(?:that|this|it|the story|your story|the end|the joke|that story|that one)(?: is| was) ${VERY}${GOOD_WORDS}(?: (?:story|one|joke|end|answer|idea))?`,
     `${VERY}(?:nice|good|great|lovely|beautiful|wonderful|funny|cute|sweet) (?:story|one|joke|end|answer|work|job)`,
     '(?:what|such) a (?:nice|good|great|lovely|beautiful|wonderful|funny|cute|sweet) (?:story|one|joke|end)',
