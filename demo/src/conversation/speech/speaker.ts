@@ -204,7 +204,8 @@ export class Speaker {
     messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
   ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
-    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
+    // In the words of its training, which had no labels. They would also take room in its small context.
+    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, label: __, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
     return way === 'template' && isNeeded ? TOOLS : []
   }
