@@ -66,7 +66,7 @@ export default defineConfig({
             // The scripts that run before the first paint.
             {
               name: 'early',
-              test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
+              test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/(?:storage|tasks))/,
               priority: 2,
             },
             // In a separate chunk, code shared by the page and the search model compresses worse, by a

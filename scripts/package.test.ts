@@ -130,7 +130,7 @@ test('only scripts in the folder of modules and readers name them, as if they we
 
 /** What scripts in dist/cdn import on demand: an encoder, and the package for the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  'widget.js': ['import(`./assist.js', 'import(`./embedder.js'],
+  'widget.js': ['import(`./assist.js', 'import(`./pictures.js', 'import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
 }
@@ -154,6 +154,7 @@ test('scripts for pages without a bundler import only what a page requests, and 
     'halfbyte.js',
     'network.js',
     'openai.js',
+    'pictures.js',
     'prompt-api.js',
     'readers/encoders.js',
     'readers/families.js',

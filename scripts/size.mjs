@@ -100,6 +100,17 @@ const widgetRow = (modules) => ({
   budget: budget.widget.total,
 })
 
+/** A page in another language than English downloads one of these besides. */
+const languageRow = () => {
+  const folder = join(root, 'dist/cdn/languages')
+  const scripts = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.js')) : []
+  return {
+    name: `the largest of the widget's ${scripts.length} languages`,
+    bytes: Math.max(...scripts.map((name) => gzipped(readFileSync(join(folder, name))))),
+    budget: budget.widget.language,
+  }
+}
+
 /**
  * The downloaded part of a build: its entry, the scripts and chunks whose names begin with one of `names`,
  * and their imports. The build also emits chunks that its page does not request.
@@ -189,14 +200,15 @@ const rows = [
   ...documentRows(),
   await cdnRow(),
   widget,
+  languageRow(),
 ]
 for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 23) {
+if (rows.length !== 24) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, five rows of networks, the answers without a model, two rows of documents, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, five rows of networks, the answers without a model, two rows of documents, dist/cdn, the widget and its languages, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

@@ -65,7 +65,8 @@ describe('a model of half a billion weights', () => {
     )
     const used = [{ id: 'told1', ...CALL, result: '729' }]
     expect(messages[1]).toMatchObject({ content: 'You pay 729.', used })
-    expect(grown.find(({ content }) => content === '')).toMatchObject({ used })
+    const steps = grown.filter(({ content }) => content === '').map(({ used: shown }) => shown)
+    expect(steps.slice(0, 2)).toMatchObject([[{ name: 'tools', state: 'running' }], used])
     const told = requests[1]?.messages[0]?.content
     expect(told).toContain(`${RENT}\n\n`)
     expect(told).toContain('54 * 13.50 = 729')
@@ -151,4 +152,27 @@ test('the page answers what it can parse, whichever model is chosen, unless tool
   expect(ownAnswer(asked, CHOSEN, { tools: 'on' })).toMatchObject({ content: '17 * 24 = 408' })
   expect(ownAnswer(asked, CHOSEN, { tools: 'off' })).toBeUndefined()
   expect(ownAnswer([{ role: 'user', content: RENT }], CHOSEN, { tools: 'on' })).toBeUndefined()
+})
+
+test('an embedded model reads of its tools what it was trained with', async () => {
+  const requests: FakeRequest[] = []
+  const engine = await fakeEngine(
+    (request) => {
+      requests.push(request)
+      return 'Hello!'
+    },
+    { model: { parameters: 8e6, readsTools: true } },
+  )
+  const speaker = new Speaker(engine, { usesTools: true, isStoryteller: true, processors: [] })
+  const hello: readonly StoredMessage[] = [{ role: 'user', content: 'Hello!' }]
+  await (
+    await speaker.answer('c', hello, DEFAULT_SETTINGS, {
+      begun: undefined,
+      read: undefined,
+      onPrefill: () => undefined,
+    })
+  ).result
+  const keys = new Set(requests[0]?.tools?.flatMap((tool) => Object.keys(tool)))
+  expect([...keys].sort()).toEqual(['description', 'name', 'parameters', 'strict'])
+  await engine.dispose()
 })

@@ -5,7 +5,7 @@ import { careAnswer } from '../../../src/ui/assist/index.ts'
 import { whenLong } from '../../../src/ui/chat/reading/progress.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
-import { stepOfRun, type UsedTool } from '../tools/tools.ts'
+import { CHOOSING, stepOfRun, type UsedTool } from '../tools/tools.ts'
 import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { splitQuotes } from './files/attachments.ts'
@@ -96,9 +96,11 @@ export async function speakAnswer(
         read = searching
         page.grow(soFar())
       })
-    const call = begun === undefined ? await speaker.call(messages, settings, stop) : undefined
-    if (call !== undefined) {
-      used = [call]
+    if (begun === undefined && speaker.choosesCall(messages, settings)) {
+      used = [CHOOSING]
+      page.grow(soFar())
+      const call = await speaker.call(messages, settings, stop)
+      used = call === undefined ? [] : [call]
       page.grow(soFar())
     }
     const told = used

@@ -166,6 +166,22 @@ test('a question is not asked again if the user wrote something else meanwhile',
   await expect(answers(page).first()).toContainText(DECLINED)
 })
 
+test('a question is not asked again if the user edited it into one that the model could answer', async ({
+  page,
+}) => {
+  const release = await beginDownload(page)
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await expect(answer(page)).not.toContainText(DECLINED)
+  await expect(answer(page)).not.toBeEmpty()
+  release()
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await ready(page)
+  await expect(answers(page)).toHaveCount(1)
+  await expect(version(page)).toHaveCount(0)
+})
+
 test('a question is not asked again in another conversation, or after its own was left', async ({ page }) => {
   const release = await beginDownload(page)
   await page.getByRole('button', { name: 'Start a new chat' }).click()

@@ -3,7 +3,7 @@
 
 /** How good an answer is. `declined`: it says what the model cannot do, and offers one that may. */
 export const GRADES = ['good', 'declined', 'fair', 'bad', 'dangerous'] as const
-export type Grade = (typeof GRADES)[number]
+type Grade = (typeof GRADES)[number]
 
 export interface Judged {
   readonly text: string

@@ -302,6 +302,7 @@ function isEndOf(messages: readonly Message[], before: readonly Message[]): bool
   const common = (start: number): number => {
     const end = said.findIndex(({ role, content }, index) => {
       const other = before[start + index]
+      // A wrong message, which the worker rejects, may have no role.
       return other === undefined || other.role !== role || other.content !== content
     })
     return end < 0 ? said.length : end

@@ -1,4 +1,5 @@
 // The registry of operators: finds the entry for a node, or gives the reason if there is none.
+import { groupBy } from '../../core/base/values.ts'
 import type { Attribute, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
@@ -67,7 +68,7 @@ export const OPERATORS: readonly Operator[] = [
   ...CONTRIB_PRODUCTS,
 ]
 
-const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ name }) => name)
+const BY_NAME: ReadonlyMap<string, readonly Operator[]> = groupBy(OPERATORS, ({ name }) => name)
 
 /** The entry for a node's opset. */
 export function operatorOf({ domain, op, version }: Node): Operator | undefined {

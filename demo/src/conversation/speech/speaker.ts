@@ -208,7 +208,8 @@ export class Speaker {
     messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
   ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
-    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
+    // In the words of its training, which had no labels. They would also take room in its small context.
+    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, label: __, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
     return way === 'template' && isNeeded ? TOOLS : []
   }
@@ -218,17 +219,19 @@ export class Speaker {
     return this.#knowsTools ? 'trained' : toolWay(this.engine.model)
   }
 
-  /**
-   * The call that the last message needs, as a step that was carried out; undefined if it needs none, or if
-   * the model calls tools while it answers.
-   */
+  /** Whether `call` asks the model for the last message's call. */
+  choosesCall(messages: readonly StoredMessage[], settings: Settings): boolean {
+    return this.#wayOf(settings) === 'chosen' && needsTool(messages.at(-1)?.content ?? '')
+  }
+
+  /** The call that the last message needs, as a step that was carried out; undefined if it needs none. */
   async call(
     messages: readonly StoredMessage[],
     settings: Settings,
     signal: AbortSignal,
   ): Promise<UsedTool | undefined> {
+    if (!this.choosesCall(messages, settings)) return undefined
     const question = messages.at(-1)?.content ?? ''
-    if (this.#wayOf(settings) !== 'chosen') return undefined
     // Without a call, for example because its code does not load, the model answers alone.
     const { told } = await assistOffer(this.engine, question, { tools: TOOLS, signal }).catch(() => ({
       told: undefined,

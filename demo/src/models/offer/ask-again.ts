@@ -32,10 +32,10 @@ export function awaited(): string | undefined {
   return waiting !== undefined && isOpen(waiting) ? waiting.address : undefined
 }
 
-/** False once the user has written something else, or opened another conversation. */
+/** False once the user has written something else, edited the question, or opened another conversation. */
 function isOpen({ id, count }: Waiting): boolean {
-  const { conversation } = chat
-  return conversation.id === id && conversation.messages.length === count
+  const { id: open, messages } = chat.conversation
+  return open === id && messages.length === count && messages.at(-1)?.declined === true
 }
 
 /** Loads the model, as the model picker does, and then asks the open conversation's last question again. */

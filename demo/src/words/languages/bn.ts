@@ -1,8 +1,8 @@
-// The page's texts in Bengali, and the meaning of each kind of error and note.
+// The page's texts in Bengali, what it says of models, errors and notes.
 import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/bn.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -187,8 +187,28 @@ export const LATER: LaterWords = {
   ...DOCUMENTS,
   sumDeclined: 'প্রত্যাখ্যাত',
   sumUnread: 'আমি এটি নিশ্চিতভাবে হিসাব করতে পারিনি। অঙ্কে লিখুন, যেমন 15 % of 240.',
+  toolTime: 'কোনো জায়গার সময়',
+  toolDays: 'তারিখের মাঝের দিন',
+  toolRunning: 'চলছে: {name}',
+  toolFailed: 'ব্যর্থ: {name}',
+  toolSteps: 'এই উত্তরের ধাপ',
+  takePhoto: 'ছবি তুলুন',
   noAnswer: 'মডেল কোনো উত্তর দেয়নি। প্রশ্নটি অন্যভাবে করুন বা আরও বড় মডেল বেছে নিন।',
-  englishAnswer: 'আমি শুধু ইংরেজি জানি, তাও অল্প। ইংরেজিতে জিজ্ঞাসা করুন, বা আপনার ভাষা বলে এমন বড় মডেল বেছে নিন।',
+  englishAnswer: 'আমি শুধু ইংরেজি জানি, তাও অল্প: ইংরেজিতে জিজ্ঞাসা করুন, বা আপনার ভাষা বলে এমন বড় মডেল বেছে নিন।',
+  declined: 'এটি আমার সাধ্যের বাইরে: আমি ইংরেজিতে ছোট গল্প ও আলাপের একটি ছোট মডেল।',
+  declinedAdvice:
+    'আমি গল্পের একটি ছোট মডেল, আর স্বাস্থ্য, আইন বা টাকা নিয়ে ভুল উত্তর আপনার ক্ষতি করতে পারে: কোনো বিশেষজ্ঞকে জিজ্ঞাসা করুন।',
+  declinedHarm: 'এতে আমি সাহায্য করতে পারি না: আমি ছোট গল্প ও আলাপের একটি ছোট মডেল।',
+  declinedOutside: 'এই পৃষ্ঠার কোনো মডেল কিছু খুঁজতে বা এর বাইরে কিছু করতে পারে না; আমি ছোট গল্প বলি ও আলাপ করি।',
+  unclear: 'আমি বুঝতে পারিনি: আপনি কী চান তা ইংরেজিতে লিখুন, যেমন একটি শিয়ালের গল্প।',
+  yourName: 'আপনার নাম {name}।',
+  noName: 'আপনি এখনও আমাকে আপনার নাম বলেননি।',
+  offerDownload: '{name}-কে জিজ্ঞাসা করুন ({size}, {time})',
+  offerStored: 'এই ডিভাইসে থাকা {name}-কে জিজ্ঞাসা করুন',
+  offerWaiting: '{name} প্রস্তুত হলে আপনার প্রশ্ন আবার করা হবে।',
+  offerMore: 'এই মডেলগুলিও এই ডিভাইসে চলে। এগুলি বেশি জানে, কিন্তু ভুল করে: যা জরুরি তা যাচাই করুন।',
+  offerTime: 'ডাউনলোডে প্রায় {time}',
+  offerTimeUnknown: 'ডাউনলোডের সময় জানা নেই',
   preset: 'প্রিসেট',
   presetHint: 'নামসহ নির্দেশ, টুল, দৈর্ঘ্য ও স্যাম্পলিং, যেকোনো কথোপকথনের জন্য',
   presetNone: 'কোনোটি নয়',
@@ -264,6 +284,7 @@ export const LATER: LaterWords = {
   readWhole: 'মডেল ফাইলগুলি পুরো পড়েছে।',
   readByWords: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের শব্দ দিয়ে পাওয়া: {sources}',
   readByMeaning: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের অর্থ দিয়ে পাওয়া: {sources}',
+  readingPrompt: 'টোকেন পড়া হচ্ছে: {all}টির মধ্যে {done}টি',
   searching: 'ফাইলে খোঁজা হচ্ছে: {all}টির মধ্যে {done}টি অংশ',
   tooHeavy: '{name}-এর আকার {size}; সর্বোচ্চ {most} হতে পারে। ছোট একটি যোগ করুন।',
   noPicture: 'এই ব্রাউজার {name} দেখাতে পারে না। PNG, JPEG বা WebP হিসেবে যোগ করুন।',
@@ -314,7 +335,7 @@ export const LATER: LaterWords = {
   light: 'হালকা',
   dark: 'গাঢ়',
   'set-tools': 'টুল',
-  'set-tools-hint': 'ক্যালকুলেটর, তারিখ ও একক রূপান্তর, যেসব মডেলকে এগুলি শেখানো হয়েছে',
+  'set-tools-hint': 'ক্যালকুলেটর, তারিখ, সময় ও একক রূপান্তর। বার্তার দরকার হলে মডেল এগুলি ব্যবহার করে',
   on: 'চালু',
   off: 'বন্ধ',
   'set-language': 'ভাষা',
@@ -344,6 +365,20 @@ export const LATER: LaterWords = {
   keyEscape: 'উত্তর থামান, বা সম্পাদনা বাতিল করুন',
   keyWrite: 'বার্তা লিখুন',
   memory: 'মেমরি',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'যেকোনো ডিভাইসে ইংরেজি আলাপ ও পুনর্লিখন। তথ্যে ভুল করে।',
+  'Granite 4.0 H 350M': 'কয়েকটি অ্যাটেনশন স্তরসহ Mamba-2: লম্বা কথোপকথনে কম মেমরি লাগে। টুল ব্যবহার করে।',
+  'LFM2 350M': 'ফোনে দ্রুত, আটটি ভাষায়। তথ্য বের করা ও সারাংশে ভালো।',
+  'Gemma 3 270M': 'অনেক ভাষায় ছোট নির্দেশ মানে। একটি কাজের জন্য মানিয়ে নিতে তৈরি।',
+  'SmolLM2 360M': 'ইংরেজি কথোপকথন, ছোট সারাংশ ও পুনর্লিখন।',
+  'LFM2 700M': 'আটটি ভাষায় দৈনন্দিন লেখা ও প্রশ্ন, আকারের তুলনায় দ্রুত।',
+  'Qwen2.5 0.5B': '২৯টি ভাষায় উত্তর দেয়, JSON ও অল্প কোড লেখে।',
+  'Mamba 130M': 'ইংরেজি লেখা চালিয়ে যায়, মেমরি কখনও ফুরায় না। চ্যাটের জন্য শেখানো হয়নি।',
+  'Qwen3 0.6B': 'উত্তরের আগে ভাবে: হিসাব, যুক্তি ও টুলে ভালো, অনেক ভাষায়।',
+  'Gemma 3 1B': 'আকারের তুলনায় ভালো লেখে, প্রধানত ইংরেজিতে।',
+  'Llama 3.2 1B': 'আটটি ভাষায় কথোপকথন, সারাংশ ও পুনর্লিখন।',
 }
 
 export const REASONS: Reasons = {

@@ -21,6 +21,8 @@ import { fill } from '../../words/message.ts'
 import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { passagesFor } from './passages.ts'
 
+/** Answers and tools that need no model, in a script of their own. */
+const ASSIST = () => import('../../assist/index.ts')
 /** Share of the context that is free for the next question and its answer. */
 const NEXT_SHARE = 0.25
 
@@ -340,7 +342,7 @@ const toolsOf = ({ tools }: Settings): readonly RunnableTool[] | undefined =>
 
 /** The text of an answer that needs no model. */
 async function ownAnswer(question: string, assist: Assist): Promise<string | undefined> {
-  const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
+  const { careAnswer, exactAnswer } = await ASSIST()
   return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
@@ -358,7 +360,7 @@ async function toolsFor(
 ): Promise<Offered> {
   if (tools !== 'assist') return tools.length > 0 ? { tools } : {}
   // If the script of these tools cannot be loaded, the model answers alone.
-  const assist = await import('../../assist/index.ts').catch(() => undefined)
+  const assist = await ASSIST().catch(() => undefined)
   return (await assist?.assistOffer(engine, question, { signal })) ?? {}
 }
 

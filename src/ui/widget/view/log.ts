@@ -44,7 +44,7 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
     ],
     body:
       role === 'user'
-        ? html`${picturesView(entry.pictures, words)}${content}${documentsView(entry.documents)}`
+        ? html`${picturesView(entry.pictures, words, language)}${content}${documentsView(entry.documents)}`
         : answer(view, markdown),
     below: below(view),
   })
