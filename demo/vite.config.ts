@@ -5,6 +5,7 @@
 // there. HALFBYTE_PACKS names another folder of packs than models/made.
 import { fileURLToPath } from 'node:url'
 import { type Connect, defineConfig, type Plugin } from 'vite'
+import { apart } from './apart.ts'
 import { inline } from './inline.ts'
 import { offline } from './offline.ts'
 import { pagePacks } from './packs.ts'
@@ -38,6 +39,7 @@ export default defineConfig({
   base: './',
   assetsInclude: ['**/*.hbm'],
   plugins: [
+    apart,
     inline(path('.'), { "{ __UNLOADED__: '' }": JSON.stringify(UNLOADED) }),
     sharedStyles,
     processors,

@@ -19,8 +19,14 @@ const LANGUAGES = Object.fromEntries(
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
+  'documents.js': 'src/ui/documents/index.ts',
   ...LANGUAGES,
   'pictures.js': 'src/ui/chat/picture-files.ts',
+}
+
+/** Workers that the library's own build shares with dist/cdn: they consist of another project's code. */
+export const SHARED_WORKERS = {
+  'pdf.worker.js': 'workers/pdf.worker.ts',
 }
 
 /** Packages that a page provides itself, through an import map. */
@@ -40,6 +46,7 @@ const CDN_SCRIPTS = {
   'network.js': 'src/network/api/network.ts',
   'workers/embedder.worker.js': 'workers/embedder.worker.ts',
   'workers/network.worker.js': 'workers/network.worker.ts',
+  ...Object.fromEntries(Object.entries(SHARED_WORKERS).map(([name, source]) => [`workers/${name}`, source])),
 }
 
 /** Leaves the imports of these parts in the widget's script. */
@@ -99,6 +106,8 @@ async function buildAlone(folder, fileName, source) {
     throw new Error(`${fileName} is not one script and its map: ${output.map((file) => file.fileName)}`)
   const { code, map } = escaped(scripts[0])
   const path = join(root, folder, fileName)
+  // A map of a library, which nobody debugs here, would be twice as large as its code.
+  if (SHARED_WORKERS[basename(fileName)] !== undefined) return writeFileSync(path, code)
   writeFileSync(path, `${code.trimEnd()}\n//# sourceMappingURL=${basename(fileName)}.map\n`)
   writeFileSync(`${path}.map`, JSON.stringify(map))
 }

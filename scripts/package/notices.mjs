@@ -52,10 +52,11 @@ function noticeOf(folder) {
 /** Writes the notices of every recorded build to `path`, as Markdown. */
 export function writeNotices(path) {
   const folders = readdirSync(LISTS).flatMap((file) => JSON.parse(readFileSync(join(LISTS, file), 'utf8')))
-  const turboJpeg = readFileSync(join(import.meta.dirname, 'jpeg-turbo.md'), 'utf8').trim()
+  const ownText = (name) => readFileSync(join(import.meta.dirname, name), 'utf8').trim()
   const notices = [...new Set(folders)]
     .map(noticeOf)
-    .concat({ name: '@cwasm/jpeg-turbo', text: turboJpeg })
+    .concat({ name: '@cwasm/jpeg-turbo', text: ownText('jpeg-turbo.md') })
+    .concat({ name: 'pdf.js', text: ownText('pdfjs.md') })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const text = [
     '# Third-party notices',

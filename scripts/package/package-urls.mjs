@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'
-import { READERS } from '../cdn.mjs'
+import { READERS, SHARED_WORKERS } from '../cdn.mjs'
 
 const URL_EXPRESSION = /new URL\(\s*(?<quote>['"])(\.[^'"]*)\k<quote>\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
@@ -37,7 +37,9 @@ export const packageUrls = ({ alone = false } = {}) => ({
       if (READERS[name] !== undefined) return mark(`${shared}readers/${name}`)
       if (!existsSync(target)) return whole
       if (/\.[cm]?ts$/.test(name)) {
-        const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`
+        const script = name.replace(/\.[cm]?ts$/, '.js')
+        if (SHARED_WORKERS[script] !== undefined) return mark(`${shared}workers/${script}`)
+        const fileName = `workers/${script}`
         if (!alone) this.emitFile({ type: 'chunk', id: target, fileName })
         return mark(fileName)
       }

@@ -49,7 +49,8 @@ test('scripts name maps that are in the package, unless they only re-export', as
     if (path.startsWith('dist/rolldown-runtime-')) continue
     const script = await textOf(path)
     const map = namedMap(path, script)
-    if (map === undefined) expect(script.replaceAll(/^(import|export) .*;$|\s/gm, ''), path).toBe('')
+    if (path.endsWith('/pdf.worker.js')) expect(map).toBeUndefined()
+    else if (map === undefined) expect(script.replaceAll(/^(import|export) .*;$|\s/gm, ''), path).toBe('')
     else named.add(map)
   }
   expect([...named].sort()).toEqual(maps)
