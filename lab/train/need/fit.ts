@@ -21,8 +21,10 @@ export interface Settings {
   /** Per step; it drives weights of rare features to 0. */
   readonly lasso: number
   readonly ridge: number
+  /** The share of passages whose own words are hidden, so that what they mean must suffice. */
+  readonly hidden: number
 }
-export const SETTINGS: Settings = { epochs: 24, rate: 0.15, lasso: 1e-5, ridge: 1e-5 }
+export const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 1e-5, ridge: 1e-5, hidden: 0.3 }
 
 interface Table {
   readonly values: Float64Array
@@ -69,7 +71,8 @@ export function fit(examples: readonly Fitted[], settings: Settings = SETTINGS):
     for (const index of order) {
       const { kind, passages, weight } = examples[index]!
       if (passages.length === 0) continue
-      const passage = strongest(weights, passages, scores)
+      const best = strongest(weights, passages, scores)
+      const passage = random() < settings.hidden ? { ...best, surfaces: [] } : best
       scorePassage(weights, passage, scores)
       const total = scores.reduce((sum, score) => sum + Math.exp(score), 1)
       const target = KINDS.indexOf(kind)

@@ -1,0 +1,57 @@
+// Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of the
+// package, and what the classifier recognizes of the sets that it did not see.
+//
+// node lab/train/need/main.ts [--without SET,SET]   Sets that are only measured, such as `unseen-need-3`; nothing is
+//                                                  written then unless --write follows.
+import { writeFileSync } from 'node:fs'
+import { languageOf, passages } from '../../../src/ui/assist/care/classifier/features.ts'
+import { pack, unpack } from '../../../src/ui/assist/care/classifier/packed.ts'
+import { NEEDS, scorePassage } from '../../../src/ui/assist/care/classifier/scores.ts'
+import { withoutFiction } from '../../../src/ui/assist/care/fiction.ts'
+import { folded } from '../../../src/ui/assist/care/fold.ts'
+import { type Example, lexiconOf, readLexicon, seeded, storedExamples, writtenExamples } from './data.ts'
+import { fit } from './fit.ts'
+
+/** Stored messages that the classifier learns from; `unseen-*-3` are never among them. */
+const LEARNT = ['need', 'ordinary', 'held-need', 'held-ordinary', 'unseen-need-1', 'unseen-ordinary-1']
+const MEASURED = ['unseen-need-2', 'unseen-ordinary-2']
+const THRESHOLDS = [0, 0.5, 1, 1.5, 2, 2.5, 3]
+const TARGET = new URL('../../../src/ui/assist/care/classifier/trained.ts', import.meta.url)
+
+const { keys } = readLexicon()
+const lexicon = lexiconOf(keys)
+const passagesOf = (text: string) => {
+  const said = withoutFiction(folded(text))
+  const language = languageOf(said, lexicon)
+  return language === undefined ? [] : passages(said, language, lexicon)
+}
+const fitted = (examples: readonly Example[], weight: number) =>
+  examples.map(({ kind, text }) => ({ kind, weight, passages: passagesOf(text) }))
+
+const withheld = (process.argv[process.argv.indexOf('--without') + 1] ?? '').split(',')
+const learnt = [...LEARNT, 'unseen-need-2', 'unseen-ordinary-2'].filter((set) => !withheld.includes(set))
+const packed = pack(
+  keys,
+  fit([
+    ...fitted(writtenExamples(seeded(1)), 1),
+    ...learnt.flatMap((set) => fitted(storedExamples(`${set}.txt`), 2)),
+  ]),
+)
+const { weights } = unpack(packed)
+
+const scores = new Float64Array(NEEDS.length)
+for (const set of MEASURED.filter((set) => !learnt.includes(set))) {
+  const odds = storedExamples(`${set}.txt`).map(({ text }) =>
+    Math.max(...passagesOf(text).map((passage) => scorePassage(weights, passage, scores)), -Infinity),
+  )
+  const shares = THRESHOLDS.map(
+    (threshold) => `${threshold}: ${((100 * odds.filter((odd) => odd >= threshold).length) / odds.length).toFixed(1)} %`,
+  )
+  console.log(`${set}, share at or above each threshold: ${shares.join(', ')}`)
+}
+if (!process.argv.includes('--without') || process.argv.includes('--write')) {
+  writeFileSync(
+    TARGET,
+    `// The trained classifier, written by lab/train/need/main.ts.\nimport type { Packed } from './packed.ts'\n\nexport const TRAINED: Packed = {\n  lexicon:\n    '${packed.lexicon}',\n  weights:\n    '${packed.weights}',\n}\n`,
+  )
+}
