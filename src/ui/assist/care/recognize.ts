@@ -1,12 +1,17 @@
 // People in need. In: a user's message. Out: what they may need help with, and their language. The interface
 // then answers by itself instead of the model.
-import { needByClassifier } from './classifier/need-by-classifier.ts'
+import { type Odds, oddsOfNeed } from './classifier/odds-of-need.ts'
 import { withoutFiction } from './fiction.ts'
 import { folded } from './fold.ts'
 import { needByPatterns } from './patterns/need-by-patterns.ts'
 import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
+
+/** From these odds (their logarithm), the classifier alone decides; `lab/train/need` measures others. */
+const ENOUGH = 1.5
+/** Below these, a pattern matched by chance. */
+const TOO_LITTLE = -2
 
 /**
  * What the writer, or someone they know, may need help with: suicide and self-harm, a medical emergency, or
@@ -15,5 +20,9 @@ export type { Need, RecognizedNeed }
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))
-  return needByPatterns(said) ?? needByClassifier(said)
+  const found = needByPatterns(said)
+  const odds: Odds | undefined = oddsOfNeed(said)
+  if (odds === undefined) return found
+  if (found !== undefined) return odds.odds < TOO_LITTLE ? undefined : found
+  return odds.odds < ENOUGH ? undefined : { need: odds.need, language: odds.language }
 }
