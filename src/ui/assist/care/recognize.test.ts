@@ -98,5 +98,5 @@ describe('fiction is not recognized', () => {
 })
 
 test('only the beginning of a long text is searched', () => {
-  expect(recognizeNeed('i really just want to '.repeat(20_000))).toBeUndefined()
+  expect(recognizeNeed(`${'The weather is fine. '.repeat(250)}I want to kill myself.`)).toBeUndefined()
 })
