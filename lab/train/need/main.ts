@@ -14,7 +14,7 @@ import { fit } from './fit.ts'
 
 /** Stored messages that the classifier learns from; `unseen-*-4` are never among them. */
 const LEARNT = ['need', 'ordinary', 'held-need', 'held-ordinary', 'unseen-need-1', 'unseen-ordinary-1']
-const MEASURED = ['unseen-need-2', 'unseen-ordinary-2']
+const MEASURED = ['unseen-need-2', 'unseen-ordinary-2', 'unseen-need-3', 'unseen-ordinary-3']
 const THRESHOLDS = [0, 0.5, 1, 1.5, 2, 2.5, 3]
 const TARGET = new URL('../../../src/ui/assist/care/classifier/trained.ts', import.meta.url)
 
