@@ -9,7 +9,7 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 export type { Need, RecognizedNeed }
 
 /** From these odds (their logarithm), the classifier alone decides; `lab/train/need` measures others. */
-const ENOUGH = 1.5
+const ENOUGH = 2
 /** Below these, a pattern matched by chance. */
 const TOO_LITTLE = -2
 
