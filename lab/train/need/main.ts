@@ -1,8 +1,8 @@
 // Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of the
 // package, and what the classifier recognizes of the sets that it did not see.
 //
-// node lab/train/need/main.ts [--without SET,SET]   Sets that are only measured, such as `unseen-need-3`; nothing is
-//                                                  written then unless --write follows.
+// node lab/train/need/main.ts
+// node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4   Measures those sets and writes nothing.
 import { writeFileSync } from 'node:fs'
 import { languageOf, passages } from '../../../src/ui/assist/care/classifier/features.ts'
 import { pack, unpack } from '../../../src/ui/assist/care/classifier/packed.ts'
@@ -12,9 +12,9 @@ import { folded } from '../../../src/ui/assist/care/fold.ts'
 import { type Example, lexiconOf, readLexicon, seeded, storedExamples, writtenExamples } from './data.ts'
 import { fit } from './fit.ts'
 
-/** Stored messages that the classifier learns from; `unseen-*-4` are never among them. */
-const LEARNT = ['need', 'ordinary', 'held-need', 'held-ordinary', 'unseen-need-1', 'unseen-ordinary-1']
-const MEASURED = ['unseen-need-2', 'unseen-ordinary-2', 'unseen-need-3', 'unseen-ordinary-3']
+/** Stored messages that the classifier learns from; those of `unseen-*-5` are never among them. */
+const UNSEEN = [1, 2, 3, 4].flatMap((round) => [`unseen-need-${round}`, `unseen-ordinary-${round}`])
+const LEARNT = ['need', 'ordinary', 'held-need', 'held-ordinary', ...UNSEEN]
 const THRESHOLDS = [0, 0.5, 1, 1.5, 2, 2.5, 3]
 const TARGET = new URL('../../../src/ui/assist/care/classifier/trained.ts', import.meta.url)
 
@@ -29,7 +29,7 @@ const fitted = (examples: readonly Example[], weight: number) =>
   examples.map(({ kind, text }) => ({ kind, weight, passages: passagesOf(text) }))
 
 const withheld = (process.argv[process.argv.indexOf('--without') + 1] ?? '').split(',')
-const learnt = [...LEARNT, 'unseen-need-2', 'unseen-ordinary-2', 'unseen-need-3', 'unseen-ordinary-3'].filter((set) => !withheld.includes(set))
+const learnt = LEARNT.filter((set) => !withheld.includes(set))
 const packed = pack(
   keys,
   fit([
@@ -40,7 +40,7 @@ const packed = pack(
 const { weights } = unpack(packed)
 
 const scores = new Float64Array(NEEDS.length)
-for (const set of MEASURED.filter((set) => !learnt.includes(set))) {
+for (const set of UNSEEN.filter((set) => !learnt.includes(set))) {
   const odds = storedExamples(`${set}.txt`).map(({ text }) =>
     Math.max(...passagesOf(text).map((passage) => scorePassage(weights, passage, scores)), -Infinity),
   )
@@ -49,7 +49,7 @@ for (const set of MEASURED.filter((set) => !learnt.includes(set))) {
   )
   console.log(`${set}, share at or above each threshold: ${shares.join(', ')}`)
 }
-if (!process.argv.includes('--without') || process.argv.includes('--write')) {
+if (!process.argv.includes('--without')) {
   writeFileSync(
     TARGET,
     `// The trained classifier, written by lab/train/need/main.ts.\nimport type { Packed } from './packed.ts'\n\nexport const TRAINED: Packed = {\n  lexicon:\n    '${packed.lexicon}',\n  weights:\n    '${packed.weights}',\n}\n`,
