@@ -1,5 +1,5 @@
-// Data of the classifier of need. In: the word lists and messages beside this file, and the stored messages of the
-// tests. Out: the lexicon, and examples with their kind.
+// Data of the classifier of need. In: the word lists and messages beside this file, and the stored messages
+// of the tests. Out: the lexicon, and examples with their kind.
 import { readdirSync, readFileSync } from 'node:fs'
 import { CONCEPTS, stemKey } from '../../../src/ui/assist/care/classifier/features.ts'
 import { folded } from '../../../src/ui/assist/care/fold.ts'
@@ -29,7 +29,10 @@ const namesIn = (folder: string) =>
   readdirSync(new URL(folder, FOLDER)).map((name) => name.replace('.txt', ''))
 
 /** Concepts in the order of the English list, and the keys of each one's stems. */
-export function readLexicon(): { readonly concepts: readonly string[]; readonly keys: readonly Set<number>[] } {
+export function readLexicon(): {
+  readonly concepts: readonly string[]
+  readonly keys: readonly Set<number>[]
+} {
   const english = lines(new URL('lexicon/en.txt', FOLDER))
   const concepts = english.map((line) => line.split(' ')[0]!)
   if (concepts.length !== CONCEPTS) throw new Error(`expected ${CONCEPTS} concepts, found ${concepts.length}`)
@@ -65,8 +68,7 @@ function variants(line: string, random: () => number): string[] {
   const widest = Math.max(...slots.map((slot) => slot.length))
   const texts = new Set<string>()
   // Every alternative at least once.
-  for (let turn = 0; turn < widest; turn++)
-    texts.add(slots.map((slot) => slot[turn % slot.length]!).join(''))
+  for (let turn = 0; turn < widest; turn++) texts.add(slots.map((slot) => slot[turn % slot.length]!).join(''))
   while (texts.size < Math.min(total, VARIANTS)) texts.add(pick())
   return [...texts].map((text) => text.replaceAll(/ +/g, ' ').trim())
 }

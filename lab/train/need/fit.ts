@@ -8,14 +8,14 @@ import {
 } from '../../../src/ui/assist/care/classifier/scores.ts'
 import { KINDS, type Kind, seeded } from './data.ts'
 
-export interface Fitted {
+interface Fitted {
   readonly kind: Kind
   readonly passages: readonly Passage[]
   /** How much it counts. */
   readonly weight: number
 }
 
-export interface Settings {
+interface Settings {
   readonly epochs: number
   readonly rate: number
   /** Per step; it drives weights of rare features to 0. */
@@ -24,7 +24,7 @@ export interface Settings {
   /** The share of passages whose own words are hidden, so that what they mean must suffice. */
   readonly hidden: number
 }
-export const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 1e-5, ridge: 1e-5, hidden: 0.3 }
+const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 1e-5, ridge: 1e-5, hidden: 0.3 }
 
 interface Table {
   readonly values: Float64Array
@@ -44,7 +44,7 @@ function update({ values, squares }: Table, index: number, gradient: number, set
   values[index] = Math.sign(moved) * Math.max(0, Math.abs(moved) - rate * settings.lasso)
 }
 
-/** The passage of an example that speaks most for a need, which is also the one that must not if it is ordinary. */
+/** The passage that speaks most for a need; in an ordinary example it is the one that must not. */
 function strongest(weights: Weights, passages: readonly Passage[], scores: Float64Array): Passage {
   let best = passages[0]!
   let most = -Infinity
@@ -82,7 +82,8 @@ export function fit(examples: readonly Fitted[], settings: Settings = SETTINGS):
         shared += gradient
         if (Math.abs(gradient) < 1e-4) continue
         update(biases, need, gradient, settings)
-        for (const feature of passage.meanings) update(meanings, need * MEANINGS + feature, gradient, settings)
+        for (const feature of passage.meanings)
+          update(meanings, need * MEANINGS + feature, gradient, settings)
       }
       if (Math.abs(shared) < 1e-4) continue
       const share = surfaceShare(passage)

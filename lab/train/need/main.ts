@@ -1,8 +1,9 @@
-// Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of the
-// package, and what the classifier recognizes of the sets that it did not see.
+// Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of
+// the package, and what the classifier recognizes of the sets that it did not see.
 //
-// node lab/train/need/main.ts
-// node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4   Measures those sets and writes nothing.
+// npx node lab/train/need/main.ts
+// npx node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4
+// The second measures those sets and writes nothing.
 import { writeFileSync } from 'node:fs'
 import { languageOf, passages } from '../../../src/ui/assist/care/classifier/features.ts'
 import { pack, unpack } from '../../../src/ui/assist/care/classifier/packed.ts'
@@ -44,9 +45,10 @@ for (const set of UNSEEN.filter((set) => !learnt.includes(set))) {
   const odds = storedExamples(`${set}.txt`).map(({ text }) =>
     Math.max(...passagesOf(text).map((passage) => scorePassage(weights, passage, scores)), -Infinity),
   )
-  const shares = THRESHOLDS.map(
-    (threshold) => `${threshold}: ${((100 * odds.filter((odd) => odd >= threshold).length) / odds.length).toFixed(1)} %`,
-  )
+  const shares = THRESHOLDS.map((threshold) => {
+    const share = odds.filter((odd) => odd >= threshold).length / odds.length
+    return `${threshold}: ${(100 * share).toFixed(1)} %`
+  })
   console.log(`${set}, share at or above each threshold: ${shares.join(', ')}`)
 }
 if (!process.argv.includes('--without')) {

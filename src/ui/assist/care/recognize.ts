@@ -1,6 +1,6 @@
 // People in need. In: a user's message. Out: what they may need help with, and their language. The interface
 // then answers by itself instead of the model.
-import { type Odds, oddsOfNeed } from './classifier/odds-of-need.ts'
+import { oddsOfNeed } from './classifier/odds-of-need.ts'
 import { withoutFiction } from './fiction.ts'
 import { folded } from './fold.ts'
 import { needByPatterns } from './patterns/need-by-patterns.ts'
@@ -8,9 +8,9 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
 
-/** From these odds (their logarithm), the classifier alone decides; `lab/train/need` measures others. */
+/** From these odds (their logarithm), the classifier decides without a pattern; `lab/train/need` measures others. */
 const ENOUGH = 2
-/** Below these, a pattern matched by chance. */
+/** Below these, a pattern would match by chance; none is tried, because their compilation takes 0.1 s. */
 const TOO_LITTLE = -2
 
 /**
@@ -20,9 +20,9 @@ const TOO_LITTLE = -2
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))
+  const odds = oddsOfNeed(said)
+  if (odds === undefined || odds.odds < TOO_LITTLE) return undefined
   const found = needByPatterns(said)
-  const odds: Odds | undefined = oddsOfNeed(said)
-  if (odds === undefined) return found
-  if (found !== undefined) return odds.odds < TOO_LITTLE ? undefined : found
+  if (found !== undefined) return found
   return odds.odds < ENOUGH ? undefined : { need: odds.need, language: odds.language }
 }

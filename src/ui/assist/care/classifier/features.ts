@@ -1,10 +1,10 @@
-// What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the features of
-// each passage.
+// What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the features
+// of each passage.
 //
 // The lexicon gives words of 19 languages a concept each, such as "take" or "too much", so that a combination
 // that was learnt in one language is known in all. Words outside of it count by their own letters.
 
-/** A language by its code and its script. `spaced` languages separate words; in others a stem may be anywhere. */
+/** A language. `spaced` ones separate their words; in others a stem may be anywhere. */
 interface Written {
   readonly code: string
   readonly letters: RegExp
@@ -66,7 +66,6 @@ export type Lexicon = ReadonlyMap<number, number>
 /** The key of a stem of a language. `_` stands for a space, so that `die_` is the whole word. */
 export const stemKey = (language: string, stem: string): number =>
   finish(hashed(elided(stem), SEEDS.get(language)!)) >>> (32 - STEM_BITS)
-export const STEM_KEYS = 2 ** STEM_BITS
 
 interface Reading {
   readonly concepts: readonly number[]

@@ -5,7 +5,7 @@ import { unpack } from './packed.ts'
 import { NEEDS, scorePassage } from './scores.ts'
 import { TRAINED } from './trained.ts'
 
-export interface Odds {
+interface Odds {
   /** The logarithm of the odds that the message is one of need. */
   readonly odds: number
   /** The likeliest kind. */

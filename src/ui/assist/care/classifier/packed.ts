@@ -1,9 +1,9 @@
 // The stored form of the classifier. In: the lexicon and weights. Out: text that compresses well, and back.
-import { CONCEPTS, type Lexicon, MEANINGS, STEM_KEYS, SURFACES } from './features.ts'
+import { CONCEPTS, type Lexicon, MEANINGS, SURFACES } from './features.ts'
 import { NEEDS, type Weights } from './scores.ts'
 
 export interface Packed {
-  /** The differences of each concept's sorted keys, as Rice codes in base64; the lists end with a difference of 0. */
+  /** The differences of each concept's sorted keys, as Rice codes in base64; a 0 ends each list. */
   readonly lexicon: string
   /** Biases, weights of meanings and weights of surfaces, one character each. */
   readonly weights: string
@@ -45,17 +45,21 @@ function packLexicon(keys: readonly ReadonlySet<number>[]): string {
 
 function unpackLexicon(text: string): Lexicon {
   const values = new Map([...BASE64].map((digit, value) => [digit.charCodeAt(0), value]))
-  let position = 0
-  const bit = () => {
-    const digit = values.get(text.charCodeAt(Math.floor(position / DIGIT_BITS))) ?? 0
-    return (digit >>> (DIGIT_BITS - 1 - (position++ % DIGIT_BITS))) & 1
+  const bits = new Uint8Array(text.length * DIGIT_BITS)
+  for (let index = 0; index < text.length; index++) {
+    const value = values.get(text.charCodeAt(index)) ?? 0
+    for (let bit = 0; bit < DIGIT_BITS; bit++)
+      bits[index * DIGIT_BITS + bit] = (value >>> (DIGIT_BITS - 1 - bit)) & 1
   }
   const lexicon = new Map<number, number>()
+  let at = 0
   for (let concept = 0; concept < CONCEPTS; concept++) {
     for (let key = -1; ; ) {
       let difference = 0
-      while (bit() === 1 && difference < STEM_KEYS) difference += 2 ** LOW_BITS
-      for (let place = LOW_BITS - 1; place >= 0; place--) difference += bit() * 2 ** place
+      while (bits[at++] === 1) difference += 2 ** LOW_BITS
+      let low = 0
+      for (const end = at + LOW_BITS; at < end; at++) low = 2 * low + bits[at]!
+      difference += low
       if (difference === 0) break
       key += difference
       lexicon.set(key, concept)
