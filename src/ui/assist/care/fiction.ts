@@ -2,8 +2,8 @@
 import { LETTER, unaccented } from './fold.ts'
 
 /**
- * Matches one of the words with an ending of up to three letters, or without one if a dot follows in the list;
- * words in scripts without spaces match anywhere.
+ * Matches one of the words with an ending of up to three letters, or without one if a dot follows in the
+ * list; words in scripts without spaces match anywhere.
  */
 const anyWord = (before: string, words: readonly string[], signs: string): RegExp => {
   const endings = (word: string) => (word.endsWith('.') ? word.slice(0, -1) : `${word}${LETTER}{0,3}`)

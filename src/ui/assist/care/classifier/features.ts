@@ -1,5 +1,5 @@
-// What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the features
-// of each passage.
+// What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the
+// features of each passage.
 //
 // The lexicon gives words of 19 languages a concept each, such as "take" or "too much", so that a combination
 // that was learnt in one language is known in all. Words outside of it count by their own letters.
