@@ -163,7 +163,7 @@ export function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth
     const isScrolled = (element: Element) =>
-      element.closest('pre, .table, .formula, .visually-hidden') !== null
+      element.closest('pre, .table, .formula, .visually-hidden, .stats.loading') !== null
     return [...document.querySelectorAll('body *')]
       .filter((element) => element.getClientRects().length > 0 && !isScrolled(element))
       .filter((element) => element.getBoundingClientRect().right > width + 0.5)

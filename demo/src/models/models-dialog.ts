@@ -9,7 +9,7 @@ import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
-import { t } from '../words/words.ts'
+import { modelText, t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
 import { addressPlace, choiceName, typedAddress } from './models.ts'
 import type { PageModel } from './page-pack.ts'
@@ -115,7 +115,7 @@ class ModelsDialog extends Modal {
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
         <b dir="auto">${name}</b>
-        ${model === undefined ? nothing : html`<small>${model.about}</small>`}
+        ${model === undefined ? nothing : html`<small>${modelText(model.title, model.about)}</small>`}
         <small>${[place, ...facts].join(' · ')}</small>
       </button>
       ${

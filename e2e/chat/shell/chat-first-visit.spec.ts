@@ -89,6 +89,18 @@ test('the scripts of the page before the first message are small', async ({ page
   expect(bytes).toBeLessThan(MAX_SCRIPT)
 })
 
+test('the entry imports no script but the early ones, so that the model is requested at once', async ({
+  page,
+  request,
+}) => {
+  await page.goto(site.address)
+  const entry = await page.locator('script[type=module][src]').getAttribute('src')
+  const code = await (await request.get(new URL(entry ?? '', site.address).href)).text()
+  expect([...code.matchAll(/(?:from|import)\s*"\.\/([a-z-]+?)-[^"]*"/g)].map(([, name]) => name)).toEqual([
+    'early',
+  ])
+})
+
 test('a second visit reads the model and the module from storage', async ({ page }) => {
   await openChat(page, site.address)
   await set(page, { 'Longest answer': '10' })

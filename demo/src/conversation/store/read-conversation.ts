@@ -45,8 +45,9 @@ const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value <= MOST_TIME
 
 function isUsedTool(value: unknown): value is UsedTool {
-  const { id, name, arguments: given, result } = fields(value)
-  return [id, name, result].every(isText) && isObject(given)
+  const { id, name, arguments: given, result, state } = fields(value)
+  const isKnown = state === undefined || state === 'failed' || state === 'running'
+  return [id, name, result].every(isText) && isObject(given) && isKnown
 }
 
 function isRead(value: unknown): value is Read {
@@ -95,13 +96,15 @@ export class RecordReader {
   }
 
   #message(message: unknown, depth: number): StoredMessage | undefined {
-    const { role, content, thoughts, ending, model, seenFrom, read, place, ...lists } = fields(message)
+    const { role, content, thoughts, ending, model, seenFrom, read, place, declined, ...lists } =
+      fields(message)
     if ((role !== 'user' && role !== 'assistant') || !isText(content)) {
       this.damaged++
       return undefined
     }
     const others = this.#versions(lists['others'], role, depth)
-    const used = this.#list(lists['used'], isUsedTool)
+    // A call that was running when the page closed has no result.
+    const used = this.#list(lists['used'], isUsedTool).filter(({ state }) => state !== 'running')
     const pictures = this.#list(lists['pictures'], isObject).flatMap((item) => this.#picture(item))
     const optional = {
       ending: this.#field(ending, isEnding),
@@ -109,6 +112,7 @@ export class RecordReader {
       thoughts: this.#field(thoughts, isText),
       seenFrom: this.#field(seenFrom, (value) => isBelow(value, MOST_MESSAGES)),
       read: this.#field(read, isRead),
+      declined: this.#field(declined, isTrue),
       place: this.#field(place, (value) => isBelow(value, others.length)),
     }
     return {

@@ -141,7 +141,7 @@ test('a context shorter than usual is noted by the load', async () => {
   expect(notes).toEqual([
     {
       code: 'proven-context',
-      text: expect.stringMatching(/1100 tokens instead of 4096, because the graph/),
+      text: expect.stringMatching(/1100 tokens instead of 4096, because the file's graph/),
       values: { tokens: 1100, asked: 4096 },
     },
   ])
