@@ -1,4 +1,5 @@
-// A model's training. In: the chosen model. Out: what its answers need. It loads with the code for answers.
+// A model's training. In: the chosen model. Out: the facts that its answers depend on. This module loads with
+// the code for answers.
 import type { ModelChoice } from './embedded.ts'
 
 export interface Training {

@@ -6,7 +6,8 @@ import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
 /**
- * Renders into the page's own tree, so one style sheet serves all. The browser saves and restores the focus.
+ * Renders into the page's own tree, so that one style sheet covers everything. The browser saves and restores
+ * the focus.
  */
 export abstract class Modal extends LitElement {
   static override properties = { isOpen: { state: true }, shown: { state: true } }
@@ -27,7 +28,7 @@ export abstract class Modal extends LitElement {
     return this
   }
 
-  /** Opens the dialog at once, renders its pieces in one task each, and then makes it visible. */
+  /** Opens the dialog at once, renders each piece in its own task, and then makes the dialog visible. */
   async open(): Promise<void> {
     if (this.#dialog?.open) return
     this.isOpen = true

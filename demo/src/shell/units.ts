@@ -15,8 +15,8 @@ export function speed(rate: number): string {
 }
 
 /**
- * e.g. `2.4 million`. The browser's own formatter takes as long to start as to render a part of the page, and
- * the first answer would wait for it.
+ * e.g. `2.4 million`. The browser's own formatter takes as long to start as rendering part of the page, which
+ * would delay the first answer.
  */
 export function parameters(count: number): string {
   const millions = (count / 1e6).toFixed(1)
