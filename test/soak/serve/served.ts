@@ -25,7 +25,7 @@ const engine = await openEngine([await ggufFile(speaker)], {
 const ended: Record<string, number> = {}
 const serving = await serveEngine(engine, {
   port: 0,
-  mostRequests: MAX_REQUESTS,
+  maxRequests: MAX_REQUESTS,
   onRequest({ status }) {
     ended[status] = (ended[status] ?? 0) + 1
   },

@@ -4,9 +4,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { systemError } from '../terminal/failure.ts'
 
-/** Enough for thousands of keys; a larger file must be something else. */
-const MOST_FILE_BYTES = 1 << 20
-/** The characters that a header allows, except spaces. */
+/** Enough for thousands of keys, so a larger file must be something else. */
+const MAX_FILE_BYTES = 1 << 20
+/** The characters allowed in a header, except spaces. */
 const KEY = /^[\x21-\x7e]+$/
 const PRIVATE_MODE = 0o600
 
@@ -26,7 +26,7 @@ export class ApiKeys {
   allow(authorization: string | undefined): boolean {
     if (this.#digests.length === 0) return true
     const given = digest(/^bearer +(.*?) *$/i.exec(authorization ?? '')?.[1] ?? '')
-    // All keys are compared, in constant time, so that the timing reveals nothing about a key.
+    // Compares all keys, each in constant time, so that the timing reveals nothing about a key.
     return this.#digests.map((each) => timingSafeEqual(each, given)).includes(true)
   }
 }
@@ -59,8 +59,8 @@ export async function readApiKeys(path: string, onWarning: (sentence: string) =>
 async function readKeyFile(path: string): Promise<{ readonly text: string; readonly mode: number }> {
   try {
     const { mode, size } = await stat(path)
-    if (size > MOST_FILE_BYTES)
-      throw keyError(`${path} has ${size} bytes but may have at most ${MOST_FILE_BYTES}; name a file of keys`)
+    if (size > MAX_FILE_BYTES)
+      throw keyError(`${path} has ${size} bytes but may have at most ${MAX_FILE_BYTES}; name a file of keys`)
     return { text: await readFile(path, 'utf8'), mode: mode & 0o777 }
   } catch (error) {
     throw systemError(error, 'unsupported', `${path} cannot be read`, 'check --api-key-file')

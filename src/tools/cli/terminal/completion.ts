@@ -2,7 +2,7 @@
 import { Argument, Command } from 'commander'
 import { wrongOption } from '../../../core/base/check-options.ts'
 
-/** A command as its script names it. */
+/** A command, as a script names it. */
 interface Known {
   readonly name: string
   readonly about: string

@@ -6,8 +6,8 @@
 // r the residual they are added to, if any s the same in the float model B = sum (s - r) z^T
 //
 // The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T plus damping. A
-// solver that targets v compensates for part of the earlier matrices' errors. Only a fraction of the way is
-// taken: going all the way fits the calibration text better but other texts worse.
+// solver that targets v compensates for part of the earlier matrices' errors. The target is only a fraction
+// of the way to v: all the way fits the calibration text better but other texts worse.
 
 import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 
