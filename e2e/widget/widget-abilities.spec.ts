@@ -1,5 +1,5 @@
-// Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
-// that run and are shown, passages that are quoted with their source.
+// Tools and documents. In: Halfbyte Stories, which calls tools, and a page's functions and texts. Out:
+// whether calls run and are shown, and passages are quoted with their source.
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { filesBelow } from '../model-server.ts'
 import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
@@ -34,7 +34,7 @@ test('the model calls a function of the page, and the call is shown', async ({ p
   expect(await refused(page)).toEqual([])
 })
 
-test('passages of the documents are found for a question, and quoted with their source', async ({
+test('the widget finds passages of the documents for a question, and quotes them with their source', async ({
   page,
   sites,
 }) => {
@@ -77,7 +77,7 @@ const withDocuments = (embedder: string) => ({
   })`,
 })
 
-test('an encoder finds the passages, which are quoted with their place', async ({ page, sites }) => {
+test('an encoder finds the passages, which are quoted with their location', async ({ page, sites }) => {
   const files = await filesBelow('/encoder/', byPath(bertFolder(randomBert(9))))
   const site = {
     ...withDocuments('/encoder/'),
@@ -101,7 +101,7 @@ test('an encoder finds the passages, which are quoted with their place', async (
   expect(await refused(page)).toEqual([])
 })
 
-test('where the encoder does not load, the page gets an event, and the language model finds the passages', async ({
+test('if the encoder does not load, the page gets an event, and the language model finds the passages', async ({
   page,
   sites,
 }) => {

@@ -17,7 +17,10 @@ import {
 import { pick } from './bring-file.ts'
 import { pdfFile } from './pdf-file.ts'
 
-/** Far more than the embedded model's context. The words of the last sentence occur nowhere else. */
+/**
+ * Much more text than fits into the embedded model's context. The words of the middle sentence occur nowhere
+ * else.
+ */
 const filler = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) =>
     `Paragraph ${index + from}. The hills were green, the sky was blue, and nothing much happened there that day. `.repeat(
@@ -32,7 +35,9 @@ const attach = (page: Page, name: string, mimeType: string, content: string | Bu
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' }).getByRole('listitem')
 const note = (page: Page) => page.locator('read-note')
 
-test("of a long file, the passages with the question's words are read and shown", async ({ page }) => {
+test("the model reads the passages of a long file that have the question's words, and the page shows them", async ({
+  page,
+}) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await attach(page, 'coast.txt', 'text/plain', LONG)
@@ -63,7 +68,7 @@ test("of a long file, the passages with the question's words are read and shown"
   expect(problems).toEqual([])
 })
 
-test('a short file is read whole, and the page says so', async ({ page }) => {
+test('the model reads all of a short file, and the page says so', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await attach(page, 'note.md', 'text/markdown', '# Owl\n\nThe owl is old.')
@@ -73,7 +78,7 @@ test('a short file is read whole, and the page says so', async ({ page }) => {
   await expect(note(page)).toHaveCount(1)
 })
 
-test('a PDF is read page by page, a web page without its markup', async ({ page }) => {
+test('a PDF is read page by page, and a web page without its markup', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   const pages = Array.from(
