@@ -12,7 +12,7 @@ from stories.from_folder import vocabulary_of
 from weights import read_safetensors
 
 #: More than the number of pieces in the texts.
-MOST_PIECES = 4096
+MAX_PIECES = 4096
 
 
 def load_embedding(folder):
@@ -40,7 +40,7 @@ def texts():
 
 def small_vocabulary(whole):
     """The pieces of these texts, of their first words without a space, and of every ASCII character."""
-    kept = choose(whole, texts(), MOST_PIECES)
+    kept = choose(whole, texts(), MAX_PIECES)
     for word in ('What', 'How', 'Is'):
         symbols, made = whole.merge(word)
         kept |= {*symbols, *made}

@@ -19,7 +19,7 @@ SYSTEMS = ['You are a friendly storyteller.', 'You tell short stories for childr
 #: Small talk that is not true of this model, or not suitable for it.
 LEFT_OUT = re.compile(r"Suicide|don't have a name|Ouija|naps|boom|crap|hell\b|committed|created by humans|trained in"
                       r"|see you|goldfish|seagulls|contest|tragic|follow that|Swing|awkward", re.I)
-MOST_PER_REPLY = 24
+MAX_PER_REPLY = 24
 ASCII = str.maketrans({
     '‘': "'", '’': "'", '“': '"', '”': '"', '–': '-', '…': '...', '\u00a0': ' ', 'æ': 'ae', 'é': 'e',
     'è': 'e', 'ê': 'e', 'ö': 'o', 'ü': 'u', 'ä': 'a', 'ï': 'i', 'ç': 'c', '\ufeff': '',
@@ -73,7 +73,7 @@ def stories_of(source, root):
 
 
 def chitchat(root, rng):
-    """Friendly one-turn exchanges, at most MOST_PER_REPLY per reply, so that no reply dominates."""
+    """Friendly one-turn exchanges, at most MAX_PER_REPLY per reply, so that no reply dominates."""
     by_reply, judged = defaultdict(list), judged_prompts()
     for item in read_lines(root / 'chitchat-microsoft' / 'data.jsonl'):
         asked, reply = item['text'].removeprefix('User: ').split('\nAssistant: ')
@@ -81,7 +81,7 @@ def chitchat(root, rng):
                 and bare(asked) not in judged:
             by_reply[tidy(reply)].append(tidy(asked))
     for reply, asked in by_reply.items():
-        for one in rng.sample(asked, min(len(asked), MOST_PER_REPLY)):
+        for one in rng.sample(asked, min(len(asked), MAX_PER_REPLY)):
             yield [('user', one), ('assistant', reply)]
 
 

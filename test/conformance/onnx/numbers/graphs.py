@@ -4,7 +4,7 @@ from onnx import helper, numpy_helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
 NAN, INF = np.nan, np.inf
-MOST_ELEMENTS = 4096
+MAX_ELEMENTS = 4096
 FLOATS = np.array([
     NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1e-45, 1e-40, -1e-39, 1.1754944e-38, 3.4028235e38, -3.4028235e38, 1e20,
     -1e20, 1e-20, 88.0, 88.7, 89.0, -87.4, -88.0, -100.0, -103.9, -110.0, 16777216.0, 1e6, 1e9, -1e12, 1e30, 2147483520.0, 255.9,
@@ -114,7 +114,7 @@ class Graph:
             made = session_of(node, given, self.opset).run(None, given)
         except Exception:
             return False
-        if any(np.size(each) > MOST_ELEMENTS for each in made):
+        if any(np.size(each) > MAX_ELEMENTS for each in made):
             return False
         self.nodes.append(node)
         for name, array in zip(node.output, made):
