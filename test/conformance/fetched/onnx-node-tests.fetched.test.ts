@@ -1,6 +1,6 @@
 // Node tests of the ONNX standard. In: the tests of the Python package onnx ("npm run setup --
 // onnx-node-tests"). Out: whether every case of every claimed operator passes, evaluated and compiled.
-// operators.test.ts and compiled.test.ts run a selection that is committed.
+// operators.test.ts and compiled.test.ts run a committed selection.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

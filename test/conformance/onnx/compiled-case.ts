@@ -1,4 +1,4 @@
-// Judges compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: those whose
+// Checks compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: the cases whose
 // outputs differ, and the operators that the compiler supports.
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -7,7 +7,7 @@ import { type Case, type Compute, judgeCase, type Tolerance } from './node-case.
 /** The f32 functions have absolute errors of 1e-7. */
 const TOLERANCE: Tolerance = [1e-3, 1e-6]
 
-/** Sums of rows that ONNX Runtime rounds to 8 bits, and compiled graphs do not. */
+/** Sums over rows that ONNX Runtime, but not compiled graphs, rounds to 8 bits. */
 const ROUNDED: Tolerance = [0, 6e-2]
 const IS_ROUNDED = /^dynamic_quantize_matmul/
 
@@ -30,7 +30,7 @@ const compiled: Compute = async (graph, feeds) => {
   throw refusal
 }
 
-/** Which cases a compiled graph fails, and the operators that it passes. */
+/** The cases that fail when compiled, and the operators of those that pass. */
 export async function judgeCompiled(cases: readonly Case[]) {
   const failed: string[] = []
   const passed = new Set<string>()

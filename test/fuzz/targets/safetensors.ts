@@ -17,7 +17,7 @@ import type { Target } from '../target.ts'
 /** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 40
 
-/** A folder whose parts are parsed only once. */
+/** A folder, with its parts parsed only once. */
 interface Folder {
   readonly files: Input
   readonly trees: ReadonlyMap<string, Tree>

@@ -1,4 +1,4 @@
-// Graphs with nodes that are not compiled, at every position, and inputs for them.
+// Graphs with nodes that cannot be compiled, at every position, and inputs for them.
 import type { NetworkTensor } from '../../../../src/network/api/network.ts'
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import {
@@ -39,7 +39,7 @@ export const floats = (...dims: readonly number[]): NetworkTensor => ({
 const weights = (writer: NodeWriter, ...dims: readonly number[]): string =>
   writer.floats(floats(...dims).data as Float32Array, dims)
 
-/** A node that is not compiled, of the sizes of its input. */
+/** A node that cannot be compiled, whose output has the sizes of its input. */
 const scaled = (writer: NodeWriter, x: string, name: string): string =>
   writer.node('LpNormalization', [x], [name], { axis: 1 })
 
@@ -126,7 +126,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['LpNormalization', 'LpNormalization'],
     feeds: ROWS,
   }),
-  'everywhere, with nothing that is compiled': () => ({
+  'everywhere, so that no node is compiled': () => ({
     bytes: built(
       (to) => {
         scaled(to, 'x', 'unit')
@@ -138,7 +138,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['LpNormalization', 'NonZero'],
     feeds: ROWS,
   }),
-  'with sizes that depend on what is computed': () => {
+  'with sizes that depend on computed values': () => {
     const zero = { dtype: 'f32', dims: [2, 8], data: new Float32Array(16) } as const
     return {
       bytes: built(
@@ -159,7 +159,7 @@ export const CASES: Record<string, () => Case> = {
       feeds: [...ROWS, { x: zero }],
     }
   },
-  'after another one whose sizes depend on what is computed': () => ({
+  'after another one whose sizes depend on computed values': () => ({
     bytes: built(
       (to) => {
         const places = to.op('Abs', [to.op('NonZero', [to.op('Relu', ['x'])])])
@@ -188,7 +188,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['NonMaxSuppression'],
     feeds: [6, 9].map((count) => ({ boxes: boxes(count), scores: positive(1, 2, count) })),
   }),
-  'with weights that lie in the file, and a state': () => ({
+  'with weights that stay in the file, and a state': () => ({
     bytes: built(
       (to) => {
         const x = to.op('Tanh', ['x'])
@@ -206,7 +206,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['LSTM'],
     feeds: [{ x: floats(4, 2, 64) }, { x: floats(1, 3, 64) }],
   }),
-  'with graphs in attributes that read what is around them': () => ({
+  'with graphs in attributes that read outer values': () => ({
     ...branches(),
     // The loop's three steps are compiled.
     foreign: ['If'],
@@ -224,7 +224,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['Compress'],
     feeds: ROWS,
   }),
-  'because of a number of elements that is computed, with two outputs': () => ({
+  'because of a computed number of elements, with two outputs': () => ({
     bytes: built(
       (to) => {
         const sum = to.op('ReduceSum', ['x', to.ints([0, 1])], { keepdims: 0 })
@@ -239,7 +239,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['TopK'],
     feeds: [...ROWS, { x: { ...floats(1, 8), data: new Float32Array(8).fill(4.5) } }],
   }),
-  'because of a size that is computed': () => ({
+  'because of a computed size': () => ({
     bytes: built(
       (to) => {
         const count = to.op('Cast', [to.op('ReduceMax', ['x'], { keepdims: 0 })], { to: TYPE.i64 })
@@ -268,7 +268,7 @@ function positive(...dims: readonly number[]): NetworkTensor {
   return { ...made, data: (made.data as Float32Array).map(Math.abs) }
 }
 
-/** A branch that the values choose, and a loop that adds up. */
+/** A branch chosen by values, and a loop that sums. */
 function branches(): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const outer = to.op('Exp', ['x'])

@@ -1,4 +1,5 @@
-# Random graphs for compare.py. Each node is run by onnxruntime when it is drawn: nodes that it refuses are drawn again.
+# Random graphs for compare.py. Each random node is run by onnxruntime at once, and replaced by another one if onnxruntime
+# rejects it.
 import numpy as np
 from onnx import helper, numpy_helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
@@ -46,7 +47,7 @@ class Graph:
         self.random = np.random.default_rng(seed)
         self.opset = int(self.random.choice([13, 17, 18, 20]))
         self.is_special = is_special
-        # Whole numbers beyond 32 bits are refused, so that few graphs have them.
+        # Integers beyond 32 bits are rejected, so that few graphs have them.
         self.has_large = is_special and self.random.random() < 0.25
         self.nodes, self.feeds, self.constants, self.values = [], {}, {}, {}
         self.count = 0
@@ -102,7 +103,7 @@ class Graph:
 
     def pick(self, test=lambda array: True):
         found = [name for name, array in self.known().items() if test(array)]
-        # Later values more often.
+        # Picks later values more often.
         return found[max(self.below(len(found)), self.below(len(found)))] if found else None
 
     def add(self, op, inputs, count=1, **attributes):
@@ -153,7 +154,7 @@ def unary(g):
 
 
 def partner(g, x):
-    """A value or a constant that x may be joined with."""
+    """A value or a constant with which x may be combined."""
     array = g.known()[x]
     if g.random.random() < 0.4:
         def fits(other):
@@ -316,7 +317,7 @@ def scatter(g):
     if g.random.random() < 0.5:
         shape = [1 + g.below(size) for size in array.shape]
         index = g.random.integers(0, array.shape[axis], shape).astype(np.int64)
-        # Without a reduction, the order of equal places is not said.
+        # Without a reduction, the order of equal indices is undefined.
         if not by or by['reduction'] == 'none':
             index = np.argsort(g.random.random(array.shape), axis)[tuple(slice(size) for size in shape)].astype(np.int64)
         return g.add('ScatterElements', [x, g.constant(index), g.constant(g.data(array.dtype.type, shape))], axis=axis, **by)
@@ -364,7 +365,7 @@ WEIGHTED = [step for step, times in STEPS for _ in range(times)]
 
 
 def draw(seed, is_special):
-    """A graph of one to ten nodes with what onnxruntime gives for each."""
+    """A graph of one to ten nodes with onnxruntime's result for each."""
     g = Graph(seed, is_special)
     for _ in range(1 + g.below(3)):
         g.add_input()
@@ -375,7 +376,7 @@ def draw(seed, is_special):
         g.one_of(*WEIGHTED)(g)
     if not g.nodes:
         g.add('Identity', [next(iter(g.feeds))])
-    # Constants of nodes that were refused.
+    # Removes constants of rejected nodes.
     read = {name for node in g.nodes for name in node.input}
     g.constants = {name: array for name, array in g.constants.items() if name in read}
     return g

@@ -1,5 +1,5 @@
-// The evaluator with every operator. It defines what a graph computes. Operators that are never evaluated
-// while a model is read have their evaluators in this folder, so a page does not load them.
+// The evaluator with every operator, which defines what a graph computes. Operators that are never evaluated
+// while a model is read have their evaluators in this folder, so that pages do not load them.
 import {
   type Evaluators,
   evaluate as evaluateGraph,

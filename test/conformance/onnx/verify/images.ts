@@ -1,4 +1,4 @@
-// Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
+// Evaluators of image operators: convolutions, pooling, resizing, and moving channels to positions.
 import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
 import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
 import {
@@ -129,7 +129,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   const sizes = x.dims.slice(2)
   const axes = spreadAxes(node, sizes, filters.dims.slice(2))!
   const places = axes.map(({ made }) => made as number)
-  if (places.some((size) => size < 0)) throw unfit(node, `its borders leave the shape [${places}]`)
+  if (places.some((size) => size < 0)) throw unfit(node, `its padding leaves the shape [${places}]`)
   const made = zeros('f64', [batch, each * group, ...places])
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(sizes)
@@ -162,7 +162,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   return result
 }
 
-/** `combine` starts at `start`; a mean is divided by the number of positions that count. */
+/** `combine` starts from `start`. A mean is divided by the number of counted positions. */
 interface Pooling {
   readonly start: number
   readonly combine: (a: number, b: number) => number
@@ -205,7 +205,7 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
-/** Over all positions of each channel. */
+/** Pools over all positions of each channel. */
 function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
   const x = given(context, 0)
   const made = zeros(
@@ -223,7 +223,7 @@ function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Poo
   return made
 }
 
-/** One axis after another. */
+/** Resizes one axis after another. */
 function evaluateResize(context: Evaluation): Tensor[] {
   const { node, inputs } = context
   const x = given(context, 0)
