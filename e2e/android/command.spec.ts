@@ -160,7 +160,7 @@ test('results measured before a phone was disconnected are stored', async () => 
 
 for (const [args, sentence] of [
   [['--minutes', 'some'], 'above 0 and at most 600'],
-  [['--threads', '0'], 'a whole number from 1 on'],
+  [['--threads', '0'], 'a whole number of at least 1'],
   [['--model', 'no-such.hbm'], 'There is no such file'],
 ] as const) {
   test(`${args.join(' ')} is rejected before any phone is accessed`, async () => {

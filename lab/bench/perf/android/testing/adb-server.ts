@@ -1,4 +1,4 @@
-// An adb server for tests, on a free port: its phone's shell gives prepared answers, and its Chrome is this
+// An adb server for tests, on a free port. Its phone's shell gives prepared answers, and its Chrome is this
 // machine's Chromium.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
