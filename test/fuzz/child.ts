@@ -37,8 +37,8 @@ function note(index: number): void {
 }
 
 /**
- * The peak of resident memory in bytes. getrusage starts from the parent's peak, so on Linux the value comes
- * from elsewhere.
+ * The peak of resident memory in bytes. getrusage starts from the parent's peak, so on Linux another source
+ * is used.
  */
 function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024

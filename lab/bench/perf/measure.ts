@@ -46,7 +46,7 @@ const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const MIN_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
-/** For the second turn: tokens of its message, and a seed that no measured prompt has. */
+/** For the second turn: tokens of its message, and a seed that no measured prompt uses. */
 const MESSAGE = 32
 const TURN_SEED = 800_000
 

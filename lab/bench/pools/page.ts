@@ -35,7 +35,7 @@ const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
 async function forget(): Promise<void> {
   const root = await navigator.storage.getDirectory()
   await root.getDirectoryHandle('halfbyte-notes', { create: true })
-  // A note may just be being written.
+  // A note may be incomplete because it is being written.
   await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
 }
 

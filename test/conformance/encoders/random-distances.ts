@@ -114,7 +114,7 @@ export function halved(model: RandomDistances): RandomDistances {
   return { ...model, weights: new Map(weights) }
 }
 
-/** The bucket of the distance from a row to a position, as MPNet numbers them. */
+/** The bucket of the distance from a row to a position, in MPNet's numbering. */
 export function bucketOf(row: number, position: number): number {
   const side = position > row ? 16 : 0
   const far = Math.abs(position - row)

@@ -33,7 +33,7 @@ const POOLS = [
 const LONG_MS = 5000
 const timer = globalThis.setTimeout
 
-/** From now on long timers never fire, so anything that rejects was notified. */
+/** Disables long timers from now on, so every rejection comes from a notification. */
 function withoutLongTimers(): void {
   const short = (run: () => void, ms = 0) => (ms < LONG_MS ? timer(run, ms) : timer(run, 2 ** 31 - 1).unref())
   vi.stubGlobal('setTimeout', short)

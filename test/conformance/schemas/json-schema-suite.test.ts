@@ -31,7 +31,7 @@ interface Row {
   readonly refused: number
   /** The keywords that the errors name. */
   readonly named: ReadonlySet<string>
-  /** Forbidden instances that are written or pass the check. */
+  /** Invalid instances that the grammar writes or the check accepts. */
   readonly wrong: readonly string[]
 }
 
@@ -120,12 +120,12 @@ test("the guide's table matches this run", async () => {
 The [test suite of JSON Schema](https://github.com/json-schema-org/JSON-Schema-Test-Suite) has schemas with instances
 for each keyword. These are the results for draft 2020-12. No instance that a schema forbids is ever written.
 
-- *refused*: instances of schemas that are rejected with \`unsupported\`, and the keywords that the errors name.
+- *rejected*: instances of schemas that are rejected with \`unsupported\`, and the keywords that the errors name.
 - *checked alike*: instances that the check of a tool's arguments judges as the suite does.
-- *written*: valid instances that a reply can be, as JavaScript orders their members. The others are left out on
+- *written*: valid instances that the grammar can write, with members in JavaScript's order. The others are excluded on
   purpose: see [constraints.md](guide/constraints.md#json-schema).
 
-| file of the suite | instances | refused | checked alike | valid | written | named |
+| file of the suite | instances | rejected | checked alike | valid | written | named |
 |---|--:|--:|--:|--:|--:|---|
 ${lines.join('\n')}
 | all | ${sum('instances')} | ${sum('refused')} | ${sum('checked')} | ${sum('valid')} | ${sum('written')} | |

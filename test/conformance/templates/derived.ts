@@ -129,7 +129,7 @@ export function written(name: string, turns: readonly Message[], tools: readonly
   const form = reasoningFormOf(template.source)
   const begins = beginningAfter(whole.slice(0, at), form)
   const rest = whole.slice(at)
-  // A turn without a thought begins with the closing mark of an empty one.
+  // A turn without a thought begins with the closing mark of an empty thought.
   const reply = rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
   return { template, prompt, reply, form, begins }
 }

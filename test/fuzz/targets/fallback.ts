@@ -1,5 +1,5 @@
 // Target: fallback. In: random graphs of the dialect with nodes that cannot be compiled, as ONNX files, half
-// of them with changed bytes, fields or semantics. Out: how far their files are read with `fallback: 'ort'`.
+// of them with changed bytes, fields or semantics. Out: how far the reader gets with `fallback: 'ort'`.
 // Graphs that run are compared with the evaluator.
 import { refusalOf } from '../../../src/network/compile/lower/lower.ts'
 import { randomGraph } from '../../../src/network/compile/testing/random-graph.ts'

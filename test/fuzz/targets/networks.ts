@@ -1,7 +1,6 @@
 // Target: networks. In: random graphs of the dialect, a small encoder, group-query attention and tables of
 // codes as ONNX files, with changed bytes, fields or semantics, and graphs that need much memory. Out: how
-// far their files are read. Accepted graphs are compiled in both builds, run, and compared with the
-// evaluator.
+// far the reader gets. Accepted graphs are compiled in both builds, run, and compared with the evaluator.
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { blockTable } from '../../../src/network/compile/testing/block-table.ts'
 import { BOMBS, type BombName, LARGEST } from '../../../src/network/compile/testing/bombs.ts'

@@ -1,5 +1,5 @@
 // Target: safetensors. In: hub folders, plain, quantised and sharded, with changed headers, indexes and
-// bytes. Out: how far they are read.
+// bytes. Out: how far the reader gets.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { openTokenizer } from '../../../src/engine/load/model-text.ts'

@@ -40,7 +40,7 @@ class RunsDialog extends Modal {
   /** Oldest first. */
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
-  /** The measurements, and the model they were taken with. */
+  /** The measurements, and the model that was measured. */
   declare measured: { readonly of: Used; readonly steps: readonly StepAnalysis[] } | undefined
   declare copied: boolean
   protected override heading = 'howItRuns' as const

@@ -23,7 +23,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     .action((shell: Shell) => void process.stdout.write(completionScript(shell, commands())))
 }
 
-/** The script of a shell for these commands. */
+/** The completion script for these commands in a shell. */
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
   const known = commands.map(knownOf)
   switch (shell) {

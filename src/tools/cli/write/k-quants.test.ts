@@ -15,7 +15,9 @@ if (!hasPython) console.warn(`skipped: ${DEFAULT_PYTHON} is not installed`)
 const convert = (...args: readonly string[]) => ['convert', path('folder'), path('out/k.gguf'), ...args]
 const K = ['--format', 'q4_k_m'] as const
 
-/** A replacement for llama-cpp-python that ends in another way. Python finds it before the real package. */
+/**
+ * A replacement for llama-cpp-python that exits in a different way. Python finds it before the real package.
+ */
 const fake = (quantize: string) => `
 class Options: pass
 LLAMA_FTYPE_MOSTLY_Q4_K_M = 15

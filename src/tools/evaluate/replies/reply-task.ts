@@ -45,8 +45,8 @@ export interface ReplyModel {
 }
 
 /**
- * Whether a reply passed, by metric. A metric has several values if several things about a reply are checked,
- * and none if nothing is.
+ * Whether a reply passed, by metric. A metric has several values if several properties of a reply are
+ * checked, and none if nothing is checked.
  */
 export type Marks = Readonly<Record<string, readonly boolean[]>>
 

@@ -21,7 +21,7 @@ interface Drift {
   readonly behind?: Float64Array | undefined
 }
 
-/** Goes the fraction `share` of the way from w to v. Returns [n][k]. */
+/** Moves w towards v by the fraction `share` of the distance. Returns [n][k]. */
 export function targetsOf(
   weights: ArrayLike<number>,
   n: number,

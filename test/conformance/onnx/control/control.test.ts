@@ -81,7 +81,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['codes of NF4', { heads: 3, blocks: { bits: 4, block: 64, levels: 1 } }, SHORT],
   ['codes of FP4', { heads: 4, blocks: { bits: 4, block: 16, levels: 0 } }, SHORT],
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
-  ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
+  ['logits from a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
   ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
   ['a mask whose axis has its own name', { ...TWO, maskAxis: 'everything' }, SHORT],

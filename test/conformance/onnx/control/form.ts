@@ -103,7 +103,7 @@ export interface DecoderForm {
   readonly stateAxis?: (place: StatePlace) => string
   /** Angles of the tokens, [1, tokens, turned / 2]. Receives positions times frequencies. */
   readonly angles?: (g: NodeWriter, angles: string, places: Places) => string
-  /** Base of the rotation at a position; one base unless a table changes it. */
+  /** Base of the rotation at a position. Default: the same base at every position. */
   readonly tableBase?: (position: number) => number
   /**
    * Whether a step rotates by a second pair of tables, of base 500. An If chooses between the two, as in
