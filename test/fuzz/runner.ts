@@ -112,8 +112,8 @@ interface Raw {
 }
 
 /**
- * Merges findings with the same cause. Faults seen only from outside have no cause to compare, and named
- * entries are not merged either.
+ * Merges findings with the same cause. Faults that are seen only from outside have no cause to compare, so
+ * they are not merged. Named entries are not merged either.
  */
 const named =
   (name: (index: number) => string, isEach = false) =>

@@ -5,8 +5,8 @@
 // golden/families.json) and src/core/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
 /**
- * The random numbers of one input. Each input has its own, so that any one of a million can be reproduced
- * alone.
+ * The random numbers of one input. Each input has its own sequence, so that any one of a million inputs can
+ * be reproduced alone.
  */
 export class Random {
   #state: number

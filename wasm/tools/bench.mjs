@@ -244,7 +244,7 @@ const attend = (build, shape) => {
 const turn = (build, shape) => {
   const made = rotate(build, shape)
   const { heads, kvHeads, dim, m, k, v, still } = shape
-  const name = `rope_kv ${k},${v} ${heads}/${kvHeads}x${dim} x${m}${still === undefined ? '' : ' less bias'} ${build}`
+  const name = `rope_kv ${k},${v} ${heads}/${kvHeads}x${dim} x${m}${still === undefined ? '' : ' without bias'} ${build}`
   bench(name, 'us', made.work, undefined)
   if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
 }

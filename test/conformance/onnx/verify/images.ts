@@ -162,7 +162,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   return result
 }
 
-/** `combine` starts from `start`. A mean is divided by the number of counted positions. */
+/** `combine` starts from `start`. For a mean, the sum is divided by the number of counted positions. */
 interface Pooling {
   readonly start: number
   readonly combine: (a: number, b: number) => number
