@@ -57,8 +57,11 @@ export default defineConfig({
       output: {
         format: 'es',
         entryFileNames: '[name].js',
-        chunkFileNames: ({ moduleIds }) =>
-          namesModules(moduleIds) ? 'cdn/[name]-[hash].js' : '[name]-[hash].js',
+        chunkFileNames: ({ moduleIds }) => {
+          if (namesModules(moduleIds)) return 'cdn/[name]-[hash].js'
+          const isLanguage = moduleIds.some((id) => id.includes('/src/ui/words/languages/'))
+          return isLanguage ? 'languages/[name]-[hash].js' : '[name]-[hash].js'
+        },
         assetFileNames: 'assets/[name][extname]',
       },
     },

@@ -11,9 +11,20 @@
   const { dataset } = document.documentElement
   const theme = /"theme":"(light|dark)"/.exec(read('halfbyte-settings'))
   if (theme !== null) dataset.theme = theme[1]
-  const chosen = /"language":"(en|he)"/.exec(read('halfbyte-settings'))?.[1]
-  const tag = chosen ?? navigator.languages.find((language) => /^(en|he|iw)\b/.test(language)) ?? 'en'
-  if (!tag.startsWith('en')) Object.assign(document.documentElement, { lang: 'he', dir: 'rtl' })
+  // By language; inline.ts fills them in.
+  const sentences = { __UNLOADED__: '' }
+  const languageFor = (tag) => {
+    try {
+      const { language, script } = new Intl.Locale(tag).maximize()
+      const code = language === 'zh' ? `zh-${script}` : language
+      return Object.hasOwn(sentences, code) ? code : undefined
+    } catch {
+      return undefined
+    }
+  }
+  const chosen = /"language":"([\w-]+)"/.exec(read('halfbyte-settings'))?.[1]
+  const lang = [chosen, ...navigator.languages].map(languageFor).find((known) => known !== undefined) ?? 'en'
+  Object.assign(document.documentElement, { lang, dir: /^(?:ar|he)/.test(lang) ? 'rtl' : 'ltr' })
   if (Number(read('halfbyte-chats')) > 0) dataset.returning = ''
   const unloaded = ({ target }) => {
     const line = document.querySelector('.shell .stats')
@@ -27,9 +38,7 @@
       height: 'auto',
       padding: '1rem',
     })
-    line.textContent = tag.startsWith('en')
-      ? 'A part of this page could not be loaded. Check the connection, then reload the page.'
-      : 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.'
+    line.textContent = sentences[document.documentElement.lang]
   }
   addEventListener('error', unloaded, true)
   addEventListener('unhandledrejection', unloaded)

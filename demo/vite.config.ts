@@ -11,6 +11,7 @@ import { pagePacks } from './packs.ts'
 import { preload } from './preload.ts'
 import { processors } from './processors.ts'
 import { sharedStyles } from './shared-styles.ts'
+import { UNLOADED } from './src/words/unloaded.ts'
 
 const isIsolated = process.env.HALFBYTE_ISOLATION !== 'off'
 
@@ -37,7 +38,7 @@ export default defineConfig({
   base: './',
   assetsInclude: ['**/*.hbm'],
   plugins: [
-    inline(path('.')),
+    inline(path('.'), { "{ __UNLOADED__: '' }": JSON.stringify(UNLOADED) }),
     sharedStyles,
     processors,
     pagePacks(process.env.HALFBYTE_PACKS ?? path('./models/made')),
@@ -53,6 +54,11 @@ export default defineConfig({
     rolldownOptions: {
       input: [path('./index.html'), path('./roofline.html')],
       output: {
+        // offline.ts knows the languages by this prefix.
+        chunkFileNames: ({ facadeModuleId }) =>
+          facadeModuleId?.includes('/words/languages/')
+            ? 'assets/language-[name]-[hash].js'
+            : 'assets/[name]-[hash].js',
         codeSplitting: {
           groups: [
             // The scripts that run before the first paint.
@@ -71,7 +77,7 @@ export default defineConfig({
             // Small modules and their dependencies. In separate chunks they compress worse, by two kilobytes.
             {
               name: 'shared',
-              test: /\/demo\/src\/(?:shell\/(?:units|own-settings)|models\/unfinished|tools\/tools|conversation\/(?:files\/(?:attachments|views)|store\/remember))/,
+              test: /virtual:page-packs|\/demo\/src\/(?:shell\/(?:units|own-settings)|models\/(?:unfinished|model-slot)|conversation\/(?:files\/(?:attachments|views)|store\/remember))/,
             },
           ],
         },

@@ -7,10 +7,20 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
+/** The widget's texts, one file for each language. */
+const LANGUAGES = Object.fromEntries(
+  readdirSync(join(root, 'src/ui/words/languages')).map((name) => [
+    `languages/${basename(name, '.ts')}.js`,
+    `src/ui/words/languages/${name}`,
+  ]),
+)
+
 /** Parts that the widget imports on demand, by their file in dist/cdn. */
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
+  ...LANGUAGES,
+  'pictures.js': 'src/ui/chat/picture-files.ts',
 }
 
 /** Packages that a page provides itself, through an import map. */
@@ -110,6 +120,7 @@ export async function buildCdn() {
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
   copyReaders(join(folder, 'readers'))
   mkdirSync(join(folder, 'workers'))
+  mkdirSync(join(folder, 'languages'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     await buildAlone('dist/cdn', name, source)
   }

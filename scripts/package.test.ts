@@ -133,7 +133,6 @@ const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'widget.js': ['import(`./assist.js', 'import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
-  'readers/encoders.js': ['import(`onnxruntime-web/wasm'],
 }
 
 test('scripts for pages without a bundler import only what a page requests, and their hashes are listed', async () => {

@@ -28,6 +28,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['encoders'],
   ['adapters'],
   ['tools/evaluate', 'tools/shrink'],
+  ['ui/words'],
   ['ui/chat', 'ui/assist'],
   ['ui/widget', 'tools/cli'],
   ['node.ts', 'node-embedder.ts', 'node-network.ts'],
@@ -369,7 +370,7 @@ describe('what is built on the package', () => {
   test('the page imports only the entries and the shared interface', () => {
     const page = readFolder('../demo')
     expect(page.length).toBeGreaterThan(50)
-    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/'])).toEqual([])
+    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/', 'ui/words/'])).toEqual([])
   })
 })
 

@@ -27,7 +27,7 @@ import type { OwnSettings } from './shell/own-settings.ts'
 import type { Settings } from './shell/settings.ts'
 import { replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
-import { languageFor, Speaks, speak, t } from './words/words.ts'
+import { languageToSpeak, Speaks, speak, t } from './words/words.ts'
 
 /** Dialogs load after the page, one per task. */
 const USUAL_DIALOGS = {
@@ -219,7 +219,7 @@ export class ChatApp extends LitElement {
 
   protected override updated(): void {
     const { theme, language } = this.#chat.settings
-    void speak(languageFor(language))
+    void speak(languageToSpeak(language))
     this.dataset['drop'] = t('drop')
     if (theme === 'auto') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme

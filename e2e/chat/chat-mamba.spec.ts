@@ -55,14 +55,14 @@ test('the displayed memory does not grow with the conversation', async ({ page }
   await set(page, { 'Longest answer': '6', Seed: '3' })
   const shown: string[] = []
   for (let turn = 0; turn < 14; turn++) {
-    await ask(page, `Tell me more about the fox, part ${turn}.`)
+    await ask(page, `Tell me a story about a fox and ${turn + 2} hens.`)
     shown.push(await page.locator('[data-stat=memory]').innerText())
   }
   // Checkpoints are kept up to a byte limit, which a few turns fill.
   expect(new Set(shown.slice(3)).size, shown.join(', ')).toBe(1)
   // Earlier messages can still be edited, because evicted states are computed again.
   await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
-  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me about the owl.')
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me a story about an owl.')
   await page.getByRole('button', { name: 'Send again' }).click()
   await ready(page)
   await expect(answers(page)).toHaveCount(1)

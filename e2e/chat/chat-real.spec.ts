@@ -244,6 +244,26 @@ for (const [name, shown, knows] of [
   })
 }
 
+test('Qwen2.5-Coder chooses a tool for a sum in words, and answers with its result', async ({ page }) => {
+  const name = 'qwen2.5-coder-0.5b'
+  leaveOutWithout(name)
+  const { problems } = await openChat(page)
+  await set(page, { 'Longest answer': '64', Temperature: '0' })
+  const file = basename(MODELS[name]!)
+  await load(page, `${name}/${file}`, name, `${file} fits: it needs`)
+  await askSlowly(page, 'My flat has 54 square metres and the rent is 13.50 per square metre. What do I pay?')
+  await expect(last(page).locator('.used')).toHaveText('Calculator: 54 * 13.50 → 729')
+  await expect(last(page).locator('.body')).toContainText('729')
+  await page.screenshot({ path: 'build/screens/tools-qwen.png' })
+  await askSlowly(page, 'What is the capital of France?')
+  await expect(last(page).locator('.used')).toHaveCount(0)
+  await expect(last(page).locator('.body')).toContainText('Paris')
+  // What the page computes needs no model.
+  await askSlowly(page, 'What is 17 times 24?')
+  await expect(last(page).locator('.used')).toHaveText('Calculator: 17 * 24 → 408')
+  expect(problems).toEqual([])
+})
+
 test('Qwen2.5-Coder writes JSON that matches a schema and calls a tool in a page of the library', async ({
   page,
   site,

@@ -238,9 +238,9 @@ test('a chat longer than the context continues without its oldest turns', async 
   test.slow()
   await openChat(page)
   await set(page, { 'Longest answer': '100' })
-  const words = 'The fox went down to the river and looked at the water for a long time. '
+  const words = 'went down to the river and looked at the water for a long time, and '
   for (let turn = 0; turn < 9; turn++) {
-    await ask(page, `${turn}: ${words.repeat(3)}`)
+    await ask(page, `Tell me a story about a fox who ${words.repeat(3)}slept ${turn} hours.`)
     await expect(page.getByRole('alert')).toHaveCount(0)
   }
   await expect(bodies(page)).toHaveCount(18)

@@ -1,5 +1,7 @@
 // Tools and documents. In: Halfbyte Stories, which calls tools, and a page's functions and texts. Out:
 // whether calls run and are shown, and passages are quoted with their source.
+
+import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { filesBelow } from '../model-server.ts'
 import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
@@ -115,3 +117,38 @@ test('if the encoder does not load, the page gets an event, and the language mod
   const errors = (await reported(page)).filter(({ name }) => name === 'error')
   expect(errors.map(({ detail }) => detail?.['code'])).toEqual(['network'])
 })
+
+const RENT = 'My flat has 54 square metres at 13.50 each. What do I pay?'
+const CALL = { name: 'calculate', arguments: { expression: '54 * 13.50' } }
+
+for (const [how, model, replies] of [
+  ['before its answer', { parameters: 5e8 }, [JSON.stringify(CALL), 'You pay 729.', 'Bye.']],
+  [
+    'through its template',
+    { parameters: 3e9, readsTools: true },
+    [{ toolCalls: [CALL] }, 'You pay 729.', 'Bye.'],
+  ],
+] as const)
+  test(`with tools="assist" a model uses the calculator ${how}, and the step is shown`, async ({
+    page,
+    sites,
+  }) => {
+    await sites.open(page, {
+      markup: '<halfbyte-chat tools="assist"></halfbyte-chat>',
+      script: `const { fakeEngine } = await import('/testing.js')
+        document.querySelector('halfbyte-chat').engine = await fakeEngine(${JSON.stringify(replies)}, { model: ${JSON.stringify(model)} })`,
+    })
+    await expect.poll(() => chat(page).evaluate((element) => (element as HalfbyteChat).state)).toBe('ready')
+    await send(page, RENT)
+    await expect(answersOf(chat(page))).toHaveText('You pay 729.')
+    const runs = (await reported(page)).filter(({ name }) => name === 'tool').map(({ detail }) => detail)
+    expect(runs.at(-1)).toMatchObject({ label: 'Calculator', ...CALL, state: 'done', result: '729' })
+    await chat(page).getByText('Done: Calculator').click()
+    await expect(chat(page).locator('.tool pre').last()).toHaveText('729')
+    await page.screenshot({ path: `build/screens/widget-tools-${model.parameters}.png` })
+    await send(page, 'Thank you!')
+    await expect(answersOf(chat(page)).last()).toHaveText('Bye.')
+    await expect(chat(page).locator('.tool')).toHaveCount(1)
+    expect((await reported(page)).filter(({ name }) => name === 'error')).toEqual([])
+    expect(await refused(page)).toEqual([])
+  })

@@ -53,7 +53,7 @@ async function printed(work: () => Promise<unknown>): Promise<string> {
 
 test('a pack has the layers of its model, a smaller table, and a card that the page can read', async () => {
   const out = await printed(() => makePack(PACK, options('one')))
-  expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the error of rounding$/m)
+  expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the rounding error$/m)
   expect(out).toMatch(/^on \d+ held-out tokens: perplexity [\d.]+, original [\d.]+ /m)
   const encodings = async (path: string) => {
     const { header } = await readPack(bufferSource(path, await readFile(path)))

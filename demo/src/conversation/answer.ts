@@ -2,15 +2,17 @@
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { careAnswer } from '../../../src/ui/assist/index.ts'
+import { whenLong } from '../../../src/ui/chat/reading/progress.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
-import type { UsedTool } from '../tools/tools.ts'
+import { stepOfRun, type UsedTool } from '../tools/tools.ts'
 import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { splitQuotes } from './files/attachments.ts'
 import { readQuestion } from './files/read-question.ts'
 import { isOtherLanguage } from './other-language.ts'
 import { withoutCalls } from './render/calls.ts'
+import { declinesItself, heardBy, scopeOf } from './scope/scope.ts'
 import { type Listener, listen } from './speech/listen.ts'
 import { Speaker } from './speech/speaker.ts'
 import type { Conversation, Ending, Read, StoredMessage } from './store/conversations.ts'
@@ -37,10 +39,11 @@ export interface Answer {
   readonly used?: readonly UsedTool[]
   readonly seenFrom?: number
   readonly ending?: Ending
+  readonly declined?: true
 }
 
 /** The page that displays a streaming answer. */
-export interface AnswerPage extends Omit<Listener, 'grow'> {
+export interface AnswerPage extends Omit<Listener, 'grow' | 'ran'> {
   grow(answer: Answer): void
   /** Called when the answer has ended without an error. */
   measured(figures: Figures): void
@@ -79,6 +82,11 @@ export async function speakAnswer(
       if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
+    ran(run) {
+      const step = stepOfRun(run)
+      used = [...used.filter(({ state }) => state !== 'running'), step]
+      page.grow(soFar())
+    },
     room: (letters) => page.room(letters),
   }
   try {
@@ -86,9 +94,19 @@ export async function speakAnswer(
       read = searching
       page.grow(soFar())
     })
+    const call = begun === undefined ? await speaker.call(messages, settings, stop) : undefined
+    if (call !== undefined) {
+      used = [call]
+      page.grow(soFar())
+    }
+    const told = used
+    const heard = heardBy(messages, speaker.isStoryteller)
     const speak = async () => {
-      const generation = await speaker.answer(id, messages, settings, begun, read)
-      seenFrom = speaker.seenFrom
+      const onPrefill = whenLong(({ tokens, total }) =>
+        page.grow({ ...soFar(), read: { by: 'prompt', done: tokens, all: total } }),
+      )
+      const generation = await speaker.answer(id, heard.messages, settings, { begun, read, told, onPrefill })
+      seenFrom = heard.places[speaker.seenFrom] ?? 0
       return listen(generation, stop, listener)
     }
     const { result, loopAt } = await speak().catch((error: unknown) => {
@@ -98,6 +116,8 @@ export async function speakAnswer(
     const uses = stop.aborted ? [] : (result.toolCalls ?? []).map((call) => useTool(call))
     used = [...used, ...uses.map((use) => use.used)]
     content = uses.at(-1)?.says ?? withoutCalls(content, false)
+    const isDeclined = speaker.isStoryteller && declinesItself(content, heard.messages.at(-1)?.content)
+    if (isDeclined) content = t('declined')
     const isSilent = !stop.aborted && content.trim() === ''
     if (isSilent && thoughts === '') content = t('noAnswer')
     // The page's own texts cannot be continued.
@@ -106,7 +126,7 @@ export async function speakAnswer(
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
     const ending = loopAt === undefined ? endingOf(result) : { ending: 'loop' as const }
-    return { ...soFar(), ...(!isOurs && ending) }
+    return { ...soFar(), ...(isDeclined && { declined: true }), ...(!isOurs && !isDeclined && ending) }
   } catch (error) {
     if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))
@@ -114,13 +134,21 @@ export async function speakAnswer(
   }
 }
 
+/** What the page says to a question that no model of it should answer. */
+const REFUSALS = {
+  advice: 'declinedAdvice',
+  harm: 'declinedHarm',
+  outside: 'declinedOutside',
+  unclear: 'unclear',
+} as const
+
 /**
  * The page's own answer, which needs no model: help for someone who may be in danger, a computed value, or a
- * note if the model knows only one language or would make up numbers.
+ * sentence that declines what the embedded model was not trained for.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
-  { isEnglish, usesTools }: Omit<Training, 'processors'>,
+  { isStoryteller }: Pick<Training, 'isStoryteller'>,
   { tools }: Pick<Settings, 'tools'>,
 ): Answer | undefined {
   const last = messages.at(-1)
@@ -131,12 +159,23 @@ export function ownAnswer(
     .map((said) => careAnswer(said))
     .find(Boolean)
   if (care) return { content: care.text }
-  const isOwn = usesTools && tools === 'on' && files.length === 0
+  const computes = tools === 'on' && files.length === 0
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
-  const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
+  const exact = computes ? exactUse(text, results, `page${messages.length}`) : undefined
   if (exact) return { content: exact.says, used: [exact.used] }
-  if (isEnglish && isOtherLanguage(text)) return { content: t('englishAnswer') }
-  return isOwn && asksForValue(text) ? { content: t('sumUnread') } : undefined
+  // A question about a file may come after it.
+  const hasFiles = messages.some(
+    ({ role, content }) => role === 'user' && splitQuotes(content).files.length > 0,
+  )
+  if (!isStoryteller || hasFiles) return undefined
+  const scope = scopeOf(messages, text)
+  if ('heard' in scope) return undefined
+  if ('named' in scope)
+    return { content: scope.named === undefined ? t('noName') : t('yourName', { name: scope.named }) }
+  if (scope.declined !== 'beyond') return { content: t(REFUSALS[scope.declined]) }
+  const isForeign = isOtherLanguage(text)
+  const word = isForeign ? 'englishAnswer' : computes && asksForValue(text) ? 'sumUnread' : 'declined'
+  return { content: t(word), declined: true }
 }
 
 /** Reports a text that is too long, with the length that the model reads. */

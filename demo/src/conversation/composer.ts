@@ -2,6 +2,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError } from '../../../src/index.ts'
 import { Composer } from '../../../src/ui/chat/composer.ts'
+import { isTouch } from '../../../src/ui/chat/keys.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
@@ -95,6 +96,19 @@ export class ChatComposer extends LitElement {
     })
   }
 
+  /** True for a model that sees, on a device whose picker of files may not offer its camera. */
+  get #hasCamera(): boolean {
+    return this.context !== undefined && !this.blind && isTouch()
+  }
+
+  protected override updated(): void {
+    if (this.#hasCamera && this.#files === undefined)
+      void this.#part().then(
+        () => this.requestUpdate(),
+        () => undefined,
+      )
+  }
+
   protected override firstUpdated(): void {
     const draft = sessionItem(DRAFT)
     if (draft === undefined) return
@@ -175,7 +189,7 @@ export class ChatComposer extends LitElement {
       hasMore: this.attached.length > 0,
       above: this.attached.length === 0 ? nothing : this.#files?.view(),
       before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
-        <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />`,
+        <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />${this.#hasCamera ? this.#files?.camera(this.#onPicked) : nothing}`,
       after: this.hears ? this.#voice() : nothing,
       onPaste: (event) => this.#onPaste(event),
       onSend: (text) => this.#send(text),
@@ -192,7 +206,7 @@ export class ChatComposer extends LitElement {
     this.querySelector<HTMLInputElement>('input[type=file]')?.click()
   }
 
-  #onPicked(event: Event): void {
+  readonly #onPicked = (event: Event): void => {
     const input = event.target as HTMLInputElement
     const files = [...(input.files ?? [])]
     // So that the same file can be picked again.

@@ -7,10 +7,9 @@ import { renderMarkdown } from '../../../src/ui/chat/markdown/render-markdown.ts
 import { messageView, thoughtsView, WAITING } from '../../../src/ui/chat/message.ts'
 import { visibleText } from '../../../src/ui/chat/visible.ts'
 import { icon } from '../shell/icons.ts'
-import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { splitQuotes, type TextFile, withQuotes } from './files/attachments.ts'
-import { pictureView, readView } from './files/views.ts'
+import { pictureView, readView, usedView } from './files/views.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import { type Ending, isSaid, type Said, type StoredMessage } from './store/conversations.ts'
@@ -22,13 +21,6 @@ const ENDINGS = {
   interrupted: 'endingInterrupted',
   loop: 'endingLoop',
 } as const satisfies Readonly<Record<Ending, string>>
-/** Imported conversations may contain arbitrary values. */
-const valueText = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value)
-const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
-  const asked = Object.values(given).map(valueText).join(' ')
-  return html`<li dir="auto">${toolLabel(name)}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
-}
 
 /** The actions of message buttons. A message is identified by its index in the conversation. */
 export interface MessageActs {
@@ -116,10 +108,10 @@ export class ChatMessage extends LitElement {
       label: t(role === 'user' ? 'you' : 'model'),
       isGrowing: this.streaming,
       above: html`${read === undefined ? nothing : readView(read)}
-        ${used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`}`,
+        ${used === undefined ? nothing : usedView(used)}`,
       body: role === 'user' ? this.#question() : this.#answer(),
       editor: this.editing ? this.#editor() : undefined,
-      below: this.streaming || this.editing ? nothing : this.#actions(),
+      below: this.streaming || this.editing ? nothing : html`${this.#offer()}${this.#actions()}`,
     })
   }
 
@@ -170,6 +162,13 @@ export class ChatMessage extends LitElement {
       this.#markdown.blocks(content.slice(0, this.#read))
     }
     return this.#read >= content.length
+  }
+
+  /** Other models, below a question that the embedded one declined. */
+  #offer(): TemplateResult | typeof nothing {
+    if (!this.last || !this.message.declined) return nothing
+    void import('../models/offer/model-offer.ts')
+    return html`<model-offer></model-offer>`
   }
 
   #actions(): TemplateResult {

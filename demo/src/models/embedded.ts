@@ -18,8 +18,8 @@ export interface EmbeddedModel {
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
-  /** True if it knows only English. */
-  readonly isEnglish?: boolean
+  /** True if it can only tell stories and make small talk, in English. */
+  readonly isStoryteller?: boolean
   /** Addresses of the logit processors for its answers. */
   readonly processors?: readonly string[]
   /** Maximum size of conversation state in bytes. Default: the engine's. */
@@ -44,7 +44,7 @@ export const DEFAULT: EmbeddedModel = {
   about: 'aboutStories',
   promise: 'promiseStories',
   usesTools: true,
-  isEnglish: true,
+  isStoryteller: true,
   processors: OF_STORIES,
 }
 
@@ -56,7 +56,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     url: mambaUrl,
     bytes: 4_874_432,
     about: 'aboutMamba',
-    isEnglish: true,
+    isStoryteller: true,
     processors: OF_STORIES,
     // A state takes 0.73 MB, however long the conversation; the rest is for checkpoints.
     stateBytes: 8e6,

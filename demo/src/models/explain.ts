@@ -6,7 +6,7 @@ import type { Explained as CommonExplained } from '../../../src/ui/chat/explaine
 import { parseHubAddress, reasonOf } from '../../../src/ui/chat/library.ts'
 import { isOffline } from '../../../src/ui/chat/texts.ts'
 import { bytes } from '../shell/units.ts'
-import { language, reason, t } from '../words/words.ts'
+import { reason, t } from '../words/words.ts'
 
 export interface Explained extends CommonExplained {
   /** True if a larger model could solve the problem. */
@@ -27,7 +27,7 @@ export function explain(error: unknown): Explained {
   const { letters, most, isOwnLimit, safari } = error.detail
   if (safari !== undefined) return { text: t('oldBrowser'), details: message }
   if (typeof letters === 'number' && typeof most === 'number') {
-    const values = { most: rounded(most), count: letters.toLocaleString(language()) }
+    const values = { most: rounded(most), count: letters }
     const text = t(isOwnLimit === true ? 'longMessage' : 'longMessageHere', values)
     return { text, details: message, wantsLarger: true }
   }
@@ -38,9 +38,9 @@ export function explain(error: unknown): Explained {
 }
 
 /** A count rounded to about two digits, in readable form. */
-function rounded(count: number): string {
+function rounded(count: number): number {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
-  return (Math.floor(count / unit) * unit).toLocaleString(language())
+  return Math.floor(count / unit) * unit
 }
 
 /** The reason why an address can never be loaded; undefined if it is worth trying. */

@@ -5,7 +5,7 @@ import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import { detailsView } from '../../../src/ui/chat/explained.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { partsOf } from '../conversation/render/thoughts.ts'
-import { bytes, duration, speed } from '../shell/units.ts'
+import { bytes, duration, bytesPerSecond as rateText, speed } from '../shell/units.ts'
 import { allWords, language, t } from '../words/words.ts'
 import { DEFAULT } from './embedded.ts'
 import type { Explained } from './explain.ts'
@@ -174,7 +174,7 @@ function describe(progress: LoadProgress | undefined): Bar {
         return { label: t('brokeOff'), more, value: loaded, max: total }
       }
       const size = total > 0 ? t('sizeOf', { loaded: bytes(loaded), total: bytes(total) }) : bytes(loaded)
-      const rate = bytesPerSecond === undefined ? '' : `, ${bytes(bytesPerSecond)}/s`
+      const rate = bytesPerSecond === undefined ? '' : `, ${rateText(bytesPerSecond)}`
       const left = secondsLeft === undefined ? '' : `, ${t('left', { time: duration(secondsLeft * 1000) })}`
       return { label: t('downloading'), more: size + rate + left, value: loaded, max: total }
     }
@@ -208,7 +208,7 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
           <span data-stat="context" title=${t('contextMore')}>${t('context', { used: figures.contextUsed, all: engine.model.contextLength })}</span>`
     }
     ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title=${t('memoryMore')}>${bytes(memoryBytes)}</span>`}
-    <span>${t(threads === 1 ? 'thread' : 'threads', { count: threads, build })}</span>
+    <span>${t('threads', { count: threads, build })}</span>
   </button>`
 }
 

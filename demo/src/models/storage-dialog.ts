@@ -76,7 +76,7 @@ class StorageDialog extends Modal {
         ${this.#written()}
         <ul class="list models"><li>
           <div class="kept"><b>${t('states')}</b>
-            <small>${t(states.count === 1 ? 'statesOne' : 'statesMany', { count: states.count })} · ${bytes(states.bytes)}</small></div>
+            <small>${t('statesCount', { count: states.count })} · ${bytes(states.bytes)}</small></div>
           <button class="quiet" aria-label=${t('statesRemove')} ?disabled=${states.count === 0}
             @click=${this.#removeStates}>${icon('trash')}</button>
         </li></ul>

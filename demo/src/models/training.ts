@@ -5,16 +5,16 @@ import type { ModelChoice } from './embedded.ts'
 export interface Training {
   /** Whether it was trained to use the page's tools. */
   readonly usesTools: boolean
-  /** Whether it knows only English. */
-  readonly isEnglish: boolean
+  /** Whether it can only tell stories and make small talk, in English. */
+  readonly isStoryteller: boolean
   /** Addresses of the logit processors of each answer. */
   readonly processors: readonly string[]
 }
 
 /** The page knows nothing about other models. */
 export function trainingOf(choice: ModelChoice): Training {
-  if (choice.kind !== 'embedded') return { usesTools: false, isEnglish: false, processors: [] }
-  const { usesTools = false, isEnglish = false, processors = [] } = choice
+  if (choice.kind !== 'embedded') return { usesTools: false, isStoryteller: false, processors: [] }
+  const { usesTools = false, isStoryteller = false, processors = [] } = choice
   const addresses = processors.map((address) => new URL(address, document.baseURI).href)
-  return { usesTools, isEnglish, processors: addresses }
+  return { usesTools, isStoryteller, processors: addresses }
 }

@@ -1,9 +1,9 @@
 // Shortcuts. The page's keys and what they do.
-import type { Word } from '../words/words.ts'
+import type { LaterWord } from '../words/later-words.ts'
 
 interface Shortcut {
   readonly keys: string
-  readonly does: Word
+  readonly does: LaterWord
 }
 
 export const SHORTCUTS: readonly Shortcut[] = [

@@ -5,7 +5,8 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { SamplerOptions } from '../../../src/index.ts'
 import { isTouch } from '../../../src/ui/chat/keys.ts'
 import { typedAddress } from '../models/models.ts'
-import { t } from '../words/words.ts'
+import { t } from '../words/later-words.ts'
+import { OWN_NAMES } from '../words/own-names.ts'
 import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'
 import { Modal } from './modal.ts'
@@ -107,7 +108,7 @@ class SettingsDialog extends Modal {
       html`<section aria-labelledby="page-title">
         <h3 id="page-title">${t('page')}</h3>
         ${this.#choice(THEME_FIELD)}
-        ${this.#choice(LANGUAGE_FIELD)}
+        ${this.#choice(LANGUAGE_FIELD, OWN_NAMES)}
         ${
           isTouch()
             ? nothing
@@ -185,7 +186,11 @@ class SettingsDialog extends Modal {
     return `. ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
   }
 
-  #choice({ key, label, hint, choices }: ChoiceField): TemplateResult {
+  /** `languages`: more choices, each with its name in itself. */
+  #choice(
+    { key, label, hint, choices }: ChoiceField,
+    languages: Readonly<Record<string, string>> = {},
+  ): TemplateResult {
     const id = `setting-${key}`
     const value = this.settings[key]
     return html`<div class="field">
@@ -195,6 +200,10 @@ class SettingsDialog extends Modal {
         this.#emit({ ...this.settings, [key]: (event.target as HTMLSelectElement).value })}>
         ${Object.entries(choices).map(
           ([choice, name]) => html`<option value=${choice} ?selected=${choice === value}>${t(name)}</option>`,
+        )}
+        ${Object.entries(languages).map(
+          ([code, name]) =>
+            html`<option value=${code} lang=${code} ?selected=${code === value}>${name}</option>`,
         )}
       </select>
     </div>`

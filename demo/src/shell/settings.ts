@@ -1,7 +1,8 @@
 // Settings. In: the user's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
-import type { Language, Word } from '../words/words.ts'
+import { type Language, TRANSLATED } from '../../../src/ui/words/languages.ts'
+import type { LaterWord } from '../words/later-words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
@@ -41,22 +42,22 @@ export interface NumberField {
   readonly key: keyof {
     [Key in keyof Settings as Settings[Key] extends number | undefined ? Key : never]: true
   }
-  readonly label: Word
-  readonly hint: Word
+  readonly label: LaterWord
+  readonly hint: LaterWord
   readonly min: number
   readonly max: number
   readonly step: number
   /** The meaning of an empty field. Without it, the field may not be empty. */
-  readonly empty?: Word
+  readonly empty?: LaterWord
 }
 
 /** A setting with a few choices. */
 export interface ChoiceField {
   readonly key: 'weights' | 'memory' | 'pictures' | 'theme' | 'tools' | 'language'
-  readonly label: Word
-  readonly hint: Word
+  readonly label: LaterWord
+  readonly hint: LaterWord
   /** Labels of the choices. */
-  readonly choices: Readonly<Record<string, Word>>
+  readonly choices: Readonly<Record<string, LaterWord>>
 }
 
 /** Sampling options that a model's files can recommend. */
@@ -207,14 +208,15 @@ export const TOOLS_FIELD: ChoiceField = {
   choices: { on: 'on', off: 'off' },
 }
 
+/** The dialog adds the languages by their own names. */
 export const LANGUAGE_FIELD: ChoiceField = {
   key: 'language',
   label: 'set-language',
   hint: 'set-language-hint',
-  choices: { auto: 'automatic', en: 'languageEn', he: 'languageHe' },
+  choices: { auto: 'automatic' },
 }
 
-const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
+const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD]
 
 const KEY = 'halfbyte-settings'
 /** Records without a version hold the page's values even for options that the user did not set. */
@@ -256,6 +258,7 @@ export function parseSettings(text: string): Settings {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }
+  settings['language'] = ['en', ...TRANSLATED].find((code) => code === stored['language']) ?? 'auto'
   for (const key of ['system', 'search']) {
     if (typeof stored[key] === 'string') settings[key] = stored[key]
   }

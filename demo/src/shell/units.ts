@@ -1,25 +1,33 @@
 // Units. In: bytes and milliseconds. Out: readable text.
-import { bytesText, durationText } from '../../../src/ui/chat/texts.ts'
-import { isRightToLeft, language, t } from '../words/words.ts'
+import { bytesText, durationText, millisecondsText } from '../../../src/ui/chat/texts.ts'
+import { isolated, numberText } from '../../../src/ui/words/message.ts'
+import { language } from '../words/words.ts'
 
-/** Keeps figure and unit in order within right-to-left text. */
-const isolated = (text: string): string => (isRightToLeft() ? `\u2066${text}\u2069` : text)
+/** Isolated, so that figure and unit keep their order within right-to-left text. */
+export const bytes = (count: number): string => isolated(bytesText(count, language()), language())
 
-export const bytes = (count: number): string => isolated(bytesText(count, language()))
+export const bytesPerSecond = (count: number): string =>
+  isolated(bytesText(count, language(), '-per-second'), language())
 
 export const duration = (ms: number): string => durationText(ms, language())
 
+export const milliseconds = (ms: number): string => millisecondsText(ms, language())
+
 /** Per second, with as many digits as are significant. */
-export function speed(rate: number): string {
-  return rate.toFixed(rate < 100 ? 1 : 0)
-}
+export const speed = (rate: number): string => numberText(rate, language(), rate < 100 ? 1 : 0)
 
 /**
- * e.g. `2.4 million`. The browser's own formatter takes as long to start as rendering part of the page, which
- * would delay the first answer.
+ * e.g. `2.4 million`. English does not use the browser's own formatter, which takes as long to start as rendering
+ * part of the page.
  */
 export function parameters(count: number): string {
-  const millions = (count / 1e6).toFixed(1)
-  if (millions.length < 6) return t('millions', { count: millions })
-  return t('billions', { count: (count / 1e9).toFixed(1) })
+  if (language() === 'en')
+    return count < 999.95e6 ? `${(count / 1e6).toFixed(1)} million` : `${(count / 1e9).toFixed(1)} billion`
+  const { format } = new Intl.NumberFormat(language(), {
+    notation: 'compact',
+    compactDisplay: 'long',
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+  })
+  return format(count)
 }

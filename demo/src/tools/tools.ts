@@ -1,51 +1,29 @@
-// The page's tools: their descriptions for models, and how calls are shown to users and models.
-import type { Tool, ToolCall } from '../../../src/index.ts'
-import { t, type Word } from '../words/words.ts'
+// The page's tools, and how their calls are shown to users and models. It loads with the code for answers.
+import type { Message, ToolCall, ToolRun } from '../../../src/index.ts'
+import { type AssistToolName, assistTools } from '../../../src/ui/assist/index.ts'
+import { type LaterWord, t } from '../words/later-words.ts'
 
 /** A call and its result, as stored in a conversation. */
 export interface UsedTool extends ToolCall {
   readonly result: string
+  /** `running`: only while the answer streams. Absent: done. */
+  readonly state?: 'running' | 'failed'
 }
 
-/**
- * The default model was trained with these names and descriptions. A call that has begun is
- * constrained to their parameters, so an incomplete call is never an answer.
- */
-export const TOOLS: readonly Tool[] = (
-  [
-    {
-      name: 'calculate',
-      description: 'Works out an arithmetic expression.',
-      parameters: {
-        type: 'object',
-        properties: { expression: { type: 'string' } },
-        required: ['expression'],
-      },
-    },
-    {
-      name: 'current_date',
-      description: "Tells today's date and the time.",
-      parameters: { type: 'object', properties: {} },
-    },
-    {
-      name: 'convert_units',
-      description: 'Converts a value from one unit to another.',
-      parameters: {
-        type: 'object',
-        properties: { value: { type: 'number' }, from: { type: 'string' }, to: { type: 'string' } },
-        required: ['value', 'from', 'to'],
-      },
-    },
-  ] satisfies readonly Tool[]
-).map((tool) => ({ ...tool, strict: true }))
+/** The tools of the embedded model, which was trained with them. */
+export const TRAINED_TOOLS = assistTools({ only: ['calculate', 'current_date', 'convert_units'] })
 
-/** How a tool is shown to users, by its name. */
-const LABELS: ReadonlyMap<string, Word> = new Map(
+/** The tools of chosen models. */
+export const TOOLS = assistTools()
+
+const LABELS: ReadonlyMap<string, LaterWord> = new Map(
   Object.entries({
     calculate: 'toolCalculate',
     current_date: 'toolDate',
     convert_units: 'toolUnits',
-  }),
+    time_in: 'toolTime',
+    days_between: 'toolDays',
+  } satisfies Readonly<Record<AssistToolName, LaterWord>>),
 )
 
 /** A tool's display name. */
@@ -54,8 +32,17 @@ export function toolLabel(name: string): string {
   return label === undefined ? name : t(label)
 }
 
+/** A call that was run, as a step. */
+export const stepOfRun = ({ id, name, arguments: given, state, result = '' }: ToolRun): UsedTool => ({
+  id,
+  name,
+  arguments: given,
+  result,
+  ...(state !== 'done' && { state }),
+})
+
 /** Messages that show a model the calls before its answer. */
-export const usedMessages = (used: readonly UsedTool[]) =>
+export const usedMessages = (used: readonly UsedTool[]): readonly Message[] =>
   used.flatMap(({ id, name, arguments: given, result }) => [
     { role: 'assistant' as const, content: '', toolCalls: [{ id, name, arguments: given }] },
     { role: 'tool' as const, content: result, toolCallId: id, name },

@@ -1,6 +1,6 @@
 // Using tools. In: a question, or a model's call. Out: exact results, or a sentence that declines.
 import type { ToolCall } from '../../../src/index.ts'
-import { type ExactAnswer, exactAnswer } from '../../../src/ui/assist/index.ts'
+import { assistTools, type ExactAnswer, exactAnswer } from '../../../src/ui/assist/index.ts'
 import { t } from '../words/later-words.ts'
 import type { UsedTool } from './tools.ts'
 
@@ -36,10 +36,11 @@ const stepOf = (answer: ExactAnswer, id: string): UsedTool => ({
  * and small models copy numbers wrongly. Calls for the date get the date and the time.
  */
 export function useTool(call: ToolCall, now = new Date()): ToolUse {
-  const says = call.name === 'current_date' ? exactAnswer("what is today's date", { now })?.text : undefined
-  if (says === undefined) return { used: { ...call, result: t('sumDeclined') }, says: t('sumUnread') }
-  const time = exactAnswer('what time is it', { now })?.text ?? ''
-  return { used: { ...call, result: `${says} ${time}` }, says: `${says} ${time}` }
+  if (call.name !== 'current_date')
+    return { used: { ...call, result: t('sumDeclined') }, says: t('sumUnread') }
+  const [date] = assistTools({ only: ['current_date'], now: () => now })
+  const says = date!.execute({})
+  return { used: { ...call, result: says }, says }
 }
 
 /** The results of calculations among the tools that were used, oldest first. */

@@ -1,7 +1,10 @@
 // Every text the page shows or announces, in English.
-import { COMMON } from '../../../src/ui/chat/texts.ts'
+import { COMMON } from '../../../src/ui/words/english.ts'
+import type { Message } from '../../../src/ui/words/message.ts'
 
-/** Names in braces are filled in; a translation may omit or move them. */
+/**
+ * Names in braces are filled in; a translation may omit or move them, and have plural forms for any of them.
+ */
 export const ENGLISH = {
   ...COMMON,
   conversations: 'Conversations',
@@ -9,8 +12,6 @@ export const ENGLISH = {
   newChatStart: 'Start a new chat',
   settings: 'Settings',
   parameters: '{count} parameters',
-  millions: '{count} million',
-  billions: '{count} billion',
   welcome: 'A language model in this page',
   welcomeMore: 'It runs on this device’s processor. What you write stays here.',
   larger: 'Choose a larger model',
@@ -51,7 +52,11 @@ export const ENGLISH = {
   searchHint: 'Search',
   noConversations: 'Your conversations are kept here, on this device.',
   unkeptConversations: 'This browser stores nothing for this page. Conversations last until you close it.',
-  found: '{found} of {all} conversations',
+  found: {
+    by: 'all',
+    one: '{found} of {all} conversation',
+    other: '{found} of {all} conversations',
+  },
   deleted: 'Deleted',
   select: 'Select',
   deleteMany: 'Delete {count}',
@@ -120,8 +125,7 @@ export const ENGLISH = {
   contextMore: 'Tokens used of the model’s context',
   context: 'context {used}/{all}',
   memoryMore: 'Memory of the engine',
-  thread: '{count} thread, {build}',
-  threads: '{count} threads, {build}',
+  threads: { one: '{count} thread, {build}', other: '{count} threads, {build}' },
   answering: 'The model is answering',
   says: 'The model says: {text}',
   ready: 'The model is ready',
@@ -140,7 +144,6 @@ export const ENGLISH = {
   towerMore: 'For a vision model: the address of its mmproj file. Leave it empty for other models.',
   device: 'From this device',
   files: 'Choose files',
-  longFiles: 'Long files',
   filesMore:
     'One .gguf or .hbm, with its mmproj file if it is a vision model, all parts of a split one, or the files of a safetensors folder. You can also drop them on the page. They stay on this device.',
   catalogueContext: 'context {count}',
@@ -184,82 +187,7 @@ export const ENGLISH = {
     '{address} cannot be loaded by a page. Use an address that starts with https://, or choose the file from this device.',
   notSecure:
     '{address} is not encrypted, which browsers refuse here. Use an address that starts with https://.',
-  'set-temperature': 'Temperature',
-  'set-temperature-hint': 'Higher values are more varied; 0 always picks the most likely token',
-  'set-topK': 'Top k',
-  'set-topK-hint': 'Tokens to choose from; 0 means all',
-  'set-topP': 'Top p',
-  'set-topP-hint': 'Keeps the most likely tokens up to this total probability',
-  'set-minP': 'Min p',
-  'set-minP-hint': 'Drops tokens below this share of the best token’s probability',
-  'set-repeatPenalty': 'Repeat penalty',
-  'set-repeatPenalty-hint': 'Discourages repetition; 1 turns it off',
-  'set-maxTokens': 'Longest answer',
-  'set-maxTokens-hint': 'In tokens',
-  'set-seed': 'Seed',
-  'set-seed-hint': 'The same seed gives the same answer',
-  random: 'random',
-  usual: 'usual',
-  isModels: 'This is the model’s own value',
-  modelsIs: 'The model’s own value is {value}; clear the field to use it',
-  'set-threads': 'Threads',
-  'set-threads-hint': 'Empty: the fastest number for this device',
-  measured: 'measured',
-  'set-contextLength': 'Context length',
-  'set-contextLength-hint': 'Tokens that the model can see, if it was trained for that many',
-  'set-weights': 'Weights',
-  'set-weights-hint': 'Fewer bits need less memory and are faster',
-  asStored: 'As stored',
-  bits4: '4 bits',
-  bits8: '8 bits',
-  bits32: '32 bits',
-  'set-memory': 'Conversation memory',
-  'set-memory-hint':
-    'Smaller formats fit more text in the same memory and are faster with long conversations',
-  'set-pictures': 'Pictures',
-  'set-pictures-hint': 'Tiles show more detail but take many times as long to read',
-  asWhole: 'As a whole',
-  inParts: 'Full image plus tiles',
-  exact: 'Exact',
-  bits8fp8: '8 bits, values as fp8',
-  'set-theme': 'Theme',
-  'set-theme-hint': 'Light or dark',
-  automatic: 'Automatic',
-  light: 'Light',
-  dark: 'Dark',
-  'set-tools': 'Tools',
-  'set-tools-hint': 'A calculator, the date and unit conversion, for models that were trained to use them',
-  on: 'On',
-  off: 'Off',
-  'set-language': 'Language',
-  'set-language-hint': 'Language of the page; models answer in the languages they know',
-  languageEn: 'English',
-  languageHe: 'עברית',
-  searchModel: 'Search model',
-  searchModelMore:
-    'The address of a sentence encoder, such as sentence-transformers/all-MiniLM-L6-v2. It finds the passages of a long file by their meaning; without it, the page looks for the words of the question.',
-  system: 'Instructions for the model',
-  systemHint: 'For example: Answer in one sentence.',
-  answers: 'Answers',
-  ofThisChat: 'Instructions, tools, length and sampling apply only to this conversation.',
-  ofNewChats: 'Instructions, tools, length and sampling are the defaults for new conversations.',
-  useForNew: 'Use as defaults for new conversations',
-  engine: 'Engine',
-  sampling: 'How words are chosen',
-  staleHint: 'These take effect when the model is reloaded.',
-  page: 'Page',
-  keys: 'Keys',
-  install: 'Install as an app',
   storage: 'Storage',
-  roofline: 'Measure this device’s limits',
-  reset: 'Reset all',
-  done: 'Done',
-  bounds: 'From {min} to {max}.',
-  boundsEmpty: 'From {min} to {max}, or empty.',
-  keyLine: 'New line',
-  keyEscape: 'Stop the answer, or cancel an edit',
-  keyWrite: 'Write a message',
-  memory: 'Memory',
   models: 'Models',
   drop: 'Drop a model to load it, or files to attach them',
 } as const
@@ -273,4 +201,6 @@ export const ENGLISH_REASONS = {
   ],
 } as const
 
-export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+export type Words = {
+  readonly [Name in keyof typeof ENGLISH]: Name extends keyof typeof COMMON ? string : Message
+}

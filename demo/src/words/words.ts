@@ -1,11 +1,16 @@
 // Texts. In: the browser's language, or the chosen one. Out: the page's texts in it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
-import { fill } from '../../../src/ui/chat/texts.ts'
+import {
+  isRightToLeft,
+  type Language,
+  languageFor,
+  type Translated,
+} from '../../../src/ui/words/languages.ts'
+import { fill, say, type Values } from '../../../src/ui/words/message.ts'
 import { ENGLISH, ENGLISH_REASONS, type Words } from './english.ts'
 import type { LaterWords } from './later-english.ts'
 
-export type Language = 'en' | 'he'
 export type Word = keyof Words
 
 /**
@@ -17,75 +22,76 @@ export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 /** The sentence for each kind of note, from the note's values. */
 export type Notes = Readonly<Record<NoteCode, string>>
 
-interface Catalogue {
-  readonly words: Words
-  /** The texts that load later. Undefined for English, where each part includes its own. */
-  readonly later: LaterWords | undefined
-  /** English omits the codes whose library messages suit users. */
-  readonly reasons: Partial<Reasons>
-  /** Undefined for English. Codes added to the library later are missing. */
-  readonly notes: Partial<Notes> | undefined
+/** A file of `languages/`. */
+export interface Translation {
+  readonly WORDS: Words
+  /** The texts of `later-english.ts`. */
+  readonly LATER: LaterWords
+  readonly REASONS: Reasons
+  readonly NOTES: Notes
 }
 
-const IN_ENGLISH: Catalogue = {
-  words: ENGLISH,
-  later: undefined,
-  reasons: ENGLISH_REASONS,
-  notes: undefined,
-}
-/** Languages other than English load when they are used. */
-const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
-  he: async () => {
-    const { HEBREW, LATER_HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
-    return { words: HEBREW, later: LATER_HEBREW, reasons: REASONS, notes: NOTES }
-  },
-}
-/** first-paint.js has the same list. */
-const RIGHT_TO_LEFT: readonly Language[] = ['he']
-
-let catalogue = IN_ENGLISH
+/** Without a translation the page is in English. */
+let translation: Translation | undefined
 let current: Language = 'en'
 const hosts = new Set<ReactiveControllerHost>()
 
-/** The language of the texts, for numbers and lists. */
+/** Each loads when it is used. */
+const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
+  ar: () => import('./languages/ar.ts'),
+  bn: () => import('./languages/bn.ts'),
+  de: () => import('./languages/de.ts'),
+  es: () => import('./languages/es.ts'),
+  fr: () => import('./languages/fr.ts'),
+  he: () => import('./languages/he.ts'),
+  hi: () => import('./languages/hi.ts'),
+  id: () => import('./languages/id.ts'),
+  it: () => import('./languages/it.ts'),
+  ja: () => import('./languages/ja.ts'),
+  ko: () => import('./languages/ko.ts'),
+  nl: () => import('./languages/nl.ts'),
+  pl: () => import('./languages/pl.ts'),
+  pt: () => import('./languages/pt.ts'),
+  ru: () => import('./languages/ru.ts'),
+  tr: () => import('./languages/tr.ts'),
+  uk: () => import('./languages/uk.ts'),
+  vi: () => import('./languages/vi.ts'),
+  'zh-Hans': () => import('./languages/zh-Hans.ts'),
+  'zh-Hant': () => import('./languages/zh-Hant.ts'),
+}
+
+/** The language of the texts, for numbers, dates and lists. */
 export const language = (): Language => current
 
 /** All texts: the same object while the language is the same. */
-export const allWords = (): Words => catalogue.words
+export const allWords = (): Words => translation?.WORDS ?? ENGLISH
 
 /** The texts of parts that load later, in the page's language; undefined if that is English. */
-export const laterTranslation = (): LaterWords | undefined => catalogue.later
+export const laterTranslation = (): LaterWords | undefined => translation?.LATER
 
-export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
-
-/** A text with its `values` filled in. */
-export const t = (word: Word, values: Readonly<Record<string, string | number>> = {}): string =>
-  fill(catalogue.words[word], values)
+/** A text with its `values`. */
+export const t = (word: Word, values: Values = {}): string => say(allWords()[word], values, current)
 
 /** The meaning of an error in the page's language; undefined if the library's message says it. */
-export const reason = (
-  code: ErrorCode,
-  values: Readonly<Record<string, string | number>>,
-): string | undefined =>
-  catalogue.reasons[code]?.map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
-
-/** An engine's note in the page's language, or the library's sentence if the language lacks its code. */
-export const noteText = ({ code, text, values }: EngineNote): string => {
-  const own = catalogue.notes?.[code]
-  return own === undefined ? text : fill(own, values)
+export function reason(code: ErrorCode, values: Values): string | undefined {
+  // English omits the codes whose library messages suit users.
+  const reasons: Partial<Reasons> = translation?.REASONS ?? ENGLISH_REASONS
+  const found = reasons[code]?.find((text) => !/\{\w+\}/.test(fill(text, values)))
+  return found === undefined ? undefined : say(found, values, current)
 }
 
-/** The first of the browser's languages that the page has, unless one was chosen. */
-export function languageFor(
+/** An engine's note in the page's language. The library's sentences are English. */
+export const noteText = ({ code, text, values }: EngineNote): string => {
+  const own = translation?.NOTES[code]
+  return own === undefined ? text : say(own, values, current)
+}
+
+/** The chosen language, or the first of the browser's that the page has. */
+export const languageToSpeak = (
   chosen: 'auto' | Language,
   preferred: readonly string[] = navigator.languages,
-): Language {
-  if (chosen !== 'auto') return chosen
-  const known = preferred
-    .map((tag) => tag.split('-', 1)[0])
-    .find((tag) => tag === 'en' || tag === 'he' || tag === 'iw')
-  return known === undefined || known === 'en' ? 'en' : 'he'
-}
+): Language =>
+  chosen === 'auto' ? (preferred.map(languageFor).find((known) => known !== undefined) ?? 'en') : chosen
 
 /**
  * Shows the page in another language. Without a network, a language that was never used cannot be loaded: the
@@ -94,7 +100,7 @@ export function languageFor(
 export async function speak(next: Language): Promise<void> {
   if (next !== current) {
     try {
-      catalogue = next === 'en' ? IN_ENGLISH : await OTHERS[next]()
+      translation = next === 'en' ? undefined : await TRANSLATIONS[next]()
       current = next
     } catch {
       // The assumption of first-paint.js is reverted below.
@@ -103,7 +109,7 @@ export async function speak(next: Language): Promise<void> {
   const root = document.documentElement
   if (root.lang === current) return
   root.lang = current
-  root.dir = isRightToLeft() ? 'rtl' : 'ltr'
+  root.dir = isRightToLeft(current) ? 'rtl' : 'ltr'
   for (const host of hosts) host.requestUpdate()
 }
 

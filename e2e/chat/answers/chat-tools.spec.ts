@@ -1,7 +1,8 @@
 // Tools. In: the built chat page with its default model, questions for its tools. Out: whether a tool
 // computes the answer, the page shows that, and a later turn can refer to it.
 import { expect, test } from '@playwright/test'
-import { answers, ask, openChat, openModels, ready, set } from '../chat-page.ts'
+import { violations } from '../../violations.ts'
+import { answers, ask, openChat, openModels, overflowing, ready, set } from '../chat-page.ts'
 
 test('the calculator computes a sum, and the answer shows that, even after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
@@ -36,6 +37,70 @@ test('a sum is right even if the model miscopies its numbers, and so is a sum th
     await expect(answers(page).last().locator('.used')).toHaveText(`Calculator: ${line}`)
     await expect(answers(page).last().locator('.body')).toContainText(result)
   }
+  expect(problems).toEqual([])
+})
+
+const CONVERSATION = {
+  id: 'steps',
+  messages: [
+    { role: 'user', content: 'How far is it, and what time is it in Nowhere?' },
+    {
+      role: 'assistant',
+      content: 'It is 26.22 miles.',
+      model: 'a-model.gguf',
+      used: [
+        {
+          id: 'a',
+          name: 'convert_units',
+          arguments: { value: 42.195, from: 'km', to: 'miles' },
+          result: '26.22 miles',
+        },
+        {
+          id: 'b',
+          name: 'time_in',
+          arguments: { place: 'Nowhere' },
+          result:
+            'error: "Nowhere" is not a city or a time zone with one time. Use a name such as Asia/Tokyo.',
+          state: 'failed',
+        },
+        { id: 'c', name: 'search', arguments: { query: ['a', { b: 1 }] }, result: '', state: 'running' },
+      ],
+    },
+  ],
+}
+
+const STEPS = {
+  format: 'halfbyte-conversations',
+  version: 1,
+  conversations: [CONVERSATION],
+}
+
+test('each step shows its tool, arguments, result and state', async ({ page }) => {
+  const { problems } = await openChat(page)
+  await page.getByRole('button', { name: 'Conversations' }).click()
+  const drawer = page.getByRole('dialog', { name: 'Conversations' })
+  await drawer.getByLabel('Import conversations').setInputFiles({
+    name: 'steps.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(JSON.stringify(STEPS)),
+  })
+  await drawer.getByRole('link', { name: /^How far/ }).click()
+  const steps = page.getByRole('list', { name: 'Steps of this answer' })
+  await expect(steps.getByRole('listitem')).toHaveText([
+    'Unit conversion: 42.195 km miles → 26.22 miles',
+    /^Failed: Time in a place: Nowhere → "Nowhere" is not a city/,
+    'Running: search: ["a",{"b":1}]',
+  ])
+  for (const viewport of [
+    { width: 390, height: 844 },
+    { width: 360, height: 640 },
+    { width: 1280, height: 800 },
+  ]) {
+    await page.setViewportSize(viewport)
+    expect(await overflowing(page)).toEqual([])
+    await page.screenshot({ path: `build/screens/steps-${viewport.width}.png` })
+  }
+  expect(await violations(page)).toEqual([])
   expect(problems).toEqual([])
 })
 

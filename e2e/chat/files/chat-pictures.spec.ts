@@ -155,6 +155,29 @@ test('the answer depends on the image, and an edited question is sent again with
   await expect(page.locator('.message.user .body')).toContainText('Why?')
 })
 
+test('a phone has a button for its camera once a model sees', async ({ page }) => {
+  await openChat(page)
+  const camera = page.getByRole('button', { name: 'Take a photo' })
+  await expect(camera).toHaveCount(0)
+  await loadSeeing(page)
+  const chosen = page.waitForEvent('filechooser')
+  await camera.click()
+  const chooser = await chosen
+  expect(chooser.isMultiple()).toBe(false)
+  await expect(page.locator('input[capture]')).toHaveAttribute('capture', 'environment')
+  await chooser.setFiles(await drawn(page, 'photo.png', 'red', 'navy'))
+  await expect(attached(page).getByRole('listitem')).toHaveText([/photo\.png/])
+  for (const viewport of [
+    { width: 390, height: 844 },
+    { width: 360, height: 640 },
+  ]) {
+    await page.setViewportSize(viewport)
+    expect(await overflowing(page)).toEqual([])
+    await page.screenshot({ path: `build/screens/camera-${viewport.width}.png` })
+  }
+  expect(await violations(page)).toEqual([])
+})
+
 test('an image for a model without vision, and a file that is not an image, are rejected with a message', async ({
   page,
 }) => {

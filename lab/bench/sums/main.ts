@@ -29,7 +29,7 @@ const engine = await openEngine(
 const counts = { right: 0, wrong: 0, refused: 0 }
 for (const seed of values.seeds.split(',').map(Number)) {
   for (const { turns, result } of SUMS) {
-    const speaker = new Speaker(engine, { usesTools: true, processors: [] })
+    const speaker = new Speaker(engine, { usesTools: true, isStoryteller: false, processors: [] })
     let messages: readonly StoredMessage[] = []
     for (const question of turns) {
       messages = [...messages, { role: 'user', content: question }]

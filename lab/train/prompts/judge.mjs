@@ -44,10 +44,10 @@ const page = {
 /** The page's answer. */
 async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
-  const training = { isEnglish: true, usesTools: true }
+  const training = { isStoryteller: true, usesTools: true }
   const own = args.bare ? undefined : ownAnswer(conversation.messages, training, DEFAULT_SETTINGS)
   if (own !== undefined) return own
-  const speaker = new Speaker(engine, { usesTools: true, processors: args.bare ? [] : [KEEP_WORDS] })
+  const speaker = new Speaker(engine, { usesTools: true, isStoryteller: !args.bare, processors: args.bare ? [] : [KEEP_WORDS] })
   return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }
 

@@ -22,6 +22,8 @@ export interface CatalogueModel {
   readonly architecture: string
   /** One or two sentences that help a user choose. */
   readonly about: string
+  /** Present for a base model, which was not trained to chat. */
+  readonly isBase?: true
   /**
    * The type of the file with which this model was loaded, answered, and was compared with llama.cpp
    * (lab/measurements/real-models.md). It may differ from that of `address`.
@@ -125,6 +127,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     contextLength: 2048,
     architecture: 'mamba',
     about: 'Continues English text and never runs out of memory. It was not trained to chat.',
+    isBase: true,
   },
   {
     id: 'qwen3-0.6b',

@@ -1,7 +1,7 @@
 // Calls and results of earlier turns, for templates that omit them or expect other fields.
 
 import { CALL_FORMS, CALL_MARKS, type CallForm, KIMI } from '../../core/base/calls/marks.ts'
-import { isObject, type JsonObject } from '../../core/base/values.ts'
+import { jsonParts } from '../../core/base/json.ts'
 import { callPlacesOf } from '../../core/text/chat/call-places.ts'
 import type { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
@@ -27,16 +27,24 @@ const jsonCall = ({ name, json }: SpokenCall): string =>
   `{"name": ${JSON.stringify(name)}, "arguments": ${json}}`
 
 const pythonCall = ({ name, json }: SpokenCall): string =>
-  `${name}(${Object.entries(JSON.parse(json) as JsonObject)
-    .map(([key, value]) => `${key}=${pythonLiteral(value)}`)
+  `${name}(${jsonParts(json)
+    .map((part) => `${part.name}=${pythonLiteral(part.text)}`)
     .join(', ')})`
 
-function pythonLiteral(value: unknown): string {
-  if (value === null) return 'None'
-  if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`
-  if (!isObject(value)) return JSON.stringify(value)
-  const members = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: ${pythonLiteral(part)}`)
+const PYTHON_WORDS = new Map([
+  ['null', 'None'],
+  ['true', 'True'],
+  ['false', 'False'],
+])
+
+/** A JSON value as a Python literal, with the same digits. */
+function pythonLiteral(json: string): string {
+  if (json.startsWith('['))
+    return `[${jsonParts(json)
+      .map(({ text }) => pythonLiteral(text))
+      .join(', ')}]`
+  if (!json.startsWith('{')) return PYTHON_WORDS.get(json) ?? json
+  const members = jsonParts(json).map(({ name, text }) => `${JSON.stringify(name)}: ${pythonLiteral(text)}`)
   return `{${members.join(', ')}}`
 }
 

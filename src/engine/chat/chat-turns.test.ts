@@ -67,13 +67,14 @@ describe('turns', () => {
   test('describe tools in the system text if the template does not support them', () => {
     const template = new ChatTemplate(CHATML)
     const called = { id: 'a', name: 'add', arguments: { a: 1 } }
+    const exact = { ...called, argumentsJson: '{"a": 1.0}' }
     const prompt = renderTurns(
       { template },
       tokenizer,
       [
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'x' },
-        { role: 'assistant', content: 'So:', toolCalls: [called] },
+        { role: 'assistant', content: 'So:', toolCalls: [called, exact] },
         { role: 'tool', content: '2', toolCallId: 'a', name: 'add' },
       ],
       { tools: [{ name: 'add', description: 'Adds one.' }] },
@@ -82,6 +83,7 @@ describe('turns', () => {
       'Be brief.\n\nYou can call these functions:\n{"type":"function","function":{"name":"add"',
     )
     expect(prompt).toContain('So:\n<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>')
+    expect(prompt).toContain('<tool_call>{"name":"add","arguments":{"a": 1.0}}</tool_call>')
     expect(prompt).toContain('user\n<tool_response>2</tool_response>')
     const alone = renderTurns({ template }, tokenizer, [{ role: 'user', content: 'x' }], {
       tools: [{ name: 'add' }],

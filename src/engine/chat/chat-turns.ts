@@ -117,7 +117,7 @@ function renderWith(
   const template = (hasDocuments(templateArguments) ? documentTemplate : undefined) ?? usual
   const hasThoughts = messages.some(({ reasoning = '' }) => reasoning !== '')
   const forBlocks = hasThoughts && readsThoughtBlocks(tokenizer, template)
-  const called = toolTemplate ?? template
+  const called = tools.length > 0 ? (toolTemplate ?? template) : template
   const hasCalls = messages.some(({ role, toolCalls = [] }) => role === 'tool' || toolCalls.length > 0)
   const callTurns = hasCalls ? callTurnsOf(tokenizer, called) : {}
   const turnsOf = (list: readonly Message[]) =>
@@ -159,9 +159,10 @@ export function withToolText(messages: readonly Message[], tools: readonly Tool[
     if (role === 'tool') {
       return { role: 'user', content: `<tool_response>${content}</tool_response>` }
     }
-    const calls = toolCalls.map(
-      ({ name, arguments: given }) => `<tool_call>${JSON.stringify({ name, arguments: given })}</tool_call>`,
-    )
+    const calls = toolCalls.map((call) => {
+      const json = writtenArguments(call) ?? JSON.stringify(call.arguments)
+      return `<tool_call>{"name":${JSON.stringify(call.name)},"arguments":${json}}</tool_call>`
+    })
     return { role, content: [content, ...calls].filter((text) => text !== '').join('\n') }
   })
   const [first, ...rest] = plain
@@ -228,7 +229,7 @@ function turnsOfMessage(
   if (toolCalls.length === 0 || textOf === undefined) return [turnOf(message, quotes, contentOf)]
   const spoken = toolCalls.map((call) => ({
     name: quotes.said(call.name),
-    json: quotes.said(call.argumentsJson ?? pythonJson(call.arguments)),
+    json: quotes.said(writtenArguments(call) ?? pythonJson(call.arguments)),
   }))
   const turn = turnOf({ role, ...rest }, quotes, contentOf)
   if (hasMetadata) {
@@ -299,6 +300,12 @@ function argumentsOf(
 ): GivenArguments {
   const values = argumentsJson === undefined ? undefined : writtenValues(argumentsJson, quote)
   return new GivenArguments(values instanceof Map ? values : (quoted(given, quote) as JsonObject))
+}
+
+/** The model's own JSON text of a call's arguments. Undefined if there is none, or it is not a JSON object. */
+function writtenArguments({ argumentsJson }: ToolCall): string | undefined {
+  if (argumentsJson === undefined) return undefined
+  return writtenValues(argumentsJson, (text) => text) instanceof Map ? argumentsJson.trim() : undefined
 }
 
 /** The value of a JSON text, with objects as maps. Undefined if it is not JSON, or nests too deeply. */

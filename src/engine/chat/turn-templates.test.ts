@@ -103,6 +103,38 @@ describe('a template that omits calls', () => {
     )
   })
 
+  const exact = '{"id": 1234567890123456789012, "at": [1.0, null], "on": {"x": true}}'
+  const precise: readonly Message[] = [
+    CALLED[0]!,
+    { ...CALLED[1]!, toolCalls: [{ ...CALLED[1]!.toolCalls![0]!, argumentsJson: exact }] },
+    CALLED[2]!,
+  ]
+
+  test("keeps the model's own digits, also as Python", () => {
+    expect(render(TURNS, ['<|tool_call_start|>'], precise)).toContain(
+      '[weather(id=1234567890123456789012, at=[1.0, None], on={"x": True})]',
+    )
+    expect(render(TURNS, [], precise)).toContain(`"arguments": ${exact}`)
+  })
+
+  test.each(['no JSON', '[1]', '{"id": 1} {'])(
+    'passes the arguments if their text is not an object: %s',
+    (bad) => {
+      const call = { ...CALLED[1]!.toolCalls![0]!, argumentsJson: bad }
+      const prompt = render(TURNS, ['<|tool_call_start|>'], [{ ...CALLED[1]!, toolCalls: [call] }])
+      expect(prompt).toContain('[weather(city="Oslo")]')
+    },
+  )
+
+  test('is the usual one if a separate template for tools writes calls, but no tools are given', () => {
+    const toolTemplate = new ChatTemplate(
+      "{% for m in messages %}{{ m.content or '' }}{{ m.tool_calls | tojson if m.tool_calls else '' }}{% endfor %}",
+    )
+    const templates = { template: new ChatTemplate(TURNS), toolTemplate }
+    expect(renderTurns(templates, tokenizer, CALLED)).toContain('<tool_call>\n{"name": "weather"')
+    expect(renderTurns(templates, tokenizer, CALLED, { tools: TOOLS })).not.toContain('<tool_call>')
+  })
+
   test('gets results as user messages if it omits those too', () => {
     const source = `{% for m in messages if m.role != 'tool' %}<{{ m.role }}>{{ m.content }}{% endfor %}`
     expect(render(source)).toMatch(/<user><tool_response>\n12 C\n<\/tool_response>$/)
@@ -312,4 +344,17 @@ test('thought marks are text, even if they are control tokens of the vocabulary'
   expect(text.reasoning?.open).toBe('[THINK]')
   expect(read(['[THINK]', '[/THINK]'])).toBe('[THINK]hello[/THINK] world')
   expect(read([])).toBe('hello world')
+})
+
+test.each([
+  [TURNS, false],
+  ['{% if tools %}{% for t in tools %}[{{ t.function.name }}]{% endfor %}{% endif %}' + TURNS, true],
+  ['{{ raise_exception("no") if tools }}' + TURNS, false],
+])('a model says whether its template describes tools: %s', (source, readsTools) => {
+  expect(modelText(tokenizer, source).readsTools).toBe(readsTools)
+})
+
+test('a model with a separate template for tools reads them', () => {
+  const named = createTokenizer({ ...byteLevelSpec(), chatTemplate: TURNS, toolTemplate: TURNS })
+  expect(modelText(named).readsTools).toBe(true)
 })

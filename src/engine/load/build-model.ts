@@ -174,8 +174,8 @@ export async function buildModel(
     const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
       info: {
-        model: modelInfo(prepared, text.templateArguments, vision !== undefined),
-        draft: draft && modelInfo(draft, [], false),
+        model: modelInfo(prepared, text, vision !== undefined),
+        draft: draft && modelInfo(draft, { templateArguments: [], readsTools: false }, false),
         threads: pool.threads,
         pool: kind,
         notes: [...(shortfall === undefined ? [] : [shortfall]), ...prepared.notes, ...text.notes],
@@ -307,7 +307,7 @@ function noteOf(
 
 const modelInfo = (
   { file, config, parameters, contextLength, sampling }: PreparedModel,
-  templateArguments: readonly string[],
+  { templateArguments, readsTools }: Pick<ModelInfo, 'templateArguments' | 'readsTools'>,
   seesImages: boolean,
 ): ModelInfo => ({
   id: file.name,
@@ -316,5 +316,6 @@ const modelInfo = (
   contextLength,
   sampling,
   templateArguments,
+  readsTools,
   seesImages,
 })

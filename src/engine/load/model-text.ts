@@ -9,6 +9,7 @@ import type { ModelFile } from '../../core/formats/readers.ts'
 import {
   ChatTemplate,
   chatTemplateOf,
+  describesTools,
   encodeChat,
   lacksSystem,
   PLAIN,
@@ -55,6 +56,7 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
 interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
   readonly notes: readonly EngineNote[]
   readonly templateArguments: readonly string[]
+  readonly readsTools: boolean
 }
 
 /**
@@ -83,6 +85,7 @@ export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: st
       ...(mergesSystem ? [MERGED_SYSTEM] : []),
     ],
     templateArguments: [...new Set(all.flatMap((each) => each.variables()))],
+    readsTools: toolTemplate !== undefined || describesTools(tokenizer, template),
     renderPrompt: (messages, { prefix = '', reasoningPrefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
       const templates = { template, toolTemplate, documentTemplate, mergesSystem, parts, pictureText }

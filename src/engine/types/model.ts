@@ -89,6 +89,11 @@ export interface ModelInfo {
   readonly sampling: SamplerOptions
   /** Variables of the chat template that `templateArguments` can set, such as `enable_thinking`. */
   readonly templateArguments: readonly string[]
+  /**
+   * Whether the chat template describes tools to the model. If not, the system prompt does, which most models
+   * were not trained for.
+   */
+  readonly readsTools: boolean
   /** Whether messages may have images, i.e. the model was loaded with its vision tower. */
   readonly seesImages: boolean
 }

@@ -1,16 +1,13 @@
 // The message input. In: whether something can be sent, or an answer stopped. Out: the form, which calls back
 // with the text.
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from 'lit'
+import type { CommonWords } from '../words/english.ts'
 import { icon } from './icons.ts'
 import { isTouch, sends } from './keys.ts'
-import type { COMMON } from './texts.ts'
 import { visibleText } from './visible.ts'
 
 /** A Lit element that renders a part of the chat. */
 export type ChatHost = ReactiveControllerHost & { readonly renderRoot: HTMLElement | DocumentFragment }
-
-/** Texts in the user's language. */
-export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
 
 interface ComposerView {
   readonly words: CommonWords

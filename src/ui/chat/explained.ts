@@ -1,6 +1,6 @@
 // An error as shown to users: a sentence, with the library's message folded below.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { CommonWords } from './composer.ts'
+import type { CommonWords } from '../words/english.ts'
 
 export interface Explained {
   /** What happened, and what to do. */

@@ -1,7 +1,8 @@
 // The log. In: the messages of a conversation. Out: a scrolling area that follows the streaming end until the
 // user scrolls up.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
-import type { ChatHost, CommonWords } from './composer.ts'
+import type { CommonWords } from '../words/english.ts'
+import type { ChatHost } from './composer.ts'
 import { icon } from './icons.ts'
 
 interface LogView {

@@ -1,6 +1,6 @@
 // Messages. In: the parts of a message. Out: the message, as shown by the page and the widget.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { CommonWords } from './composer.ts'
+import type { CommonWords } from '../words/english.ts'
 
 interface MessageView {
   readonly role: 'user' | 'assistant'

@@ -1,32 +1,7 @@
-// Texts. In: sentences with names in braces, sizes, times, errors. Out: the displayed text.
+// Texts. In: sizes, times, errors. Out: the displayed text.
 import { type ErrorCode, isHalfbyteError } from '../../core/base/errors.ts'
 
-/** The texts shared by the page and the widget, in English. Both add their own. */
-export const COMMON = {
-  conversation: 'Conversation',
-  toEnd: 'Jump to the newest message',
-  message: 'Message',
-  placeholder: 'Write a message',
-  send: 'Send',
-  stop: 'Stop',
-  you: 'You',
-  thinking: 'Thinking …',
-  thought: 'Thoughts',
-  copy: 'Copy',
-  copied: 'Copied',
-  copyCode: 'Copy code',
-  code: 'code',
-  table: 'Table',
-  formula: 'Formula',
-  details: 'Details',
-  cancel: 'Cancel',
-  left: '{time} left',
-} as const
-
-/** Replaces the names in braces with `values`. */
-export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
-  return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
-}
+export { fill } from '../words/message.ts'
 
 const unit = (language: string | undefined, name: string, digits: number, value: number) =>
   new Intl.NumberFormat(language, {
@@ -38,12 +13,19 @@ const unit = (language: string | undefined, name: string, digits: number, value:
     maximumFractionDigits: digits,
   }).format(value)
 
-/** For example `1.6 MB`, or `12 kB` instead of `0.0 MB`. Without a language, the browser's. */
-export function bytesText(count: number, language?: string): string {
-  if (count >= 1e9) return unit(language, 'gigabyte', 2, count / 1e9)
-  if (count > 0 && count < 5e4) return unit(language, 'kilobyte', 0, Math.max(1, count / 1e3))
-  return unit(language, 'megabyte', count < 1e8 ? 1 : 0, count / 1e6)
+/**
+ * For example `1.6 MB`, or `12 kB` instead of `0.0 MB`; with `per` as `-per-second` a rate. Without a language,
+ * the browser's.
+ */
+export function bytesText(count: number, language?: string, per: '' | '-per-second' = ''): string {
+  if (count >= 1e9) return unit(language, `gigabyte${per}`, 2, count / 1e9)
+  if (count > 0 && count < 5e4) return unit(language, `kilobyte${per}`, 0, Math.max(1, count / 1e3))
+  return unit(language, `megabyte${per}`, count < 1e8 ? 1 : 0, count / 1e6)
 }
+
+/** For example `140 ms`. */
+export const millisecondsText = (ms: number, language?: string): string =>
+  unit(language, 'millisecond', 0, ms)
 
 /** For example `2 min`; never empty, and never 60 seconds. */
 export function durationText(milliseconds: number, language?: string): string {

@@ -13,12 +13,14 @@ import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
-import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
+import { ChatProperties, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
-import type { Entry } from './conversation/entries.ts'
+import type { Entry, EntryPicture } from './conversation/entries.ts'
 import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
+import { Speech } from './speech.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
@@ -26,7 +28,7 @@ import { Cover } from './view/cover.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
-import { ENGLISH, type Words, wordsOf } from './words.ts'
+import { Pictures } from './view/pictures.ts'
 
 /** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {
@@ -75,10 +77,17 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.mode === 'bubble' && this.open,
     () => this.focus(),
   )
+  readonly #pictures = new Pictures(this, {
+    words: () => this.#words,
+    language: () => this.#speech.tag,
+    sees: () => this.#sees,
+    onAttached: () => this.focus(),
+  })
   #kept: Kept | undefined
   /** False if the conversation could not be stored. */
   #isKept = true
   readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
+  readonly #speech = new Speech(this)
   #words: Words = ENGLISH
   /** Announced by screen readers. */
   #status = ''
@@ -116,13 +125,25 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     throw new DOMException('the load was cancelled', 'AbortError')
   }
 
-  send(text: string): void {
+  send(text: string, pictures: readonly Blob[] = []): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
+    if (!Array.isArray(pictures) || pictures.some((file) => !(file instanceof Blob)))
+      throw wrongOption('the pictures', pictures, 'a list of files')
+    const named = pictures.map((file) => ({ name: file instanceof File ? file.name : '', file }))
+    this.#ask(text, named)
+  }
+
+  #ask(text: string, pictures: readonly EntryPicture[]): void {
     const question = visibleText(text)
-    if (question === '' || !this.#canSend) return
+    if ((question === '' && pictures.length === 0) || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(question)
+    this.#conversation.ask(question, pictures)
     this.#go()
+  }
+
+  /** Whether the model sees pictures; undefined until that is known. */
+  get #sees(): boolean | undefined {
+    return this.engine?.model.seesImages ?? (this.loadOptions.vision === undefined ? undefined : true)
   }
 
   stop(): void {
@@ -175,8 +196,16 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     })
   }
 
+  /** The first rendering waits for the translation, so that no English text flashes. */
+  protected override scheduleUpdate(): Promise<unknown> | undefined {
+    const settled = this.hasUpdated ? undefined : this.#speech.settled
+    if (settled !== undefined) return settled.then(() => super.scheduleUpdate())
+    super.scheduleUpdate()
+    return undefined
+  }
+
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('messages')) this.#words = wordsOf(this.messages)
+    this.#words = this.#speech.words(this.messages)
     if (changed.has('keep') || changed.has('name')) this.#restore()
     if (changed.get('model') !== undefined) this.#changeModel()
     if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
@@ -194,7 +223,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isBubble = this.mode === 'bubble'
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
+        lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing}
         aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        data-drop=${this.#pictures.isOver ? this.#words.dropPictures : nothing}
+        @dragover=${this.#pictures.onDrag} @dragleave=${this.#pictures.onDrag} @drop=${this.#pictures.onDrop}
         @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
           words,
@@ -219,6 +251,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       hasMessages: entries.length > 0,
       content: entriesView({
         words,
+        language: this.#speech.tag,
         entries,
         activity,
         suggestions: this.suggestions,
@@ -240,7 +273,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       phase,
       error,
       words: this.#words,
-      language: languageOf(this),
+      language: this.#speech.tag,
       onAccept: () => this.#byHand(() => void this.#loading.load(planOf(this))),
       onCancel: () => this.#byHand(() => this.#loading.cancel()),
       onRetry: () => this.#byHand(() => this.retry()),
@@ -254,8 +287,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       placeholder: this.placeholder ?? words.placeholder,
       stopTitle: words.stop,
       isAnswering: this.#conversation.activity !== undefined,
-      canSend: this.#canSend,
-      onSend: (text) => this.send(text),
+      canSend: this.#canSend && !this.#pictures.isReading,
+      hasMore: this.#pictures.hasSome,
+      above: this.#pictures.above(),
+      before: this.#pictures.buttons(),
+      onPaste: this.#pictures.onPaste,
+      onSend: (text) => this.#ask(text, this.#pictures.take()),
       onStop: () => this.#byHand(() => this.stop()),
     })
   }

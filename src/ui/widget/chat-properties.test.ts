@@ -1,9 +1,9 @@
 // Properties of the widget. In: attributes and properties set by a page. Out: settings of a conversation, or
 // a typed error.
 import { expect, test } from 'vitest'
+import { ENGLISH } from '../words/english.ts'
 import { HalfbyteChatElement } from './chat-element.ts'
 import { checkProperty, settingsOf } from './chat-properties.ts'
-import { ENGLISH } from './words.ts'
 
 const { converter } = HalfbyteChatElement.properties.templateArguments
 

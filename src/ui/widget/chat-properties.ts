@@ -5,10 +5,10 @@ import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { choice, type OptionKind, SWITCH, TEXT } from '../../core/base/options/option-kinds.ts'
 import { isCount, isObject } from '../../core/base/values.ts'
+import { ENGLISH, type Words } from '../words/english.ts'
 import type { Settings } from './conversation/entries.ts'
 import type { HalfbyteChatProps } from './element.ts'
 import type { ModelPlan } from './loading/loader.ts'
-import { ENGLISH, type Words } from './words.ts'
 
 /** Throws `unsupported` without a model. */
 export function planOf({
@@ -27,7 +27,7 @@ export function planOf({
 
 export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
-  { passages }: Words,
+  words: Words,
   encoder?: Settings['encoder'],
 ): Settings => ({
   system: system === '' ? undefined : system,
@@ -40,7 +40,16 @@ export const settingsOf = (
       templateArguments: { ...generateOptions.templateArguments, ...templateArguments },
     }),
   },
-  passagesPrompt: passages,
+  toolLabels: toolLabels(words),
+  passagesPrompt: words.passages,
+})
+
+const toolLabels = (words: Words): Settings['toolLabels'] => ({
+  calculate: words.toolCalculate,
+  current_date: words.toolDate,
+  convert_units: words.toolUnits,
+  time_in: words.toolTime,
+  days_between: words.toolDays,
 })
 
 /** The typed error of the event `halfbyte-error`. */
@@ -48,12 +57,6 @@ export const reported = (error: unknown): HalfbyteError =>
   isHalfbyteError(error)
     ? error
     : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error })
-
-/** The page's language at this element, for numbers. */
-export function languageOf(element: Element): string | undefined {
-  const lang = element.closest<HTMLElement>('[lang]')?.lang ?? ''
-  return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
-}
 
 /**
  * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
@@ -100,6 +103,11 @@ const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isRight(value)
 
 const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
+const TOOLS = list(
+  MOST_TOOLS,
+  'objects with a name and a function execute',
+  (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
+)
 /** An object whose options can all be read. */
 const OPTIONS: OptionKind = {
   fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
@@ -122,11 +130,10 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   autoload: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
-  tools: list(
-    MOST_TOOLS,
-    'objects with a name and a function execute',
-    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
-  ),
+  tools: {
+    fits: (value) => value === 'assist' || TOOLS.fits(value),
+    wanted: `assist, or ${TOOLS.wanted}`,
+  },
   documents: list(
     MOST_DOCUMENTS,
     'texts, or objects with a text, a title and a url',
@@ -195,7 +202,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     share: {},
     assist: {},
     suggestions: { converter: listOf },
-    tools: { attribute: false },
+    tools: {},
     documents: { attribute: false },
     embedder: {},
     loadOptions: { attribute: false },

@@ -3,9 +3,9 @@ import type { HalfbyteError } from '../../core/base/errors.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, LoadOptions, LoadProgress, ModelSource } from '../../engine/api/types.ts'
-import type { Assist, Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+import type { Words } from '../words/english.ts'
+import type { Assist, Entry, ToolRun, WidgetDocument, WidgetTools } from './conversation/entries.ts'
 import type { Keep } from './conversation/keep.ts'
-import type { Words } from './words.ts'
 
 /** Properties that a page may set at any time. Attributes have the same names, in kebab case. */
 export interface HalfbyteChatProps {
@@ -40,8 +40,11 @@ export interface HalfbyteChatProps {
   assist: Assist
   /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */
   suggestions: readonly string[]
-  /** Functions of the page that the model may call. A property only. Default: none. */
-  tools: readonly WidgetTool[]
+  /**
+   * Functions of the page that the model may call, as a property; or `assist`: sums, units, dates and times,
+   * for models that use them well. Default: none.
+   */
+  tools: WidgetTools
   /** Texts for looking up answers; set a new list when one changes. A property only. Default: none. */
   documents: readonly (string | WidgetDocument)[]
   /**
@@ -93,10 +96,10 @@ export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
    */
   load(): Promise<Engine>
   /**
-   * Asks a question as if the user had sent it, including the request for consent. Ignored while
-   * answering.
+   * Asks a question as if the user had sent it, including the request for consent, with pictures for a
+   * vision model. Ignored while answering.
    */
-  send(text: string): void
+  send(text: string, pictures?: readonly Blob[]): void
   /** Stops the current answer. Its text so far stays. */
   stop(): void
   /** Retries what failed, or answers the last question again. */

@@ -4,9 +4,9 @@
 // server.
 import type { HalfbyteChat, HalfbyteChatEvents } from './element.ts'
 
+export { ENGLISH, type Words } from '../words/english.ts'
 export type { Entry, Passage, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
 export type { ChatState, HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from './element.ts'
-export { ENGLISH, type Words } from './words.ts'
 
 /** Resolves when the element is defined. Never resolves on a server. */
 export const defined: Promise<void> =

@@ -1,9 +1,9 @@
 // Displayed texts. In: errors, sizes, attributes. Out: the text shown for them.
 import { expect, test } from 'vitest'
 import { type ErrorCode, HalfbyteError } from '../../core/base/errors.ts'
+import { ENGLISH } from '../words/english.ts'
 import { checkProperty, listOf } from './chat-properties.ts'
 import { explain, isFatal, loadingText } from './view/notice.ts'
-import { ENGLISH } from './words.ts'
 
 const CODES = Object.keys(ENGLISH)
   .filter((name) => name.startsWith('error-'))

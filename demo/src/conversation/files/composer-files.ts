@@ -63,6 +63,14 @@ export class ComposerFiles {
     host.note = t('pastedNote')
   }
 
+  /** The button for a photograph. */
+  camera(onPicked: (event: Event) => void): TemplateResult {
+    const pick = ({ currentTarget }: Event) =>
+      ((currentTarget as HTMLElement).nextElementSibling as HTMLElement).click()
+    return html`<button type="button" class="quiet" aria-label=${t('takePhoto')} @click=${pick}>${icon('camera')}</button><input
+      class="visually-hidden" type="file" accept="image/*" capture="environment" tabindex="-1" aria-hidden="true" @change=${onPicked} />`
+  }
+
   view(): TemplateResult {
     return html`<ul class="attached" aria-label=${t('attached')}>${this.#host.attached.map((file) => this.#item(file))}</ul>`
   }

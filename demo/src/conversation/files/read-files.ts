@@ -63,27 +63,26 @@ async function readText(file: File): Promise<TextFile> {
   return { name, text: text.replaceAll('\r\n', '\n').trimEnd() }
 }
 
-/** Copies the file, which may change or disappear on the device. */
 async function readPicture(file: File): Promise<Picture> {
-  const name = plainName(file)
-  checkSize(file, MOST_HEAVY_BYTES, 'tooHeavy')
-  const content = await file.arrayBuffer()
-  const copy = new Blob([content], { type: file.type })
-  try {
-    const { checkPicture } = await import('../../../../src/ui/chat/check-picture.ts')
-    checkPicture(new Uint8Array(content))
-    const bitmap = await createImageBitmap(copy)
-    bitmap.close()
-  } catch (cause) {
-    throw new HalfbyteError('format', t('noPicture', { name }), { type: file.type }, { cause })
-  }
-  return { name, file: copy }
+  const { pictureOf } = await import('../../../../src/ui/chat/picture-files.ts')
+  const read = await pictureOf(file)
+  if ('file' in read) return read
+  if (read.reason === 'large') throw tooLarge('tooHeavy', read)
+  const cause = 'cause' in read ? read.cause : undefined
+  throw new HalfbyteError('format', t('noPicture', { name: plainName(file) }), { type: file.type }, { cause })
 }
 
 function checkSize({ name, size }: File, most: number, sentence: 'tooLong' | 'tooHeavy'): void {
   if (size <= most) return
+  throw tooLarge(sentence, { name, size, most })
+}
+
+function tooLarge(
+  sentence: 'tooLong' | 'tooHeavy',
+  { name, size, most }: { readonly name: string; readonly size: number; readonly most: number },
+): HalfbyteError {
   const text = t(sentence, { name, size: bytes(size), most: bytes(most) })
-  throw new HalfbyteError('unsupported', text, { size, most })
+  return new HalfbyteError('unsupported', text, { size, most })
 }
 
 /** If the browser cannot tell, there is no note. */

@@ -111,7 +111,7 @@ export async function importFile(file: File, add: ListActs['add']): Promise<stri
   try {
     const { length: count } = await add((...here) => addAll(read, ...here))
     if (count < all) return t(count === 0 ? 'importedKnown' : 'importedSome', { count, all })
-    return t(count === 1 ? 'importedOne' : 'importedMany', { count })
+    return t('imported', { count })
   } catch (cause) {
     if (isFull(cause)) throw new HalfbyteError('storage-full', t('importFull'), {}, { cause })
     throw new HalfbyteError('internal', t('importFailed'), {}, { cause })

@@ -25,7 +25,7 @@ test('weeks, a month, and then months with their year', () => {
     on('c', 2026, 9, 1, 1),
     on('d', 2025, 9, 1, 1),
   ]
-  expect(byDate(days, NOW, 'en').map(({ name }) => name)).toEqual([
+  expect(byDate(days, NOW).map(({ name }) => name)).toEqual([
     'Previous 7 days',
     'Previous 30 days',
     'October 2026',

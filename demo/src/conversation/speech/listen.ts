@@ -1,5 +1,5 @@
 // Listening. In: an answer as the engine generates it. Out: its streaming text, and the result.
-import type { Generation, GenerationResult } from '../../../../src/index.ts'
+import type { Generation, GenerationResult, ToolRun } from '../../../../src/index.ts'
 import { beforeLoop } from '../../../../src/ui/chat/loops.ts'
 import { nextTask } from '../../shell/tasks.ts'
 
@@ -9,6 +9,8 @@ const AT_ONCE = 8
 export interface Listener {
   /** Called with the whole text and the whole thought so far. */
   grow(text: string, thoughts: string): void
+  /** Called when a call of a tool begins and when it ends. */
+  ran(run: ToolRun): void
   /** Called with the length so far. The engine continues after the returned promise resolves. */
   room(letters: number): Promise<void> | undefined
 }
@@ -31,6 +33,7 @@ export async function listen(generation: Generation, stop: AbortSignal, listener
   for await (const chunk of generation) {
     text += chunk.text
     thoughts += chunk.reasoning ?? ''
+    if (chunk.toolRun !== undefined) listener.ran(chunk.toolRun)
     if (++taken % AT_ONCE === 0) {
       await nextTask()
       const loopAt = beforeLoop(text)

@@ -8,12 +8,13 @@ export type Ending = 'cancelled' | 'length' | 'interrupted' | 'loop'
 
 /**
  * How the model read the question's files: completely, or as the passages quoted in `text`, out of `all`,
- * found by words or by meaning. `searching`: passages are still being chosen.
+ * found by words or by meaning. `searching`: passages are still being chosen. `prompt`: the model is still
+ * reading, in tokens.
  */
 export type Read =
   | { readonly by: 'whole' }
   | { readonly by: 'words' | 'meaning'; readonly text: string; readonly all: number }
-  | { readonly by: 'searching'; readonly done: number; readonly all: number }
+  | { readonly by: 'searching' | 'prompt'; readonly done: number; readonly all: number }
 
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
@@ -32,6 +33,8 @@ export interface StoredMessage {
   readonly read?: Read
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
+  /** Present if the page declined the question for the model, and a larger one may answer it. */
+  readonly declined?: true
   /** Other versions of this message, oldest first, each with the messages that followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
   /** Number of versions in `others` that are older than this message. Absent: all of them. */

@@ -45,8 +45,9 @@ const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value <= MOST_TIME
 
 function isUsedTool(value: unknown): value is UsedTool {
-  const { id, name, arguments: given, result } = fields(value)
-  return [id, name, result].every(isText) && isObject(given)
+  const { id, name, arguments: given, result, state } = fields(value)
+  const isKnown = state === undefined || state === 'failed' || state === 'running'
+  return [id, name, result].every(isText) && isObject(given) && isKnown
 }
 
 function isRead(value: unknown): value is Read {
@@ -95,7 +96,8 @@ export class RecordReader {
   }
 
   #message(message: unknown, depth: number): StoredMessage | undefined {
-    const { role, content, thoughts, ending, model, seenFrom, read, place, ...lists } = fields(message)
+    const { role, content, thoughts, ending, model, seenFrom, read, place, declined, ...lists } =
+      fields(message)
     if ((role !== 'user' && role !== 'assistant') || !isText(content)) {
       this.damaged++
       return undefined
@@ -109,6 +111,7 @@ export class RecordReader {
       thoughts: this.#field(thoughts, isText),
       seenFrom: this.#field(seenFrom, (value) => isBelow(value, MOST_MESSAGES)),
       read: this.#field(read, isRead),
+      declined: this.#field(declined, isTrue),
       place: this.#field(place, (value) => isBelow(value, others.length)),
     }
     return {

@@ -13,6 +13,7 @@ const engine = {
     contextLength: 512,
     sampling: {},
     templateArguments: [],
+    readsTools: false,
     seesImages: false,
   },
   threads: 2,

@@ -2,10 +2,11 @@
 // report of them as Markdown.
 import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
+import { numberText } from '../../../../src/ui/words/message.ts'
 import type { Figures } from '../../conversation/answer.ts'
-import { bytes, parameters, speed } from '../../shell/units.ts'
+import { bytes, milliseconds, parameters, speed } from '../../shell/units.ts'
 import { type LaterWord, t } from '../../words/later-words.ts'
-import { noteText } from '../../words/words.ts'
+import { language, noteText } from '../../words/words.ts'
 import { opTables } from './op-rows.ts'
 
 export type Fact = readonly [name: string, value: string]
@@ -47,9 +48,9 @@ export function answerRows(answers: readonly Figures[]): readonly (readonly stri
     .toReversed()
     .map((answer) => [
       speed(answer.tokensPerSecond),
-      `${Math.round(answer.firstTokenMs)} ms`,
+      milliseconds(answer.firstTokenMs),
       t('readOf', { read: answer.readTokens, all: answer.promptTokens }),
-      String(answer.writtenTokens),
+      numberText(answer.writtenTokens, language()),
     ])
 }
 

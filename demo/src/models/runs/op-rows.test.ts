@@ -34,9 +34,9 @@ const step: StepAnalysis = {
 
 test('the whole step comes first, and negligible ops are omitted', () => {
   expect(opRows(step)).toEqual([
-    ['Whole step', '0.800', '0.541', '68 %'],
-    ['6 × mlp_down', '0.500', '0.250', '50 %'],
-    ['logits', '0.300', '0.290', '97 %'],
+    ['Whole step', '0.800', '0.541', '68%'],
+    ['6 × mlp_down', '0.500', '0.250', '50%'],
+    ['logits', '0.300', '0.290', '97%'],
   ])
 })
 

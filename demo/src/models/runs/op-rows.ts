@@ -1,6 +1,8 @@
 // Op rows. In: measured steps of a model. Out: each op's time next to its limit, as cells.
 import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
+import { numberText } from '../../../../src/ui/words/message.ts'
 import { type LaterWord, t } from '../../words/later-words.ts'
+import { language } from '../../words/words.ts'
 
 export const OP_COLUMNS = ['colOp', 'colMs', 'colLimit', 'colShare'] as const satisfies LaterWord[]
 
@@ -10,7 +12,7 @@ const LEAST_SHARE = 0.01
 /** e.g. `Generating a token after 128 others: 2 threads, relaxed` */
 export function stepTitle({ stage, tokens, position, threads, build }: StepAnalysis): string {
   const work = stage === 'decode' ? t('opsDecode', { position }) : t('opsPrefill', { tokens })
-  return `${work}: ${t(threads === 1 ? 'thread' : 'threads', { count: threads, build })}`
+  return `${work}: ${t('threads', { count: threads, build })}`
 }
 
 /** The whole step first, then its ops, sorted by time above their limit. */
@@ -29,9 +31,9 @@ export function opRows({ lines, step }: StepAnalysis): readonly (readonly string
 const times = (count: number, name: string): string => (count === 1 ? name : `${count} × ${name}`)
 
 const cells = ({ ms, limitMs, share }: Line): readonly string[] => [
-  ms.median.toFixed(3),
-  limitMs.toFixed(3),
-  `${Math.round(share * 100)} %`,
+  numberText(ms.median, language(), 3),
+  numberText(limitMs, language(), 3),
+  new Intl.NumberFormat(language(), { style: 'percent' }).format(share),
 ]
 
 /** Tables for the report. */

@@ -143,6 +143,13 @@ export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boole
   return !tells([{ role: 'system', content: PROBE }, question]) && tells([{ role: 'user', content: PROBE }])
 }
 
+/** Whether the template describes the given tools to the model. */
+export function describesTools(tokenizer: Tokenizer, template: ChatTemplate): boolean {
+  const parameters = { type: 'object', properties: {} }
+  const tools = [{ type: 'function', function: { name: PROBE, description: '', parameters } }]
+  return promptOf(tokenizer, template, [{ role: 'user', content: 'a' }], { tools }).includes(PROBE)
+}
+
 /** An answer and its preceding thought in the form that Magistral's templates read. */
 export const thoughtBlocks = (thought: string, text: string): readonly object[] => [
   { type: 'thinking', thinking: thought, closed: true },

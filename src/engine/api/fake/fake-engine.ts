@@ -20,6 +20,7 @@ const MODEL: ModelInfo = {
   contextLength: 4096,
   sampling: {},
   templateArguments: [],
+  readsTools: false,
   seesImages: false,
 }
 

@@ -157,12 +157,15 @@ function readType(message: Message, name: string): Type {
   return { dtype: dtypeOf(message.file, name, elementType), dims }
 }
 
+/** What exporters write for sizes without a name: Paddle2ONNX `?`, others Python's None or -1. */
+const UNNAMED: ReadonlySet<string> = new Set(['', '?', 'None', '-1'])
+
+/** Each dim with neither size nor name gets its own symbol, because they may differ. */
 function readShape(message: Message, name: string): Dim[] {
   const dims: Dim[] = []
   message.fields((field) => {
     if (field !== 1) return
     const dim = message.message()
-    // A dim with neither size nor name gets its own symbol.
     let size: Dim = dimFrom(`[${name} ${dims.length}]`)
     dim.fields((part) => {
       if (part === 1) {
@@ -171,7 +174,7 @@ function readShape(message: Message, name: string): Dim[] {
       }
       if (part === 2) {
         const symbol = dim.text()
-        if (symbol !== '') size = dimFrom(symbol)
+        if (!UNNAMED.has(symbol)) size = dimFrom(symbol)
       }
     })
     dims.push(size)

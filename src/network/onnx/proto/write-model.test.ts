@@ -52,12 +52,17 @@ const INPUTS = new Map<string, Type>([
 const constants = new Map<string, Constant>(
   ALL_DTYPES.map((dtype) => {
     const values = dtype === 'bool' ? [1, 0, 1] : isFloat(dtype) ? [0.5, -1.5, 2] : [1, 7, 5]
-    return [dtype, tensorOf(dtype, [3, 1], values)]
+    const small = { i2: [1, -2, 0], u2: [3, 1, 2], f8e8m0: [0.5, 4, 2 ** -127] }[dtype as string]
+    return [dtype, tensorOf(dtype, [3, 1], small ?? values)]
   }),
 )
 
-async function readBack(nodes: readonly Node[], outputs: readonly string[]): Promise<Graph> {
-  const model = { nodes, constants, inputs: INPUTS, outputs }
+async function readBack(
+  nodes: readonly Node[],
+  outputs: readonly string[],
+  inputs: ReadonlyMap<string, Type> = INPUTS,
+): Promise<Graph> {
+  const model = { nodes, constants, inputs, outputs }
   const bytes = writeModel(model, (constant) => tensorBytes(constant as Tensor))
   return (await readModel(bufferSource('model.onnx', bytes), { oldestOpset: 1 })).graph
 }
@@ -75,4 +80,11 @@ test('negative 4-bit codes, and bf16 of both signs, keep their values', () => {
   expect(tensorBytes(tensorOf('i4', [3], [-8, 7, -1]))).toEqual(Uint8Array.of(0x78, 0x0f))
   expect(tensorBytes(tensorOf('u4', [2], [15, 1]))).toEqual(Uint8Array.of(0x1f))
   expect(tensorBytes(tensorOf('bf16', [2], [1, -2]))).toEqual(Uint8Array.of(0x80, 0x3f, 0, 0xc0))
+})
+
+test('sizes that an exporter left unnamed are read as sizes of their own', async () => {
+  const type: Type = { dtype: 'f32', dims: ['?', 3, '?', 'None', '-1', 'width'] }
+  const inputs = new Map([['x', type]])
+  const graph = await readBack([node(['x'], 'y')], ['y'], inputs)
+  expect(graph.inputs[0]?.type?.dims).toEqual(['[x 0]', 3, '[x 2]', '[x 3]', '[x 4]', 'width'])
 })

@@ -17,7 +17,7 @@ describe('quantize', () => {
     const rounded = path('rounded.hbm')
     const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
     expect(code).toBe(0)
-    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
+    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the rounding error$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
     expect(out).toMatch(
       /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats per token\)/m,
@@ -109,7 +109,7 @@ describe('quantize', () => {
     const keep = ['--weights', 'keep'] as const
     const { code, out } = await halfbyte('quantize', 'embedded', output, ...keep, '--head', 'w4', ...few)
     expect(code).toBe(0)
-    expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the error of rounding$/m)
+    expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the rounding error$/m)
     expect(out).toContain(' bytes, 1 matrices, ')
     const layers = async (file: string) =>
       (await halfbyte('inspect', file)).out.split('\n').filter((line) => line.startsWith('layers.'))

@@ -1,6 +1,8 @@
 // Keys. In: files of keys and headers. Out: which requests are answered, and warnings and errors that name
 // the file and the line but never a key.
+import { execFile } from 'node:child_process'
 import { chmod, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { path, testFolder } from '../testing/program.ts'
 import { ApiKeys, readApiKeys } from './api-keys.ts'
@@ -46,11 +48,20 @@ test.each([
   ['no key', '# nothing\n', /has no key; write one per line/],
   ['a line with a space', 'sk-one\nsk two\n', /line 2 of .* is not a key/],
   ['a character not allowed in headers', 'schl\u00fcssel\n', /line 1 of .* is not a key/],
-  ['too many bytes', 'x'.repeat((1 << 20) + 1), /has 1048577 bytes but may have at most 1048576/],
+  ['too many bytes', 'x'.repeat((1 << 20) + 1), /has more than 1048576 bytes/],
 ])('a file with %s is rejected', async (_, text, message) => {
   const error = await readApiKeys(await keyFile(text), () => undefined).catch((error: unknown) => error)
   expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
   expect(String(error)).not.toMatch(/sk two|schl/)
+})
+
+test.skipIf(process.platform === 'win32')('a pipe is read, but not without end', async () => {
+  const pipe = path('pipe')
+  await promisify(execFile)('mkfifo', ['-m', '600', pipe])
+  const read = async (text: string) =>
+    (await Promise.allSettled([readApiKeys(pipe, () => undefined), writeFile(pipe, text)]))[0]
+  expect(await read('sk-one\n')).toMatchObject({ value: ['sk-one'] })
+  expect(await read('x'.repeat(1 << 22))).toMatchObject({ reason: { code: 'unsupported' } })
 })
 
 test('the error for a missing file names it', async () => {

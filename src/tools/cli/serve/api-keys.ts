@@ -1,6 +1,6 @@
 // The keys that requests must present, from the command line and from a file.
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { systemError } from '../terminal/failure.ts'
 
@@ -58,10 +58,18 @@ export async function readApiKeys(path: string, onWarning: (sentence: string) =>
 
 async function readKeyFile(path: string): Promise<{ readonly text: string; readonly mode: number }> {
   try {
-    const { mode, size } = await stat(path)
-    if (size > MAX_FILE_BYTES)
-      throw keyError(`${path} has ${size} bytes but may have at most ${MAX_FILE_BYTES}; name a file of keys`)
-    return { text: await readFile(path, 'utf8'), mode: mode & 0o777 }
+    await using file = await open(path)
+    const { mode } = await file.stat()
+    // The size of a pipe is unknown, so the limit applies to the bytes read.
+    const pieces: Buffer[] = []
+    let size = 0
+    for await (const piece of file.createReadStream({ autoClose: false })) {
+      size += (piece as Buffer).length
+      if (size > MAX_FILE_BYTES)
+        throw keyError(`${path} has more than ${MAX_FILE_BYTES} bytes; name a file of keys`)
+      pieces.push(piece as Buffer)
+    }
+    return { text: Buffer.concat(pieces).toString('utf8'), mode: mode & 0o777 }
   } catch (error) {
     throw systemError(error, 'unsupported', `${path} cannot be read`, 'check --api-key-file')
   }

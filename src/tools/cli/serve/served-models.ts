@@ -70,8 +70,8 @@ export async function loadModels(
       if (engines.has(id)) throw sameName(id)
       engines.set(id, engine)
     }
-    const encoder = async (place = '') =>
-      place === '' ? undefined : opened(openEmbedder(place, flags, signal))
+    const encoder = async (place: string | undefined) =>
+      place === undefined ? undefined : opened(openEmbedder(place, flags, signal))
     const embedder = await encoder(flags.embedder)
     const reranker = await encoder(flags.reranker)
     const models = engines.size > 0 ? Object.fromEntries(engines) : ((embedder ?? reranker) as Embedder)

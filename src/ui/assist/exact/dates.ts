@@ -131,12 +131,26 @@ const sinceDay: Reader = ([, unit, text], today) => {
   return `${inUnit((today - named.day) / DAY, unit!)} since ${dayText(named.day)}.`
 }
 
-const between: Reader = ([, unit, one, other], today) => {
-  const [first, second] = [namedDay(one!, today), namedDay(other!, today)]
+const between: Reader = ([, unit, one, other], today) => span(one!, other!, today, unit!)
+
+function span(one: string, other: string, today: Day, unit: string): string | undefined {
+  const [first, second] = [namedDay(one, today), namedDay(other, today)]
   if (first === undefined || second === undefined) return undefined
   const days = Math.abs(second.day - first.day) / DAY
-  return `${inUnit(days, unit!)} from ${dayText(Math.min(first.day, second.day))}, to ${dayText(Math.max(first.day, second.day))}.`
+  return `${inUnit(days, unit)} from ${dayText(Math.min(first.day, second.day))}, to ${dayText(Math.max(first.day, second.day))}.`
 }
+
+/**
+ * The days between two dates such as `2026-12-24`, `3 March 1987` or `today`, as a sentence; undefined if one
+ * of them isn't a date.
+ */
+export const daysBetween = (one: string, other: string, now: Date): string | undefined =>
+  span(one.toLowerCase(), other.toLowerCase(), todayOf(now), 'days')
+
+/** The date and the time, as a sentence. */
+export const presentText = (now: Date): string => `${todayText(todayOf(now))} ${timeText(now)}`
+const todayText = (today: Day): string => `It is ${dayText(today)}.`
+const timeText = (now: Date): string => `It is ${clockText(now)}.`
 
 /**
  * The day some days, weeks, months or years from another. If the month is too short, it is the month's last
@@ -205,8 +219,10 @@ const daysIn: Reader = ([, name, year], today) => {
   return isOpen ? '28 days, or 29 in a leap year.' : count(days, 'day').concat('.')
 }
 
-/** The time zone of a city, such as `new york`, or of a country with only one zone. */
+/** The time zone of a city, such as `new york`, or of a country with only one zone; or a zone by its name. */
 function zoneOf(place: string): string | undefined {
+  const named = Intl.supportedValuesOf('timeZone').find((zone) => zone.toLowerCase() === place)
+  if (named !== undefined) return named
   const plain = place.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
   const name = plain.replace(/^the /, '').replaceAll(' ', '_')
   const country = ZONES.get(plain.replace(/^the /, ''))
@@ -257,28 +273,29 @@ const ZONES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-const timeIn: Reader = ([, place], _, now) => {
-  const zone = zoneOf(place!)
+const timeIn: Reader = ([, place], _, now) => timeInPlace(place!, now)
+
+/** The time in a city, in a country with one time zone, or in a zone such as `Asia/Tokyo`; undefined elsewhere. */
+export function timeInPlace(given: string, now: Date): string | undefined {
+  const place = given.trim().toLowerCase()
+  const zone = zoneOf(place)
   if (zone === undefined) return undefined
   const weekday = now.toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })
-  return `It is ${clockText(now, zone)} in ${place!.replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())} (${weekday}).`
+  return `It is ${clockText(now, zone)} in ${place.replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())} (${weekday}).`
 }
 
 const D = '(days?|weeks?)'
 const SPAN = '(\\d+|an?) (days?|weeks?|months?|years?)'
 const OF_DAY = '(?:the )?(?:day|date)(?: of the week)? (?:is it |will it be |was it |was |is |will be )?'
 const FORMS: readonly Form<[today: Day, now: Date]>[] = [
-  [
-    /^(?:(?:the )?time(?: is it)?(?: right)?|time is it(?: right)?)$|^clock$/,
-    (_, __, now) => `It is ${clockText(now)}.`,
-  ],
+  [/^(?:(?:the )?time(?: is it)?(?: right)?|time is it(?: right)?)$|^clock$/, (_, __, now) => timeText(now)],
   [
     /^(?:(?:the )?(?:current |local )?time(?: is it)?|time is it)(?: right)?(?: now)? in ([\p{L} ]+)$/u,
     timeIn,
   ],
   [
     /^(?:(?:the |today'?s )?(?:current )?date(?: is it)?(?: today)?|day is (?:it|today)(?: today)?|today'?s date|today)$/,
-    (_, today) => `It is ${dayText(today)}.`,
+    (_, today) => todayText(today),
   ],
   [/^(?:the )?year(?: is it| is this)?$/, (_, today) => `It is ${yearOf(today)}.`],
   [

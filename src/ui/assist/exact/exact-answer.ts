@@ -5,7 +5,7 @@ import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
 import { askedFact } from './facts.ts'
 import { askedFraction, askedRatio, askedSum } from './sums.ts'
-import { askedConversion, convertUnits, roundedValue, unitLabel } from './units.ts'
+import { askedConversion, convertedText, convertUnits, roundedValue } from './units.ts'
 import { askedProblem } from './word-problems.ts'
 
 export interface ExactAnswer {
@@ -72,7 +72,7 @@ function unitAnswer(question: string): ExactAnswer | undefined {
   const { value, from, to, given } = asked
   const exact = convertUnits(value, from, to)
   const shown = roundedValue(exact)
-  const result = `${shown} ${unitLabel(to)}`
+  const result = convertedText(value, from, to)
   const text = `${given} ${Math.abs(shown - exact) < 1e-9 * Math.abs(exact) ? '=' : '≈'} ${result}`
   return { tool: 'convert_units', arguments: { value, from, to }, result, text }
 }

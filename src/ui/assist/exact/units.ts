@@ -34,8 +34,6 @@ const NAMES: ReadonlyMap<string, string> = new Map(
     'metric tons': 'tonnes',
     'fluid ounce': 'fl oz',
     'fluid ounces': 'fl oz',
-    'us gallon': 'gallon',
-    'us gallons': 'gallons',
     tbsp: 'tablespoon',
     tbsps: 'tablespoons',
     tsp: 'teaspoon',
@@ -75,9 +73,9 @@ const SPEEDS: ReadonlyMap<string, string> = new Map(
 const AMERICAN = /^(?:cups?|pints?|quarts?|gallons?|fl oz|fluid ounces?)$/
 
 /** A unit's name as it is shown. */
-export const unitLabel = (name: string): string =>
+const unitLabel = (name: string): string =>
   name
-    .replace(/^°?([cf])$/, (_, letter: string) => `°${letter.toUpperCase()}`)
+    .replace(/^°?([cf])$/i, (_, letter: string) => `°${letter.toUpperCase()}`)
     .replace(AMERICAN, (measure) => `${measure} (US)`)
     .replace(/^[kmgt]b$/, (size) => (size === 'kb' ? 'kB' : size.toUpperCase()))
 
@@ -91,6 +89,7 @@ function measureOf(given: string): Measure | undefined {
   const name = given
     .trim()
     .replace(/^degrees? ?/, '')
+    .replace(/^us (?=\w)/, '')
     .replace(/\.$/, '')
   if (SPEEDS.has(name)) return { name, kind: 'speed' }
   if (UNCERTAIN.test(name)) return undefined
@@ -119,11 +118,25 @@ export function convertUnits(value: number, from: string, to: string): number {
   return Number(convert(value, source.name as Unit).to(target.name as Unit))
 }
 
+export const isUnit = (name: string): boolean => measureOf(name.toLowerCase()) !== undefined
+
+/** Whether both are units of the same kind. */
+export const canConvert = (from: string, to: string): boolean =>
+  isUnit(from) && measureOf(from.toLowerCase())?.kind === measureOf(to.toLowerCase())?.kind
+
+/** Whether two units of one kind are the same, such as `km` and `kilometres`. */
+export const areSameUnit = (one: string, other: string): boolean =>
+  Math.abs(convertUnits(1, one, other) - 1) < 1e-9 && Math.abs(convertUnits(2, one, other) - 2) < 1e-9
+
 /** Two decimals from 1 up, otherwise three significant digits. */
 export function roundedValue(value: number): number {
   if (!Number.isFinite(value)) throw new RangeError('The value is not a number.')
   return Math.abs(value) >= 1 ? Math.round(value * 100) / 100 : Number(value.toPrecision(3))
 }
+
+/** The value in the other unit as it is shown, such as `37.78 °C`. Throws like `convertUnits`. */
+export const convertedText = (value: number, from: string, to: string): string =>
+  `${roundedValue(convertUnits(value, from, to))} ${unitLabel(to)}`
 
 /** A conversion that a question asks for. */
 export interface Conversion {

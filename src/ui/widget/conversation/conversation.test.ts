@@ -1,11 +1,13 @@
 // Conversations of a widget. In: a toy engine, questions, tools, documents. Out: the displayed entries, and
 // the model's prompts.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Engine } from '../../../engine/api/engine.ts'
+import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy, PLAIN } from '../../../engine/api/testing/toy-engine.ts'
-import type { Message, Session } from '../../../engine/api/types.ts'
+import type { Message, PrefillProgress, Session } from '../../../engine/api/types.ts'
+import { toyModel } from '../../../engine/testing/toy-model.ts'
 import type { Encoder } from '../../chat/encoder-slot.ts'
-import { ENGLISH } from '../words.ts'
+import { ENGLISH } from '../../words/english.ts'
 import { Conversation } from './conversation.ts'
 import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { Kept, unfinished } from './keep.ts'
@@ -16,6 +18,7 @@ const SETTINGS: Settings = {
   tools: [],
   documents: [],
   generateOptions: { ...PLAIN, maxTokens: 12 },
+  toolLabels: { calculate: 'Calculator' },
   passagesPrompt: ENGLISH.passages,
 }
 
@@ -258,4 +261,123 @@ test('a streaming answer is stored as if stopped, but not before its first word'
     { role: 'assistant', content: 'b', ending: 'stopped' },
   ])
   expect(unfinished([question])).toEqual([question])
+})
+
+test('pictures go to a model that sees, with later questions too', async () => {
+  const { it } = conversation()
+  const { engine, prompts } = await heard()
+  const picture = { name: 'dusk.png', file: new Blob(['pixels']) }
+  it.ask('what is here?', [picture])
+  const blind = await it.answer(engine, SETTINGS)
+  expect(blind).toBeUndefined()
+  expect(it.error).toMatchObject({ code: 'unsupported', detail: { pictures: 'blind' } })
+  expect(prompts).toEqual([])
+  expect(it.entries).toEqual([{ role: 'user', content: 'what is here?', pictures: [picture] }])
+
+  Object.assign(engine, { model: { ...engine.model, seesImages: true } })
+  await it.answer(engine, SETTINGS).catch(() => undefined)
+  expect(prompts[0]?.at(-1)).toEqual({ role: 'user', content: 'what is here?', images: [picture.file] })
+})
+
+test('a stored question keeps the names of its pictures, and is read without them', async () => {
+  const { it } = conversation()
+  const { engine, prompts } = await heard()
+  const stored = new Map<string, string>()
+  const storage = {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+  }
+  vi.stubGlobal('localStorage', storage)
+  const kept = new Kept('device', 'pictures')
+  const picture = { name: 'dusk.png', file: new Blob(['pixels']) }
+  expect(kept.write([{ role: 'user', content: 'hello', pictures: [picture] }])).toBe(true)
+  const read = kept.read()
+  vi.unstubAllGlobals()
+  expect(read).toEqual([{ role: 'user', content: 'hello', pictures: [{ name: 'dusk.png' }] }])
+  Object.assign(engine, { model: { ...engine.model, seesImages: true } })
+  it.restore(read)
+  expect((await it.answer(engine, SETTINGS))?.role).toBe('assistant')
+  expect(prompts[0]).toEqual([{ role: 'user', content: 'hello' }])
+})
+
+test('a model that is large enough chooses a tool before it answers, which is shown', async () => {
+  const { it, runs } = conversation()
+  const replies = ['{"name":"calculate","arguments":{"expression":"54 * 13.50"}}', 'You pay 729.']
+  const asked: string[] = []
+  const engine = await fakeEngine(
+    ({ messages }) => {
+      asked.push(messages.at(-1)?.content ?? '')
+      return replies.shift() ?? 'more'
+    },
+    { model: { parameters: 5e8 } },
+  )
+  const settings: Settings = { ...SETTINGS, tools: 'assist', generateOptions: {} }
+  it.ask('My flat has 54 square metres at 13.50 each. What do I pay?')
+  const entry = await it.answer(engine, settings)
+  expect(entry).toMatchObject({
+    content: 'You pay 729.',
+    toolRuns: [
+      { label: 'Calculator', arguments: { expression: '54 * 13.50' }, state: 'done', result: '729' },
+    ],
+  })
+  expect(runs).toHaveLength(1)
+  expect(asked[1]).toContain('54 * 13.50 = 729')
+  it.ask('Thank you!')
+  expect(await it.answer(engine, settings)).toMatchObject({ content: 'more' })
+  expect(it.entries.at(-1)?.toolRuns).toBeUndefined()
+})
+
+test('in idle time the oldest messages are dropped, and the next question is read at once', async () => {
+  const { it } = conversation()
+  const engine = await openToy(toyModel({ contextLength: 260 }))
+  const sessions: Session[] = []
+  const create = engine.createSession.bind(engine)
+  engine.createSession = (options) => {
+    const session = create(options)
+    sessions.push(session)
+    return session
+  }
+  const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 100 } }
+  // Words that do not repeat, which would end the answer.
+  for (const question of [
+    'abcdefghijklmnopqrstuvwxyz 0123456789',
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ 012345',
+    'third',
+  ]) {
+    it.ask(question)
+    await it.answer(engine, settings)
+  }
+  expect(sessions[0]?.contextUsed).toBeGreaterThan(195)
+  await it.readAhead(engine, settings)
+  expect(sessions).toHaveLength(1)
+  expect(sessions[0]?.contextUsed).toBeLessThanOrEqual(195)
+  expect(it.entries).toHaveLength(6)
+  it.ask('four')
+  expect(await it.answer(engine, settings)).toMatchObject({ content: 'You said four' })
+  await it.dispose()
+})
+
+test('long reading is shown, and passed on to the page', async () => {
+  const { it } = conversation()
+  const engine = await openToy()
+  const seen: PrefillProgress[] = []
+  const shown: unknown[] = []
+  const now = vi.spyOn(performance, 'now')
+  it.ask('hello '.repeat(60))
+  const answer = it.answer(engine, {
+    ...SETTINGS,
+    generateOptions: {
+      ...PLAIN,
+      maxTokens: 2,
+      onPrefill: (progress) => {
+        seen.push(progress)
+        shown.push(it.activity)
+        now.mockReturnValue(1e9)
+      },
+    },
+  })
+  await answer.finally(() => now.mockRestore())
+  expect(seen.length).toBeGreaterThan(1)
+  expect(shown[0]).toEqual({ name: 'answering' })
+  expect(shown.at(-1)).toEqual({ name: 'reading', done: seen.at(-1)?.tokens, total: seen.at(-1)?.total })
 })

@@ -1,21 +1,38 @@
 // A conversation. In: questions, an engine, the page's reply settings. Out: the entries to show, as they
 // grow.
+import { HalfbyteError } from '../../../core/base/errors.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
-import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
+import type {
+  ToolRun as CoreToolRun,
+  Generation,
+  RunnableTool,
+  SaidMessage,
+  Session,
+} from '../../../engine/api/types.ts'
 import { beforeLoop } from '../../chat/loops.ts'
-import { fill } from '../../chat/texts.ts'
-import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
+import { IDLE_MS, isIdle, stopWhenHidden } from '../../chat/reading/idle.ts'
+import { whenLong } from '../../chat/reading/progress.ts'
+import { fill } from '../../words/message.ts'
+import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
 /** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
+/** Share of the context that is free for the next question and its answer. */
+const NEXT_SHARE = 0.25
 
 /** What is currently happening to an answer. */
 type Activity =
   | { readonly name: 'answering' }
-  | { readonly name: 'searching'; readonly done: number; readonly total: number }
+  | { readonly name: 'searching' | 'reading'; readonly done: number; readonly total: number }
+
+interface OpenSession {
+  readonly engine: Engine
+  readonly system: string | undefined
+  readonly it: Session
+}
 
 interface ConversationEvents {
   /** The entries or the activity changed. */
@@ -30,10 +47,12 @@ export class Conversation {
   #activity: Activity | undefined
   #error: unknown
   readonly #events: ConversationEvents
-  #session: { readonly engine: Engine; readonly system: string | undefined; readonly it: Session } | undefined
+  #session: OpenSession | undefined
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
+  #readingAhead = new AbortController()
+  #idle: ReturnType<typeof setTimeout> | undefined
   /** Pending answers, including those that are no longer awaited. */
   readonly #queue = new SerialQueue()
 
@@ -68,8 +87,8 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  ask(question: string): void {
-    const entry: Entry = { role: 'user', content: question }
+  ask(question: string, pictures: readonly EntryPicture[] = []): void {
+    const entry: Entry = { role: 'user', content: question, ...(pictures.length > 0 && { pictures }) }
     this.#error = undefined
     this.#entries = [...this.#entries, entry]
     this.#events.onEntry(entry)
@@ -112,6 +131,7 @@ export class Conversation {
    */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
+    this.#endReading()
     const stop = new AbortController()
     this.#stop = stop
     const question = this.#entries
@@ -123,6 +143,7 @@ export class Conversation {
       if (this.#stop !== stop) return undefined
       this.#finish([...question, entry])
       this.#events.onEntry(entry)
+      this.#idle = setTimeout(() => void this.readAhead(engine, settings).catch(() => undefined), IDLE_MS)
       return entry
     } catch (error) {
       if (this.#stop !== stop) return undefined
@@ -136,6 +157,28 @@ export class Conversation {
       }
       return undefined
     }
+  }
+
+  /**
+   * Drops the oldest messages if the next one would hardly fit, and reads what the model has not read as it
+   * will be sent: without passages, or after dropped messages if their state cannot be moved. The next
+   * answer ends this, and does the rest.
+   */
+  async readAhead(engine: Engine, settings: Settings): Promise<void> {
+    const session = this.#session
+    if (this.#activity !== undefined || session?.engine !== engine || !(await isIdle())) return
+    if (this.#activity !== undefined || session !== this.#session) return
+    const { it } = await this.#sessionOf(engine, settings, this.#entries)
+    this.#endReading()
+    stopWhenHidden(this.#readingAhead)
+    const room = Math.max(1, Math.floor(engine.model.contextLength * NEXT_SHARE))
+    await it.prefill({ room, tools: toolsOf(settings), signal: this.#readingAhead.signal })
+  }
+
+  #endReading(): void {
+    clearTimeout(this.#idle)
+    this.#readingAhead.abort()
+    this.#readingAhead = new AbortController()
   }
 
   /** Ends the answer in progress; its text so far stays. */
@@ -156,8 +199,9 @@ export class Conversation {
     asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<Entry> {
-    const question = asked.at(-1)?.content ?? ''
-    const session = await this.#sessionOf(engine, settings, asked.slice(0, -1))
+    const { content: question = '', pictures = [] } = asked.at(-1) ?? {}
+    checkSight(engine, pictures)
+    const { it: session } = await this.#sessionOf(engine, settings, asked.slice(0, -1))
     const passages = await this.#passages(engine, settings, question, signal)
     const toolRuns: ToolRun[] = []
     let text = ''
@@ -173,10 +217,30 @@ export class Conversation {
       if (!signal.aborted) this.#show({ name: 'answering' }, [...asked, entry()])
     }
     const places = new Map<string, number>()
-    const tools = settings.tools.length > 0 ? settings.tools : undefined
+    const ran = (core: CoreToolRun) => {
+      const run = shownRun(core, settings)
+      toolRuns[memo(places, core.id, () => toolRuns.length)] = run
+      this.#events.onToolRun(run)
+    }
+    const { tools, told } = await toolsFor(engine, question, settings.tools, signal)
     signal.throwIfAborted()
-    const given = withPassages(question, passages, settings)
-    const generation = session.send(given, { ...settings.generateOptions, tools })
+    if (told !== undefined) {
+      ran(told.run)
+      show()
+    }
+    const content = withPassages(told?.message ?? question, passages, settings)
+    const { generateOptions } = settings
+    const showReading = whenLong(({ tokens: done, total }) => {
+      if (!signal.aborted) this.#show({ name: 'reading', done, total }, [...asked, entry()])
+    })
+    const generation = session.send(saidOf(engine, { role: 'user', content, pictures }), {
+      ...generateOptions,
+      tools,
+      onPrefill: (progress) => {
+        showReading(progress)
+        return generateOptions.onPrefill?.(progress)
+      },
+    })
     this.#generation = generation
     for await (const { text: said, reasoning = '', toolRun } of generation) {
       text += said
@@ -187,11 +251,7 @@ export class Conversation {
         return { ...entry(), ending: 'loop' }
       }
       thoughts += reasoning
-      if (toolRun !== undefined) {
-        const run = shownRun(toolRun, settings.tools)
-        toolRuns[memo(places, toolRun.id, () => toolRuns.length)] = run
-        this.#events.onToolRun(run)
-      }
+      if (toolRun !== undefined) ran(toolRun)
       show()
     }
     const { text: whole, finishReason } = await generation.result
@@ -204,18 +264,19 @@ export class Conversation {
    * The session, with `before` as its conversation: without the passages of earlier questions and without
    * calls, which would fill a small context.
    */
-  async #sessionOf(engine: Engine, { system }: Settings, before: readonly Entry[]): Promise<Session> {
+  async #sessionOf(engine: Engine, { system }: Settings, before: readonly Entry[]): Promise<OpenSession> {
     const old = this.#session
     if (old?.engine !== engine || old.system !== system) {
       await this.#endSession()
       this.#session = { engine, system, it: engine.createSession({ system, overflow: 'shift' }) }
     }
-    const session = this.#session?.it as Session
-    session.setMessages(before.map(({ role, content }) => ({ role, content })))
+    const session = this.#session as OpenSession
+    session.it.setMessages(before.map((entry) => saidOf(engine, entry)))
     return session
   }
 
   async #endSession(): Promise<void> {
+    this.#endReading()
     const session = this.#session?.it
     this.#session = undefined
     await session?.dispose().catch(() => undefined)
@@ -267,15 +328,51 @@ export class Conversation {
   }
 }
 
+/** The tools that every question has. */
+const toolsOf = ({ tools }: Settings): readonly RunnableTool[] | undefined =>
+  tools === 'assist' || tools.length === 0 ? undefined : tools
+
 /** The text of an answer that needs no model. */
 async function ownAnswer(question: string, assist: Assist): Promise<string | undefined> {
   const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
   return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
-function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
+/** The tools to offer, or a call that was carried out before, with the message that tells the model its result. */
+interface Offered {
+  readonly tools?: readonly RunnableTool[] | undefined
+  readonly told?: { readonly run: CoreToolRun; readonly message: string } | undefined
+}
+
+async function toolsFor(
+  engine: Engine,
+  question: string,
+  tools: WidgetTools,
+  signal: AbortSignal,
+): Promise<Offered> {
+  if (tools !== 'assist') return tools.length > 0 ? { tools } : {}
+  // If the script of these tools cannot be loaded, the model answers alone.
+  const assist = await import('../../assist/index.ts').catch(() => undefined)
+  return (await assist?.assistOffer(engine, question, { signal })) ?? {}
+}
+
+/** Throws `unsupported` for pictures that the model cannot see. */
+function checkSight({ model }: Engine, pictures: readonly EntryPicture[]): void {
+  if (model.seesImages || pictures.length === 0) return
+  const sentence = `${model.id} has no vision tower, so it cannot see pictures; load a vision model with its tower`
+  throw new HalfbyteError('unsupported', sentence, { pictures: 'blind' })
+}
+
+/** A message for the model, with the pictures that are there and that it can see. */
+function saidOf({ model }: Engine, { role, content, pictures = [] }: Entry): SaidMessage {
+  const images = model.seesImages ? pictures.flatMap(({ file }) => file ?? []) : []
+  return { role, content, ...(images.length > 0 && { images }) }
+}
+
+function shownRun(run: CoreToolRun, { tools, toolLabels }: Settings): ToolRun {
   const { name, arguments: given, state, result } = run
-  const label = tools.find((tool) => tool.name === name)?.label ?? name
+  const labelled = tools === 'assist' ? toolLabels[name] : tools.find((tool) => tool.name === name)?.label
+  const label = labelled ?? name
   return { name, label, arguments: given, state, ...(result !== undefined && { result }) }
 }
 

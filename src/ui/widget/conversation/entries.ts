@@ -9,6 +9,9 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
+/** The page's functions, or `assist` for the tools of `halfbyte/assist`, offered to models that use them well. */
+export type WidgetTools = readonly WidgetTool[] | 'assist'
+
 /** A text for looking up answers. */
 export interface WidgetDocument {
   readonly text: string
@@ -38,11 +41,21 @@ export interface ToolRun {
   readonly result?: string | undefined
 }
 
+/** A picture of a question. */
+export interface EntryPicture {
+  /** Its file name, which is also its text for screen readers. */
+  readonly name: string
+  /** Absent in a question of an earlier visit: pictures are not kept. */
+  readonly file?: Blob | undefined
+}
+
 /** One displayed message. */
 export interface Entry {
   readonly role: 'user' | 'assistant'
   /** Markdown in answers, plain text in questions. */
   readonly content: string
+  /** Pictures of a question. */
+  readonly pictures?: readonly EntryPicture[] | undefined
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
@@ -60,11 +73,13 @@ export type Assist = 'care' | 'all' | 'none'
 /** The page's reply options, read for each reply. */
 export interface Settings {
   readonly system: string | undefined
-  readonly tools: readonly WidgetTool[]
+  readonly tools: WidgetTools
   readonly documents: readonly (string | WidgetDocument)[]
   /** The encoder that finds passages; undefined: the language model does. */
   readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
+  /** Names of the tools of `assist`, in the user's language. */
+  readonly toolLabels: Readonly<Record<string, string>>
   /** The text with `{passages}` and `{question}` that the model reads. */
   readonly passagesPrompt: string
 }

@@ -48,7 +48,7 @@ export class Kept {
   write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
-      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES)))
+      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES), withoutFiles))
       return true
     } catch {
       return false
@@ -65,19 +65,25 @@ const isEntry = (value: unknown): value is Entry =>
   isObject(value) &&
   (value['role'] === 'user' || value['role'] === 'assistant') &&
   typeof value['content'] === 'string' &&
-  [value['passages'], value['toolRuns']].every((list) => list === undefined || isListOfObjects(list))
+  [value['passages'], value['toolRuns'], value['pictures']].every(
+    (list) => list === undefined || isListOfObjects(list),
+  )
 
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
+
+/** Files cannot be written as JSON, and would soon fill the storage. */
+const withoutFiles = (_: string, value: unknown): unknown => (value instanceof Blob ? undefined : value)
 
 /**
  * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
  * write there too.
  */
-function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
+function plain({ role, content, pictures, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {
     role,
     content,
+    ...(pictures !== undefined && { pictures: pictures.map(({ name }) => ({ name: text(name) ?? '' })) }),
     ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length' || ending === 'loop') && { ending }),
     ...(passages !== undefined && {

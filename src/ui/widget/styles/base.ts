@@ -61,8 +61,9 @@ export const baseStyles = css`
     }
   }
   .panel {
+    position: relative;
     display: grid;
-    grid-template-rows: auto minmax(0, 1fr) auto auto;
+    grid-template: auto minmax(0, 1fr) auto auto / minmax(0, 1fr);
     height: 100%;
     border: 1px solid var(--line);
     border-radius: var(--radius);

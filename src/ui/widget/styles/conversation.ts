@@ -112,6 +112,7 @@ export const conversationStyles = css`
     overflow: auto;
   }
   .composer {
+    flex-wrap: wrap;
     gap: 8px;
     padding: 8px 12px 12px;
   }
@@ -132,6 +133,61 @@ export const conversationStyles = css`
   }
   textarea:focus-visible {
     outline-offset: -1px;
+  }
+  .wrong,
+  .attached {
+    flex-basis: 100%;
+    min-width: 0;
+    margin: 0;
+    font-size: 0.875em;
+  }
+  .wrong {
+    color: var(--danger);
+    overflow-wrap: anywhere;
+  }
+  .attached {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 6px;
+    padding: 0;
+    list-style: none;
+  }
+  .attached li {
+    display: flex;
+    align-items: center;
+    gap: 6px;
+    max-width: 100%;
+    padding-inline-start: 6px;
+    border: 1px solid var(--line);
+    border-radius: var(--small-radius);
+    background: var(--panel);
+  }
+  .attached span {
+    min-width: 0;
+    overflow: hidden;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+  .attached canvas {
+    width: 36px;
+    height: 36px;
+    object-fit: cover;
+    border-radius: 6px;
+  }
+  .panel[data-drop]::after {
+    content: attr(data-drop);
+    position: absolute;
+    inset: 0;
+    z-index: 2;
+    display: grid;
+    place-items: center;
+    padding: 16px;
+    border: 2px dashed var(--accent);
+    border-radius: inherit;
+    background: color-mix(in srgb, var(--paper) 88%, transparent);
+    text-align: center;
+    font-weight: 600;
+    pointer-events: none;
   }
   .searching {
     padding-block: 8px;

@@ -39,6 +39,20 @@ export const messageStyles = css`
     font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
     font-size: 0.875em;
   }
+  .pictures {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 6px;
+  }
+  .pictures canvas {
+    max-width: 100%;
+    max-height: 160px;
+    border-radius: var(--small-radius);
+  }
+  .pictures .gone {
+    color: var(--ink-soft);
+    font-size: 0.875em;
+  }
   .sources {
     margin-block-start: 6px;
   }

@@ -2,7 +2,7 @@
 // bubble's button.
 import { html, nothing, type TemplateResult } from 'lit'
 import { drawing, PATHS } from '../../chat/icons.ts'
-import type { Words } from '../words.ts'
+import type { Words } from '../../words/english.ts'
 
 /** Draws an icon. */
 export const icon = drawing({
@@ -12,6 +12,8 @@ export const icon = drawing({
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   alert: 'M12 8v5M12 16.5v.1M12 3.5a8.5 8.5 0 1 0 0 17a8.5 8.5 0 0 0 0-17',
   tool: 'M14.5 6.5a4 4 0 0 0 4.8 5.2L11 20a2.1 2.1 0 0 1-3-3l8.3-8.3',
+  attach: 'M4 6h16v12H4zM4 15l4.5-4.5l4 4l2.5-2.5L20 16.5M15.5 9.5h.01',
+  camera: 'M4 8h3.5L9 5.5h6L16.5 8H20v11H4zM12 10a3.2 3.2 0 1 0 0 6.4a3.2 3.2 0 0 0 0-6.4',
   quote: 'M5 7h14M5 12h14M5 17h8',
 })
 

@@ -7,15 +7,18 @@ import { copyButton } from '../../chat/copy.ts'
 import { GrowingMarkdown, inParts } from '../../chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../chat/markdown/render-markdown.ts'
 import { messageView, thoughtsView, WAITING } from '../../chat/message.ts'
-import { fill } from '../../chat/texts.ts'
+import type { Words } from '../../words/english.ts'
+import { numberText, say } from '../../words/message.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
-import type { Words } from '../words.ts'
 import { emptyView, icon } from './frame.ts'
+import { picturesView } from './pictures.ts'
 
 interface EntryView {
   readonly entry: Entry
   readonly words: Words
+  /** For numbers. */
+  readonly language: string
   /** True while its text is streaming. */
   readonly isGrowing: boolean
   /** Regenerates the answer; undefined for all but the last answer, and while an answer is in progress. */
@@ -27,7 +30,7 @@ const ENDINGS = { stopped: 'stopped', length: 'cut', loop: 'looped' } as const
 
 /** `markdown` parses the text; for a streaming text it must be the same function each time. */
 function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): TemplateResult {
-  const { entry, words, isGrowing } = view
+  const { entry, words, language, isGrowing } = view
   const { role, content, thoughts, toolRuns = [] } = entry
   return messageView({
     role,
@@ -35,9 +38,9 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
     isGrowing,
     above: [
       thoughtsView(thoughts, isGrowing && content === '', words),
-      toolRuns.map((run) => toolView(run, words)),
+      toolRuns.map((run) => toolView(run, words, language)),
     ],
-    body: role === 'user' ? content : answer(view, markdown),
+    body: role === 'user' ? html`${picturesView(entry.pictures, words)}${content}` : answer(view, markdown),
     below: below(view),
   })
 }
@@ -48,11 +51,11 @@ function answer({ entry, words, isGrowing }: EntryView, markdown: GrowingMarkdow
   return isGrowing && toolRuns.at(-1)?.state !== 'running' ? WAITING : nothing
 }
 
-function below({ entry, words, isGrowing, onAgain }: EntryView): unknown {
+function below({ entry, words, language, isGrowing, onAgain }: EntryView): unknown {
   const { role, content, ending, passages = [] } = entry
   if (isGrowing || role === 'user') return nothing
   return html`
-    ${passages.length === 0 ? nothing : sourcesView(passages, words)}
+    ${passages.length === 0 ? nothing : sourcesView(passages, words, language)}
     ${ending === undefined ? nothing : html`<p class="ending">${words[ENDINGS[ending]]}</p>`}
     <div class="actions" part="actions">
       ${copyButton(content, words)}
@@ -60,23 +63,23 @@ function below({ entry, words, isGrowing, onAgain }: EntryView): unknown {
     </div>`
 }
 
-function toolView(run: ToolRun, words: Words): TemplateResult {
+function toolView(run: ToolRun, words: Words, language: string): TemplateResult {
   const label = { running: words.toolRunning, done: words.toolDone, failed: words.toolFailed }[run.state]
   const json = JSON.stringify(run.arguments, undefined, 2)
   return html`<details class="tool ${run.state}" part="tool">
-    <summary>${icon('tool')}<span dir="auto">${fill(label, { name: run.label })}</span></summary>
+    <summary>${icon('tool')}<span dir="auto">${say(label, { name: run.label }, language)}</span></summary>
     ${json === '{}' ? nothing : html`<p>${words.toolArguments}</p><pre tabindex="0" dir="ltr">${json}</pre>`}
     ${run.result === undefined ? nothing : html`<p>${words.toolResult}</p><pre tabindex="0" dir="auto">${run.result}</pre>`}
   </details>`
 }
 
-function sourcesView(passages: readonly Passage[], words: Words): TemplateResult {
+function sourcesView(passages: readonly Passage[], words: Words, language: string): TemplateResult {
   return html`<details class="sources" part="sources">
-    <summary>${icon('quote')}<span>${words.sources} (${passages.length})</span></summary>
+    <summary>${icon('quote')}<span>${words.sources} (${numberText(passages.length, language)})</span></summary>
     <ol>
       ${passages.map((passage, index) => {
         const { part, parts } = passage
-        const name = passage.title ?? fill(words.source, { number: index + 1 })
+        const name = passage.title ?? say(words.source, { number: index + 1 }, language)
         return html`<li part="source">
           <cite dir="auto">${
             isLink(passage.url)
@@ -108,6 +111,8 @@ const isLink = (url: string | undefined): url is string =>
 
 interface EntriesView {
   readonly words: Words
+  /** For numbers. */
+  readonly language: string
   readonly entries: readonly Entry[]
   readonly activity: Conversation['activity']
   readonly suggestions: readonly string[]
@@ -124,18 +129,31 @@ export function entriesView(view: EntriesView): TemplateResult {
   if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })
   const keyOf = (_: unknown, index: number) => index
   return html`${repeat(entries, keyOf, (_, index) => entryView(view, index))}
-    ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}`
+    ${activity === undefined ? nothing : activityView(activity, words, view.language)}`
+}
+
+function activityView(
+  activity: NonNullable<Conversation['activity']>,
+  words: Words,
+  language: string,
+): unknown {
+  if (activity.name === 'answering') return nothing
+  const { done, total } = activity
+  if (activity.name === 'searching')
+    return html`<p class="searching">${say(words.searching, { done, total }, language)}</p>`
+  return html`<label class="searching">${say(words.readingPrompt, { done, total }, language)}
+    <progress max=${total} value=${done}></progress></label>`
 }
 
 function entryView(
-  { entries, activity, words, canSend, growing, onAgain }: EntriesView,
+  { entries, activity, words, language, canSend, growing, onAgain }: EntriesView,
   index: number,
 ): unknown {
   const entry = entries[index] as Entry
   const isLast = index === entries.length - 1
   const isGrowing = isLast && activity !== undefined && entry.role === 'assistant'
   const again = isLast && canSend ? onAgain : undefined
-  const message = { entry, words, isGrowing, onAgain: again }
+  const message = { entry, words, language, isGrowing, onAgain: again }
   if (isGrowing) return entryMessage(message, growing)
-  return guard([entry, words, again === undefined], () => entryMessage(message))
+  return guard([entry, words, language, again === undefined], () => entryMessage(message))
 }

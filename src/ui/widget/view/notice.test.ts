@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { chooseBuild, detectFeatures } from '../../../core/runtime/features.ts'
+import { ENGLISH } from '../../words/english.ts'
 import { planOf } from '../chat-properties.ts'
-import { ENGLISH } from '../words.ts'
 import { explain } from './notice.ts'
 
 const thrown = (act: () => unknown): unknown => {

@@ -5,9 +5,10 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import type { LoadProgress } from '../../../engine/api/types.ts'
 import { detailsView, type Explained } from '../../chat/explained.ts'
-import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat/texts.ts'
+import { bytesText, codeOf, durationText, isOffline } from '../../chat/texts.ts'
+import type { Words } from '../../words/english.ts'
+import { say } from '../../words/message.ts'
 import type { Phase } from '../loading/loader.ts'
-import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
 
 export const explain = (error: unknown, words: Words): Explained => ({
@@ -16,10 +17,11 @@ export const explain = (error: unknown, words: Words): Explained => ({
 })
 
 /** Error causes with their own sentence. */
-function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
-  const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
+function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | 'pictureBlind' | undefined {
+  const { status, safari, model, pictures } = isHalfbyteError(error) ? error.detail : {}
   if (safari !== undefined) return 'oldBrowser'
   if (model === 'none') return 'noModel'
+  if (pictures === 'blind') return 'pictureBlind'
   return status === 404 || status === 410 ? 'notFound' : undefined
 }
 
@@ -32,8 +34,8 @@ interface NoticeView {
   /** Why the last answer failed. */
   readonly error: unknown
   readonly words: Words
-  /** For numbers; undefined: the browser's. */
-  readonly language: string | undefined
+  /** For numbers. */
+  readonly language: string
   readonly onAccept: () => void
   readonly onCancel: () => void
   readonly onRetry: () => void
@@ -63,7 +65,9 @@ function consentView(
   { bytes, fits }: Extract<Phase, { name: 'consent' }>,
 ): TemplateResult {
   const text =
-    bytes === undefined ? words.consentUnknown : fill(words.consentSize, { size: bytesText(bytes, language) })
+    bytes === undefined
+      ? words.consentUnknown
+      : say(words.consentSize, { size: bytesText(bytes, language) }, language)
   return html`<div class="notice consent" part="notice consent" role="group" aria-labelledby="consent-title" aria-describedby="consent-text">
     <p class="title" id="consent-title">${words.consentTitle}</p>
     <p id="consent-text">${text}${fits ? nothing : html` ${words.consentTight}`}</p>
@@ -110,13 +114,13 @@ export function loadingText(
   if (cached) return words.reading
   if (retry !== undefined) {
     const { attempt, attempts, waitMs } = retry
-    return fill(words.retrying, { time: durationText(waitMs, language), attempt, attempts })
+    return say(words.retrying, { time: durationText(waitMs, language), attempt, attempts }, language)
   }
   const sizes = { loaded: bytesText(loaded, language), total: bytesText(total, language) }
-  const text = fill(total > 0 ? words.downloading : words.downloadingUnknown, sizes)
+  const text = say(total > 0 ? words.downloading : words.downloadingUnknown, sizes, language)
   return secondsLeft === undefined
     ? text
-    : `${text}, ${fill(words.left, { time: durationText(1000 * secondsLeft, language) })}`
+    : `${text}, ${say(words.left, { time: durationText(1000 * secondsLeft, language) }, language)}`
 }
 
 function shareOf(progress: LoadProgress | undefined): number | undefined {

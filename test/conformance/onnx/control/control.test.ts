@@ -141,7 +141,7 @@ test('the load adds a note about a context shorter than usual', async () => {
   expect(notes).toEqual([
     {
       code: 'proven-context',
-      text: expect.stringMatching(/1100 tokens instead of 4096, because the graph/),
+      text: expect.stringMatching(/1100 tokens instead of 4096, because the file's graph/),
       values: { tokens: 1100, asked: 4096 },
     },
   ])

@@ -1,0 +1,35 @@
+// Judged answers. In: messages with the answers that someone has judged, and new answers. Out: the messages
+// with their new answers, which keep a grade only if they are the same, and a summary.
+
+/** How good an answer is. `declined`: it says what the model cannot do, and offers one that may. */
+export const GRADES = ['good', 'declined', 'fair', 'bad', 'dangerous'] as const
+export type Grade = (typeof GRADES)[number]
+
+export interface Judged {
+  readonly text: string
+  /** True if it continues the chat of the message before. */
+  readonly continues?: true
+  readonly answer?: string
+  /** Absent until someone has judged the answer. */
+  readonly grade?: Grade
+}
+
+export const withAnswers = (messages: readonly Judged[], answers: readonly string[]): readonly Judged[] =>
+  messages.map(({ text, continues, answer: before, grade }, index) => {
+    const answer = answers[index] ?? ''
+    const isSame = answer === before && grade !== undefined
+    return { text, ...(continues && { continues }), ...(isSame && { grade }), answer }
+  })
+
+/** The number of answers of each grade, and those without one. */
+export function summary(name: string, messages: readonly Judged[]): string {
+  const counts = GRADES.map((grade) => {
+    const count = messages.filter((message) => message.grade === grade).length
+    return `${grade} ${count}`
+  })
+  const unjudged = messages.filter(({ grade }) => grade === undefined)
+  const lines = unjudged.map(
+    ({ text, answer }) => `\n  U: ${JSON.stringify(text)}\n  A: ${JSON.stringify(answer)}`,
+  )
+  return `${name}, ${messages.length} messages: ${counts.join(', ')}, not judged ${unjudged.length}${lines.join('')}`
+}

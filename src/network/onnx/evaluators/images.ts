@@ -1,0 +1,271 @@
+// Evaluators of image operators: convolutions, pooling, resizing, and moving channels to positions.
+import type { Evaluators } from '../evaluate.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
+import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/conv.ts'
+import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
+import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
+
+export function evaluateConv(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const filters = given(context, 1)
+  const bias = inputs[2]
+  const group = intOf(node, 'group', 1)
+  const [batch, channels] = x.dims
+  const [count, perGroup] = filters.dims
+  const isFit =
+    filters.dims.length === x.dims.length &&
+    x.dims.length > 2 &&
+    group >= 1 &&
+    channels === perGroup! * group &&
+    count! % group === 0 &&
+    (bias === undefined || `${bias.dims}` === `${count}`)
+  if (!isFit)
+    throw unfit(
+      node,
+      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
+    )
+  const axes = axesOf(node, x.dims.slice(2), filters.dims.slice(2))!
+  const places = axes.map((axis, at) => lengthOf(axis, x.dims[at + 2]!) as number)
+  if (places.some((size) => size < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
+  const made = zeros(x.dtype, [batch!, count!, ...places])
+  context.spend(made.data.length * countOf(filters.dims.slice(1)))
+  const offsets = windows(axes, x.dims.slice(2), places)
+  const taps = countOf(filters.dims.slice(2))
+  const area = countOf(x.dims.slice(2))
+  const read = reader(x)
+  const weight = reader(filters)
+  const shift = bias && reader(bias)
+  const write = writer(made)
+  let next = 0
+  for (let b = 0; b < batch!; b++) {
+    for (let filter = 0; filter < count!; filter++) {
+      const first = Math.floor(filter / (count! / group)) * perGroup!
+      for (let place = 0; place < countOf(places); place++) {
+        let total = shift?.(filter) ?? 0
+        for (let tap = 0; tap < taps; tap++) {
+          const offset = offsets[place * taps + tap]!
+          if (offset < 0) continue
+          for (let channel = 0; channel < perGroup!; channel++)
+            total +=
+              read((b * channels! + first + channel) * area + offset) *
+              weight((filter * perGroup! + channel) * taps + tap)
+        }
+        write(next++, total)
+      }
+    }
+  }
+  return made
+}
+
+/** For each position and tap of the window, the position in the input; -1 in the padding. */
+export function windows(
+  axes: readonly Axis[],
+  sizes: readonly number[],
+  places: readonly number[],
+): Int32Array {
+  const kernel = axes.map((axis) => axis.kernel)
+  const strides = stridesOf(sizes)
+  const steps = stridesOf(places)
+  const taps = stridesOf(kernel)
+  const count = countOf(places)
+  const perPlace = countOf(kernel)
+  const found = zeros('i32', [count, perPlace]).data as Int32Array
+  for (let at = 0; at < found.length; at++) {
+    const place = Math.floor(at / perPlace)
+    const tap = at % perPlace
+    let offset = 0
+    for (const [axis, { stride, dilation, before }] of axes.entries()) {
+      const coordinate =
+        (Math.floor(place / steps[axis]!) % places[axis]!) * stride +
+        (Math.floor(tap / taps[axis]!) % kernel[axis]!) * dilation -
+        before
+      if (coordinate < 0 || coordinate >= sizes[axis]!) {
+        offset = -1
+        break
+      }
+      offset += coordinate * strides[axis]!
+    }
+    found[at] = offset
+  }
+  return found
+}
+
+function evaluateConvTranspose(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const filters = given(context, 1)
+  const bias = inputs[2]
+  const group = intOf(node, 'group', 1)
+  const [batch, channels] = x.dims as [number, number]
+  const [count, each] = filters.dims as [number, number]
+  const isFit =
+    filters.dims.length === x.dims.length &&
+    x.dims.length > 2 &&
+    group >= 1 &&
+    channels === count &&
+    channels % group === 0 &&
+    (bias === undefined || `${bias.dims}` === `${each * group}`)
+  if (!isFit)
+    throw unfit(
+      node,
+      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
+    )
+  const sizes = x.dims.slice(2)
+  const axes = spreadAxes(node, sizes, filters.dims.slice(2))!
+  const places = axes.map(({ made }) => made as number)
+  if (places.some((size) => size < 0)) throw unfit(node, `its padding leaves the shape [${places}]`)
+  const made = zeros('f64', [batch, each * group, ...places])
+  const taps = countOf(filters.dims.slice(2))
+  const area = countOf(sizes)
+  context.spend(x.data.length * each * taps)
+  // The window of an input position covers the output as a convolution's window covers its input.
+  const offsets = windows(axes, places, sizes)
+  const read = reader(x)
+  const weight = reader(filters)
+  const out = made.data as Float64Array
+  const whole = countOf(places)
+  const shift = bias && reader(bias)
+  if (shift !== undefined)
+    for (let at = 0; at < out.length; at++) out[at] = shift(Math.floor(at / whole) % (each * group))
+  for (let b = 0; b < batch; b++)
+    for (let channel = 0; channel < channels; channel++)
+      for (let place = 0; place < area; place++) {
+        const value = read((b * channels + channel) * area + place)
+        const first = Math.floor(channel / (channels / group)) * each
+        for (let filter = 0; filter < each; filter++)
+          for (let tap = 0; tap < taps; tap++) {
+            const offset = offsets[place * taps + tap]!
+            if (offset >= 0)
+              out[(b * each * group + first + filter) * whole + offset]! +=
+                value * weight((channel * each + filter) * taps + tap)
+          }
+      }
+  const result = zeros(x.dtype, made.dims)
+  const write = writer(result)
+  for (let at = 0; at < out.length; at++) write(at, out[at]!)
+  return result
+}
+
+/** `combine` starts from `start`. For a mean, the sum is divided by the number of counted positions. */
+interface Pooling {
+  readonly start: number
+  readonly combine: (a: number, b: number) => number
+  readonly isMean: boolean
+}
+const LARGEST: Pooling = { start: -Infinity, combine: Math.max, isMean: false }
+const MEAN: Pooling = { start: 0, combine: (a, b) => a + b, isMean: true }
+
+function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
+  const { node } = context
+  const x = given(context, 0)
+  const sizes = x.dims.slice(2)
+  const { axes, places } = poolOf(node, sizes) as { axes: readonly PoolAxis[]; places: readonly number[] }
+  if (places.some((count) => count < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
+  const made = zeros(x.dtype, [...x.dims.slice(0, 2), ...places])
+  const taps = countOf(axes.map(({ kernel }) => kernel))
+  context.spend(made.data.length * taps)
+  const offsets = windows(axes, sizes, places)
+  const isBorderCounted = flagOf(node, 'count_include_pad')
+  let counts = [1]
+  for (const [at, axis] of axes.entries()) {
+    const counted = { size: sizes[at]!, places: places[at]!, isBorderCounted }
+    const own = countedTaps(axis, counted, context.spend)
+    counts = counts.flatMap((count) => own.map((each) => count * each))
+  }
+  const read = reader(x)
+  const write = writer(made)
+  const area = countOf(sizes)
+  const each = countOf(places)
+  for (let at = 0; at < made.data.length; at++) {
+    const plane = Math.floor(at / each)
+    const place = at % each
+    let total = start
+    for (let tap = 0; tap < taps; tap++) {
+      const offset = offsets[place * taps + tap]!
+      if (offset >= 0) total = combine(total, read(plane * area + offset))
+    }
+    write(at, isMean ? total / counts[place]! : total)
+  }
+  return made
+}
+
+/** Pools over all positions of each channel. */
+function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
+  const x = given(context, 0)
+  const made = zeros(
+    x.dtype,
+    x.dims.map((size, axis) => (axis < 2 ? size : 1)),
+  )
+  const area = countOf(x.dims.slice(2))
+  const read = reader(x)
+  const write = writer(made)
+  for (let at = 0; at < made.data.length; at++) {
+    let total = start
+    for (let place = 0; place < area; place++) total = combine(total, read(at * area + place))
+    write(at, isMean ? total / area : total)
+  }
+  return made
+}
+
+/** Resizes one axis after another. */
+function evaluateResize(context: Evaluation): Tensor[] {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]))
+  let made = x
+  for (const [axis, scaling] of scalings.entries()) {
+    if (!isResized(scaling)) continue
+    const { index, weight } = tapsOf(node, scaling, context.spend)
+    const next = zeros('f64', made.dims.with(axis, scaling.to))
+    context.spend(next.data.length * index.length)
+    const inner = stridesOf(made.dims)[axis]!
+    const read = reader(made)
+    for (let at = 0; at < next.data.length; at++) {
+      const place = Math.floor(at / inner) % scaling.to
+      const start = Math.floor(at / (inner * scaling.to)) * scaling.from * inner + (at % inner)
+      let total = 0
+      for (let tap = 0; tap < index.length; tap++)
+        total += weight[tap]![place]! * read(start + index[tap]![place]! * inner)
+      next.data[at] = total
+    }
+    made = next
+  }
+  const result = zeros(x.dtype, made.dims)
+  const read = reader(made)
+  const write = writer(result)
+  for (let at = 0; at < result.data.length; at++) write(at, read(at))
+  return [result]
+}
+
+/** Blocks of positions become channels, or the reverse. */
+function evaluateBlocks(context: Evaluation): Tensor {
+  const x = given(context, 0)
+  const { split, perm, dims } = blocksOf(context.node, x.dims)
+  const strides = stridesOf(split)
+  const made = zeros(x.dtype, dims)
+  const ordered = perm.map((axis) => split[axis]!)
+  const steps = perm.map((axis) => strides[axis]!)
+  const own = stridesOf(ordered)
+  for (let at = 0; at < countOf(dims); at++) {
+    const from = own.reduce(
+      (sum, step, axis) => sum + (Math.floor(at / step) % ordered[axis]!) * steps[axis]!,
+      0,
+    )
+    made.data[at] = x.data[from]!
+  }
+  return made
+}
+
+export const IMAGES: Evaluators = new Map([
+  ['Conv', (context) => [evaluateConv(context)]],
+  ['ConvTranspose', (context) => [evaluateConvTranspose(context)]],
+  ['MaxPool', (context) => [evaluatePool(context, LARGEST)]],
+  ['AveragePool', (context) => [evaluatePool(context, MEAN)]],
+  ['GlobalMaxPool', (context) => [evaluateGlobalPool(context, LARGEST)]],
+  ['GlobalAveragePool', (context) => [evaluateGlobalPool(context, MEAN)]],
+  ['Resize', evaluateResize],
+  ['DepthToSpace', (context) => [evaluateBlocks(context)]],
+  ['SpaceToDepth', (context) => [evaluateBlocks(context)]],
+])

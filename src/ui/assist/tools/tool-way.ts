@@ -1,0 +1,18 @@
+// How a model gets tools.
+import type { ModelInfo } from '../../../engine/api/types.ts'
+
+/** Fewer weights choose wrong tools and miscopy results: lab/measurements/tools.md. */
+const LEAST = 3e8
+/** Fewer weights call tools for anything once a template describes some, even for the capital of France. */
+const LEAST_FOR_TEMPLATE = 1e9
+
+/**
+ * How a model should get tools. `template`: described by its own chat template, for several calls per answer.
+ * `chosen`: by `chooseCall` before the answer. `none`: it is too small for either.
+ */
+export type ToolWay = 'template' | 'chosen' | 'none'
+
+export function toolWay({ parameters, readsTools }: Pick<ModelInfo, 'parameters' | 'readsTools'>): ToolWay {
+  if (parameters < LEAST) return 'none'
+  return readsTools && parameters >= LEAST_FOR_TEMPLATE ? 'template' : 'chosen'
+}
