@@ -35,27 +35,32 @@ export function evaluateConv(context: Evaluation): Tensor {
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(x.dims.slice(2))
   const read = reader(x)
-  const weight = reader(filters)
+  const weights = Float64Array.from(filters.data as ArrayLike<number>)
   const shift = bias && reader(bias)
   const write = writer(made)
-  let next = 0
-  for (let b = 0; b < batch!; b++) {
-    for (let filter = 0; filter < count!; filter++) {
-      const first = Math.floor(filter / (count! / group)) * perGroup!
-      for (let place = 0; place < countOf(places); place++) {
-        let total = shift?.(filter) ?? 0
+  const each = count! / group
+  const positions = countOf(places)
+  const depth = perGroup! * taps
+  const patch = new Float64Array(depth)
+  const inside = new Int32Array(depth)
+  for (let block = 0; block < batch! * group; block++)
+    for (let place = 0; place < positions; place++) {
+      // What the window reads of this group's channels; nothing in the padding, whatever the weight there.
+      let filled = 0
+      for (let channel = 0; channel < perGroup!; channel++)
         for (let tap = 0; tap < taps; tap++) {
           const offset = offsets[place * taps + tap]!
           if (offset < 0) continue
-          for (let channel = 0; channel < perGroup!; channel++)
-            total +=
-              read((b * channels! + first + channel) * area + offset) *
-              weight((filter * perGroup! + channel) * taps + tap)
+          patch[filled] = read((block * perGroup! + channel) * area + offset)
+          inside[filled++] = channel * taps + tap
         }
-        write(next++, total)
+      for (let own = 0; own < each; own++) {
+        const filter = (block % group) * each + own
+        let total = shift?.(filter) ?? 0
+        for (let at = 0; at < filled; at++) total += patch[at]! * weights[filter * depth + inside[at]!]!
+        write((Math.floor(block / group) * count! + filter) * positions + place, total)
       }
     }
-  }
   return made
 }
 
