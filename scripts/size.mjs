@@ -140,7 +140,7 @@ const networkRows = async () => {
       budget: fallback,
     },
     {
-      name: 'its evaluators, loaded with the first node that runs between programs',
+      name: 'its evaluators, loaded with the first node that runs between compiled programs',
       bytes: sum(chunksOf('onnx/evaluators.ts')),
       budget: evaluators,
     },

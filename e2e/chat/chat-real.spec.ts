@@ -258,7 +258,7 @@ test('Qwen2.5-Coder chooses a tool for a sum in words, and answers with its resu
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page).locator('.used')).toHaveCount(0)
   await expect(last(page).locator('.body')).toContainText('Paris')
-  // What the page computes needs no model.
+  // The page computes this itself, without a model.
   await askSlowly(page, 'What is 17 times 24?')
   await expect(last(page).locator('.used')).toHaveText('Calculator: 17 * 24 → 408')
   expect(problems).toEqual([])

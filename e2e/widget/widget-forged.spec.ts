@@ -233,6 +233,7 @@ test('whatever a page sets, the widget uses only values that its types allow, ru
   await send(page, 'Hello')
   await chat(page).getByRole('button', { name: 'Download' }).click()
   await expect(answersOf(chat(page))).toHaveCount(1)
-  // The mark of the load stays until the model is ready, which may be after the answer's place appears.
+  // The mark of the load stays until the model is ready, possibly after the element for the answer has
+  // appeared.
   await expect.poll(() => page.evaluate(() => Object.keys(localStorage))).toEqual([])
 })

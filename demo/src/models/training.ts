@@ -5,7 +5,7 @@ import type { ModelChoice } from './embedded.ts'
 export interface Training {
   /** Whether it was trained to use the page's tools. */
   readonly usesTools: boolean
-  /** Whether it can only tell stories and make small talk, in English. */
+  /** Whether the model can only tell stories and make small talk, in English. */
   readonly isStoryteller: boolean
   /** Addresses of the logit processors of each answer. */
   readonly processors: readonly string[]

@@ -186,7 +186,7 @@ class SettingsDialog extends Modal {
     return `. ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
   }
 
-  /** `languages`: more choices, each with its name in itself. */
+  /** `languages`: further choices, each labelled in its own language. */
   #choice(
     { key, label, hint, choices }: ChoiceField,
     languages: Readonly<Record<string, string>> = {},

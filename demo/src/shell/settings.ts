@@ -208,7 +208,7 @@ export const TOOLS_FIELD: ChoiceField = {
   choices: { on: 'on', off: 'off' },
 }
 
-/** The dialog adds the languages by their own names. */
+/** The dialog adds the languages under their own names. */
 export const LANGUAGE_FIELD: ChoiceField = {
   key: 'language',
   label: 'set-language',

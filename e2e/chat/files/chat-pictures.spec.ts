@@ -155,7 +155,7 @@ test('the answer depends on the image, and an edited question is sent again with
   await expect(page.locator('.message.user .body')).toContainText('Why?')
 })
 
-test('a phone has a button for its camera once a model sees', async ({ page }) => {
+test('a phone shows a camera button once a model supports images', async ({ page }) => {
   await openChat(page)
   const camera = page.getByRole('button', { name: 'Take a photo' })
   await expect(camera).toHaveCount(0)

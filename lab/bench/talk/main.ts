@@ -1,8 +1,8 @@
 // Asks the built chat page ordinary messages and compares its answers with those judged by hand: `npx node
 // lab/bench/talk/main.ts [--write] [NAME...]`. In: files of test/fixtures/page, and build/demo. Out: grades,
-// and the answers that nobody has judged yet; `--write` puts these into the files, without a grade.
+// and the answers that have not been judged yet; `--write` adds these to the files, without a grade.
 //
-// Each message starts a new chat unless it continues the one before. Seed, time, time zone and language are
+// Each message starts a new chat unless it continues the previous one. Seed, time, time zone and language are
 // fixed, so that an unchanged page gives the same answers.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { type Judged, summary, withAnswers } from './judged.ts'
 
 const SETTINGS = { version: 2, seed: 7 }
 const NOW = new Date('2026-11-29T12:20:00Z')
-/** Longest wait for an answer, in milliseconds. */
+/** Maximum wait for an answer, in milliseconds. */
 const MAX_WAIT = 120_000
 
 const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url))

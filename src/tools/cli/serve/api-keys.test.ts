@@ -55,7 +55,7 @@ test.each([
   expect(String(error)).not.toMatch(/sk two|schl/)
 })
 
-test.skipIf(process.platform === 'win32')('a pipe is read, but not without end', async () => {
+test.skipIf(process.platform === 'win32')('a pipe is read up to the limit', async () => {
   const pipe = path('pipe')
   await promisify(execFile)('mkfifo', ['-m', '600', pipe])
   const read = async (text: string) =>

@@ -211,10 +211,10 @@ export const CASES: Record<string, () => Case> = {
   }),
   'with graphs in attributes that read outer values': () => ({
     ...branches(),
-    // The branch that the values choose is compiled, and so are the loop's three steps.
+    // The branch selected by the values and the loop's three steps are compiled.
     foreign: [],
   }),
-  'with a branch that an input chooses': () => ({ ...chosen(), foreign: [] }),
+  'with a branch selected by an input': () => ({ ...chosen(), foreign: [] }),
   'with a loop whose steps are computed': () => ({ ...counted('steps'), foreign: [] }),
   'with a loop that ends by its own condition': () => ({ ...counted('condition'), foreign: ['Loop'] }),
   'of half floats': () => ({
@@ -307,7 +307,7 @@ function branches(): Omit<Case, 'foreign'> {
   return { bytes, feeds: [data(0.25), data(-0.25)] }
 }
 
-/** A branch for each of two rates, as voice detectors have it. */
+/** A branch for each of two rates, as in voice detectors. */
 function chosen(): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const isFast = to.op('Equal', ['rate', to.int(16_000)])
@@ -329,7 +329,7 @@ function chosen(): Omit<Case, 'foreign'> {
   return { bytes, feeds: [at(16_000), at(8000), at(16_000)] }
 }
 
-/** A loop of as many steps as the sum of the input says, or until the total exceeds it. */
+/** A loop whose number of steps is the sum of the input, or until the total exceeds it. */
 function counted(by: 'steps' | 'condition'): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const sum = to.op('ReduceSum', ['x'], { keepdims: 0 })

@@ -71,8 +71,8 @@ describe('nodes that are not compiled', () => {
 
 const MIDDLE = CASES['in the middle']!().bytes
 
-test('without the option, the error for a node that nothing else runs names it and the option', async () => {
-  const { bytes, feeds } = CASES['with weights that lie in the file, and a state']!()
+test('without the option, the error for an unsupported node names the node and the option', async () => {
+  const { bytes, feeds } = CASES['with weights that stay in the file, and a state']!()
   const network = await load(bytes, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run(feeds[0]!)).rejects.toMatchObject({
