@@ -32,7 +32,7 @@ export const SHARED_WORKERS = {
 /** Packages that a page provides itself, through an import map. */
 const OTHERS = [/^onnxruntime-web/]
 
-/** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
+/** Files of dist/cdn by their source. Each is built separately, so they share nothing. */
 const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
   'widget.js': 'src/ui/widget/define.ts',
@@ -54,7 +54,7 @@ const partsApart = {
   name: 'halfbyte:parts-apart',
   enforce: 'pre',
   resolveId: (id, importer) => {
-    // The import as the widget spells it, with the file's folder.
+    // The import as the widget writes it, with the file's folder.
     const part = Object.keys(APART).find((name) => id.endsWith(APART[name].split('/').slice(-2).join('/')))
     return importer !== undefined && part !== undefined
       ? { id: `./${part}`, external: 'relative' }
@@ -141,7 +141,7 @@ export async function buildCdn() {
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** The folder is one level deeper than the originals', so the maps' source paths are too. */
+/** This folder is one level deeper than the originals', so the maps' source paths need one more `../`. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of Object.keys(READERS)) {

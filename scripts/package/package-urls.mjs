@@ -2,8 +2,8 @@
 // the built package, in a form that users' bundlers recognise.
 //
 // A worker (.ts) becomes its own entry in workers/, and any other file is copied to assets/. Wasm modules and
-// readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice,
-// which hides it from bundlers.
+// readers stay in dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice, which
+// hides it from bundlers.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'
@@ -18,8 +18,8 @@ const WORKER_START = new RegExp(
 )
 
 /**
- * The Vite plugin, only for builds of the library. `alone`: for a page without a bundler. Workers are then
- * built separately, and started by a script of the page's own origin, wherever the library is hosted.
+ * The Vite plugin, for builds of the library only. `alone`: for a page without a bundler. Workers are then
+ * built separately, and a script of the page's own origin starts them, wherever the library is hosted.
  */
 export const packageUrls = ({ alone = false } = {}) => ({
   name: 'halfbyte:package-urls',
@@ -51,7 +51,7 @@ export const packageUrls = ({ alone = false } = {}) => ({
   renderChunk(code, chunk) {
     if (!code.includes(MARK)) return undefined
     const from = posix.dirname(chunk.fileName)
-    // Users' bundlers must see the original expression, which this one must not process.
+    // Users' bundlers must see the original expression, so this build must not process it.
     const output = new MagicString(code).replaceAll(MARKED, (_whole, quote, path) => {
       const relative = posix.relative(from, path)
       return `${quote}${relative.startsWith('.') ? relative : `./${relative}`}`

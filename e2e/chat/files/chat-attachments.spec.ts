@@ -6,7 +6,7 @@ import { violations } from '../../violations.ts'
 import { composer, openChat, overflowing, ready, sendButton, set } from '../chat-page.ts'
 import { bring, pick } from './bring-file.ts'
 
-/** Brings a text as a file. */
+/** Adds a text as a file. */
 const bringText = (page: Page, type: 'drop' | 'paste', name: string, text: string, mimeType = 'text/plain') =>
   bring(page, type, { name, mimeType, buffer: Buffer.from(text) })
 

@@ -21,7 +21,10 @@ import {
 import { pick } from './bring-file.ts'
 import { pdfFile } from './pdf-file.ts'
 
-/** Far more than the embedded model's context. The words of the last sentence occur nowhere else. */
+/**
+ * Much more text than fits into the embedded model's context. The words of the middle sentence occur nowhere
+ * else.
+ */
 const filler = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) =>
     `Paragraph ${index + from}. The hills were green, the sky was blue, and nothing much happened there that day. `.repeat(

@@ -14,8 +14,8 @@ const latin = (page: Page) =>
       if (/[A-Za-z]{2,}/.test((text ?? '').replace(known, ''))) found.push((text ?? '').trim())
     }
     for (const element of document.querySelectorAll('chat-app *')) {
-      // Sample questions are for a model that reads English; answers and the catalogue's model texts are not
-      // translated.
+      // Sample questions stay English because the model only reads English. Answers and the catalogue's texts
+      // about models are not translated.
       if (
         element.closest(
           '.starters, .message .body, [aria-labelledby=catalogue], .foot > .visually-hidden[role=status], .choice',

@@ -188,15 +188,14 @@ export const WORDS: Words = {
 
 export const LATER: LaterWords = {
   ...DOCUMENTS,
-  readingPrompt: 'קריאת {done} מתוך {all} אסימונים',
   sumDeclined: 'נדחה',
+  sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   toolTime: 'השעה במקום',
   toolDays: 'ימים בין תאריכים',
   toolRunning: 'פועל: {name}',
   toolFailed: 'נכשל: {name}',
   toolSteps: 'שלבי התשובה',
   takePhoto: 'צילום תמונה',
-  sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   noAnswer: 'המודל לא ענה. נסחו את השאלה אחרת, או בחרו מודל גדול יותר.',
   englishAnswer:
     'אני יודע רק אנגלית, וגם אותה לא הרבה: אפשר לשאול אותי באנגלית, או לבחור מודל גדול יותר שיודע את השפה שלך.',
@@ -304,6 +303,7 @@ export const LATER: LaterWords = {
   readWhole: 'המודל קרא את הקבצים בשלמותם.',
   readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה: {sources}',
   readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה: {sources}',
+  readingPrompt: 'קריאת {done} מתוך {all} אסימונים',
   searching: 'חיפוש בקבצים: {done} מתוך {all} קטעים',
   tooHeavy: 'הגודל של {name} הוא {size}, ומותר עד {most}. צרפו קובץ קטן יותר.',
   noPicture: 'הדפדפן הזה אינו יכול להציג את {name}. צרפו אותה כ־PNG, כ־JPEG או כ־WebP.',
