@@ -1,5 +1,5 @@
 // Checks the hyperparameters that a file states, and freezes them. Errors name the numbers: `architecture`
-// for impossible values, `unsupported` for values that no kernel supports.
+// for impossible values, `unsupported` for values that the kernels do not support.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
@@ -17,7 +17,8 @@ import { unbuiltVariant } from './fields.ts'
 import { keyLayerOf, MOST_BLOCKS, MOST_STREAMS, MOST_WITHOUT_ROWS } from './layer-sizes.ts'
 
 /**
- * No model of these families has ever exceeded these limits, so a header with larger numbers must be wrong.
+ * No model of these families has exceeded these limits, so a header with larger numbers is almost certainly
+ * wrong.
  */
 const MOST = {
   hiddenSize: 1 << 17,
@@ -30,17 +31,17 @@ const MOST = {
   contextLength: 1 << 26,
 } as const
 
-/** Maximum number of experts of a layer: the router's kernel looks through all of them for each row. */
+/** Maximum number of experts of a layer: the router's kernel scans all of them for each row. */
 const MOST_EXPERTS = 1 << 10
 
-/** Models of recurrent layers alone have no heads and no MLP. */
+/** Purely recurrent models have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
-/** True if the family may have experts and the model has them. */
+/** True if the family may have experts and the model does. */
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
-/** Fields that only families with layers of several sizes have. */
+/** Fields that only families with layers of different sizes have. */
 const UNEVEN = [
   ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
   ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),
@@ -57,13 +58,13 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   check.options(config)
   check.layers(config)
   const { headDim, fullHeads = config } = config
-  // Without positions nothing is rotated.
+  // Without positions there is no rotation.
   if (ssm === undefined || rope.dims !== 0) check.rope(rope, fullHeads.headDim)
   if (localRope !== undefined && (ssm === undefined || localRope.dims !== 0)) check.rope(localRope, headDim)
   return frozen(config)
 }
 
-/** Each method throws for what it does not accept. */
+/** Each method throws if it rejects a value. */
 class ConfigCheck {
   readonly #file: string
 
@@ -72,7 +73,8 @@ class ConfigCheck {
   }
 
   /**
-   * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
+   * A pack may claim any family, so everything that the family's graph reads must be present, and nothing
+   * else.
    */
   parts(config: ModelConfig): void {
     const { family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation, streams, subtracted } =
@@ -94,9 +96,10 @@ class ConfigCheck {
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
     const odd = UNEVEN.find((part) => config[part] !== undefined)
-    if (odd !== undefined && traits?.isUneven !== true) throw this.#wrong(`a ${family} has no ${odd}`)
+    if (odd !== undefined && traits?.isUneven !== true)
+      throw this.#wrong(`${odd} does not belong to the family ${family}`)
     if (ssm !== undefined && ssm.kind !== recurrence)
-      throw this.#wrong(`a ${family} has recurrent layers of ${recurrence}, not of ${ssm.kind}`)
+      throw this.#wrong(`the family ${family} has ${recurrence} layers, not ${ssm.kind}`)
   }
 
   sizes(config: ModelConfig): void {
@@ -113,7 +116,12 @@ class ConfigCheck {
     if (latent !== undefined) this.latent(config, latent)
     if (convTaps !== undefined) {
       this.#taps('convTaps', convTaps)
-      this.#built('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
+      this.#built(
+        'hiddenSize, the number of channels of the convolution,',
+        config.hiddenSize,
+        MOST.hiddenSize,
+        8,
+      )
     }
   }
 
@@ -135,7 +143,7 @@ class ConfigCheck {
     this.#require('experts.used', used, used <= groups.used * each, `at most ${groups.used * each}`)
   }
 
-  /** Heads are as wide as `latentConfig` makes them. */
+  /** `latentConfig` sets the width of heads. */
   latent({ heads, kvHeads, headDim, rope }: ModelConfig, latent: LatentConfig): void {
     const { rank, queryRank = 1, plainDim, valueDim, normEpsilon } = latent
     for (const [key, value] of Object.entries({ rank, queryRank }))
@@ -149,7 +157,7 @@ class ConfigCheck {
     this.#require('kvHeads', kvHeads, kvHeads === heads, `${heads}`)
   }
 
-  /** Numbers that only some models have. */
+  /** Numbers that only some models set. */
   options({
     halvedEvery,
     xielu,
@@ -171,19 +179,19 @@ class ConfigCheck {
     if (queryScale === undefined) return
     this.#positive('queryScale.length', queryScale.length)
     this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
-    // The table of rotations scales them.
+    // The table of rotations contains this scale.
     if (rope.dims !== headDim || unrotatedLayers !== undefined) {
-      throw unbuiltVariant(this.#file, 'scaled queries that are not rotated', 'rotations of whole heads')
+      throw unbuiltVariant(this.#file, 'scaled queries that are not fully rotated', 'fully rotated queries')
     }
   }
 
-  /** What layers have that are not alike, or more than others. */
+  /** Sizes that differ between layers, and parts that only some models have. */
   layers(config: ModelConfig): void {
     const { layers, heads, hiddenSize, vocabSize, fullHeads, mlpSizes, sharedKvLayers = 0 } = config
     const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted, sharedBlocks } = config
     if (subtracted !== undefined) {
-      this.#shared(config.kvHeads, 'key and value heads', '2 maps of scores', config.kvHeads % 2)
-      this.#built('headDim, of which a value has two,', config.headDim, MOST.headDim / 2, 4)
+      this.#shared(config.kvHeads, 'key and value heads', 'the 2 maps of scores', config.kvHeads % 2)
+      this.#built('headDim, half the width of a value,', config.headDim, MOST.headDim / 2, 4)
     }
     if (fullHeads !== undefined) {
       this.#built('fullHeads.headDim', fullHeads.headDim, MOST.headDim, 4)
@@ -198,12 +206,12 @@ class ConfigCheck {
     for (const scale of [...(layerScales ?? []), ...(subtracted ?? [])])
       this.#require('a scale of a layer', scale, Number.isFinite(scale), 'a number')
     for (const { deviations } of gateCutoffs)
-      this.#require('deviations of a gate', deviations, Number.isFinite(deviations), 'a number')
+      this.#require("a gate's deviations", deviations, Number.isFinite(deviations), 'a number')
     const isLess = Number.isInteger(sharedKvLayers) && sharedKvLayers >= 0 && sharedKvLayers < layers
     this.#require('sharedKvLayers', sharedKvLayers, isLess, `a whole number from 0 to ${layers - 1}`)
     for (let layer = layers - sharedKvLayers; layer < layers; layer++) {
       const shared = keyLayerOf(config, layer)
-      if (shared < 0) throw this.#wrong(`no layer stores keys and values for layer ${layer}`)
+      if (shared < 0) throw this.#wrong(`layer ${layer} has no earlier layer to take keys and values from`)
     }
     if (sharedBlocks !== undefined) {
       this.#whole('sharedBlocks.count', sharedBlocks.count, MOST_BLOCKS)
@@ -304,7 +312,7 @@ class ConfigCheck {
           `rope.sections is [${sections}] but must be three whole numbers that add up to ${dims / 2}`,
         )
     }
-    // Every value that is neither a name nor a list is a number.
+    // Every remaining value that is neither a name nor a list is a number.
     for (const [name, value] of Object.entries(scaling ?? {})) {
       if (typeof value === 'number') this.#positive(`rope.scaling.${name}`, value)
       if (!Array.isArray(value)) continue
@@ -328,7 +336,7 @@ class ConfigCheck {
     this.#require(key, value, isGood, `a whole number from 1 to ${most}`)
   }
 
-  /** The kernels support only some values of these numbers. */
+  /** The kernels support only some values of these sizes. */
   #built(key: string, value: number, most: number, multiple: number, least = multiple): void {
     this.#whole(key, value, Number.MAX_SAFE_INTEGER)
     if (value >= least && value <= most && value % multiple === 0) return
