@@ -18,8 +18,8 @@ export function checkLevels(value: unknown): void {
 }
 
 /**
- * Counts a value and all values in it; shared values count each time they occur. Undefined if lists and
- * objects nest deeper than `levels`. `onLeaf` is called with each value that is neither.
+ * Counts a value and all values in it; shared values count each time they occur. Returns undefined if lists
+ * and objects nest deeper than `levels`. Calls `onLeaf` with each value that is neither a list nor an object.
  */
 export function countValues(
   value: unknown,

@@ -11,7 +11,7 @@ export interface Allowed {
   readonly values: readonly unknown[]
 }
 
-/** What a schema allows, with references within the tool's parameters followed. */
+/** What a schema allows, following references within the tool's parameters. */
 export function allowedBy(schema: unknown, root: object | undefined): Allowed {
   const types = new Set<string>()
   const values: unknown[] = []

@@ -1,7 +1,7 @@
-// Taken values. In: values one after another, as canonical texts. Out: whether a value is contained.
-// Immutable: adding creates a new set, which shares as much as possible.
+// Used values. In: values one after another, as canonical texts. Out: whether a value is among them.
+// Immutable: adding creates a new set that shares as much as possible.
 
-/** Maximum number of values next to the shared ones before all are merged into one set. */
+/** Maximum number of values outside the shared sets before all are merged into one set. */
 const MOST_ADDED = 32
 
 export class Taken {
