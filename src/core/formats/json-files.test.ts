@@ -1,5 +1,5 @@
-// JSON and text files of a model. In: files that declare their size. Out: their text, or an error before a
-// byte is read.
+// Tests the JSON and text files of a model. In: files that declare their size. Out: their text, or an error
+// before a byte is read.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { readJson, readText } from './json-files.ts'

@@ -1,4 +1,4 @@
-// An image as pixels, and the limits of images: used by every decoder and everything that takes an image.
+// An image as pixels, and the limits on images: used by every decoder and wherever an image is passed in.
 import { HalfbyteError } from '../base/errors.ts'
 
 /** An image: four bytes per pixel (red, green, blue, opacity), row by row from the upper left. */
@@ -13,10 +13,10 @@ export const MOST_FILE_BYTES = 1 << 28
 /** Maximum pixels per side, and per image. */
 const MOST_SIDE = 1 << 14
 const MOST_PIXELS = 1 << 26
-/** Maximum bytes of a PNG's inflated rows: four per pixel, and a filter number for each row of each pass. */
+/** Maximum bytes of a PNG's inflated rows: four per pixel, plus a filter number for each row of each pass. */
 export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
 /**
- * Maximum steps of a JPEG's scans: blocks visited and bytes read, as counted by
+ * Maximum steps for a JPEG's scans: blocks visited and bytes read, as counted by
  * `core/formats/pictures/jpeg.ts`.
  */
 export const MOST_SCAN_STEPS = 1 << 25
@@ -33,7 +33,7 @@ export function checkSides(width: number, height: number): void {
 
 const SIDES = `pass one of 1 to ${MOST_SIDE} pixels per side and at most ${MOST_PIXELS} in total`
 
-/** Throws `unsupported` for impossible dimensions, and for data of a different size. */
+/** Throws `unsupported` for impossible dimensions, and for data whose size does not match. */
 export function checkPixels({ width, height, data }: Pixels): void {
   checkSides(width, height)
   if (data.length === width * height * 4) return
@@ -44,7 +44,7 @@ export function checkPixels({ width, height, data }: Pixels): void {
   )
 }
 
-/** The error for an image that takes `amount` units of work when only `most` are allowed. */
+/** The error for an image that takes `amount` units of work when at most `most` are allowed. */
 export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',

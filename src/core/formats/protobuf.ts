@@ -1,5 +1,5 @@
 // Reads the fields of a protobuf message and checks each against the end of its message. pbf reads the wire
-// format but trusts lengths, so the checks are here.
+// format but trusts lengths, so they are checked here.
 import { PbfReader } from 'pbf'
 import type { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
@@ -12,7 +12,7 @@ const decoder = new TextDecoder()
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
-/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no writer produces. */
+/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no valid writer produces. */
 const isPbfError = (cause: unknown): cause is Error =>
   cause instanceof RangeError ||
   (cause instanceof Error && /^(Unimplemented type|Expected varint)/.test(cause.message))

@@ -16,7 +16,7 @@ const COLOURS: ReadonlyMap<number, { readonly channels: number; readonly depths:
     [6, { channels: 4, depths: [8, 16] }],
   ])
 
-/** The pixels of one pass: the first column and row, and the steps between columns and rows. */
+/** The pixels of one pass: the first column and row, and the steps to the next ones. */
 export interface Pass {
   readonly x: number
   readonly y: number
@@ -45,17 +45,17 @@ export interface Png {
   readonly colour: number
   readonly channels: number
   readonly passes: readonly Pass[]
-  /** Bytes of the inflated pixels: rows, each after the number of its filter. */
+  /** Bytes of the inflated pixels: rows, each preceded by the number of its filter. */
   readonly rowBytes: number
   /** Three bytes per colour. */
   readonly palette: Uint8Array | undefined
   /** Opacities of the palette, or one 16-bit sample per channel. */
   readonly transparency: Uint8Array | undefined
-  /** Parts of one zlib stream. */
+  /** Chunks of one zlib stream. */
   readonly data: readonly Uint8Array[]
 }
 
-/** A byte of deflated data becomes at most this many. */
+/** Maximum number of bytes that a byte of deflated data expands to. */
 const MOST_INFLATION = 1032
 
 /** Bytes of a row without its filter number. */
@@ -64,7 +64,7 @@ export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, 
 
 /**
  * Throws `unsupported` for an image above the limits, and an `Error` with the reason for a damaged file. The
- * zlib stream checks the pixels' own checksum; the others are checked here.
+ * zlib stream verifies the pixels' checksum; the others are verified here.
  */
 export function readPng(bytes: Uint8Array): Png {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

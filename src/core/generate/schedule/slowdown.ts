@@ -1,10 +1,10 @@
 // Decides from the times of decode steps when to measure the machine again.
 
-/** Number of row counts that are tracked; larger steps are ignored. */
+/** How many row counts are tracked; larger steps are ignored. */
 const MOST_ROWS = 16
 /** Steps are judged by their mean over this time, because a single step is often late. */
 const PERIOD_MS = 250
-/** A period counts for no more than this, so that a single pause is not a slow machine. */
+/** No period counts for more than this, so that a single pause does not look like a slow machine. */
 const MOST_OF_PERIOD_MS = 500
 /** A period whose steps take this many times as long as usual is slow. */
 const SLOW = 1.25
@@ -14,10 +14,10 @@ const SLOW = 1.25
  */
 const PATIENCE_MS = 1000
 const MOST_PATIENCE_MS = 32_000
-/** Smoothing factor for the usual time, which changes as contexts grow. */
+/** Smoothing factor of the usual time, which changes as contexts grow. */
 const DRIFT = 0.0006
 /**
- * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
+ * Milliseconds of decoding with fewer threads before more are tried again. The wait doubles each time this
  * does not help.
  */
 const REST_MS = 30_000
@@ -31,7 +31,7 @@ export class Slowdown {
   #slowMs = 0
   #patienceMs = PATIENCE_MS
   #hasFewer = false
-  /** How long to keep fewer threads, and how much of that time is left. */
+  /** How long to stay with fewer threads, and how much of that time is left. */
   #restMs = 0
   #leftMs = Number.POSITIVE_INFINITY
 
@@ -57,7 +57,7 @@ export class Slowdown {
     return true
   }
 
-  /** `hasFewer`: measuring left the engine with fewer threads than at first. */
+  /** `hasFewer`: after measuring, the engine has fewer threads than at first. */
   settle(hasFewer: boolean): void {
     const isAsBefore = hasFewer === this.#hasFewer
     this.#hasFewer = hasFewer
