@@ -1,4 +1,5 @@
-// Checking parts. In: parts of an arena. Out: the same sums as `checksum`, and no writes outside the parts.
+// Tests part checks. In: parts of an arena. Out: the same sums as `checksum`, and no writes outside the
+// parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/sha256.ts'

@@ -1,10 +1,10 @@
-// The sizes of images that a tower reads whole, whatever their shape, computed like in transformers'
+// The sizes of images that a tower reads as a whole, whatever their shape, computed as in transformers'
 // Qwen2VLImageProcessor.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Sides, Tower } from './tower.ts'
 
 /**
- * Rows of the language model per tile of the option `imageTiles`, and the maximum number of tiles per side.
+ * Rows of the language model per tile in the option `imageTiles`, and the maximum number of tiles per side.
  */
 const TILE_ROWS = 256
 const MOST_TILES = 2
@@ -35,7 +35,7 @@ export const windowSide = (
 
 type PictureRules = Pick<Tower, 'patchSize' | 'merge' | 'pixels' | 'imageSize'>
 
-/** Throws `unsupported` for an image that is too long for its width. */
+/** Throws `unsupported` for an image that is too elongated. */
 export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules, given: Sides): Sides {
   const [least, most] = pixels ?? [0, imageSize ** 2]
   const step = patchSize * merge
@@ -43,7 +43,7 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
   const area = width * height
   const sides = (side: (own: number) => number): Sides => ({ width: side(width), height: side(height) })
   let found = sides((own) => nearest(own / step) * step)
-  // Each formula has the same order as in Python: in a different order, whole results may round to the next
+  // Each formula keeps Python's order of operations, because otherwise whole results may round to the next
   // step.
   if (found.width * found.height > most) {
     const factor = Math.sqrt(area / most)

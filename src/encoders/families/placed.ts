@@ -55,7 +55,7 @@ export function checkSizes(file: string, { config, firstPosition, types }: Place
   wholeUpTo('type_vocab_size', types, 1 << 10)
   const { headDim, normEpsilon, heads, kvHeads } = config
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
-    throw unbuiltVariant(file, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
+    throw unbuiltVariant(file, `a head width of ${headDim}`, 'a multiple of 4 up to 256')
   }
   if (heads % kvHeads !== 0)
     throw unbuiltVariant(file, `${kvHeads} KV heads for ${heads} heads`, `a divisor of ${heads}`)

@@ -8,15 +8,15 @@ export type Ptr = number & { readonly [brand]: 'Ptr' }
 
 /** A cache line, which is more than any kernel's vectors need. */
 export const ALIGNMENT = 64
-/** Growing in steps of this size means fewer copies in engines that copy a memory to grow it. */
+/** Growing in steps of this size causes fewer copies in engines that copy a memory to grow it. */
 const GROWTH_BYTES = 4 * 1024 * 1024
 
 /** `pointer` moved by `bytes`. */
 export const offset = (pointer: Ptr, bytes: number): Ptr => (pointer + bytes) as Ptr
 
 /**
- * Allocates a memory from `heapBase` upward. Regions are not freed one by one: `reset` drops the newest ones
- * together.
+ * Allocates a memory from `heapBase` upward. Regions are not freed individually: `reset` drops all of the
+ * newest ones.
  */
 export class Arena {
   readonly memory: WebAssembly.Memory
@@ -33,7 +33,7 @@ export class Arena {
     this.#f32 = new Float32Array(memory.buffer)
   }
 
-  /** Current bytes of the memory, which never shrinks. */
+  /** Current size of the memory in bytes; it never shrinks. */
   get memoryBytes(): number {
     return this.memory.buffer.byteLength
   }

@@ -7,12 +7,12 @@ export const PAGE_BYTES = 65536
 export const MOST_BYTES = 65536 * PAGE_BYTES
 /** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
-/** Number of maximum sizes to try between the wanted and the needed bytes. */
+/** How many maximum sizes to try between the wanted and the needed bytes. */
 const PROBES = 6
 
 /**
  * Creates an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's
- * maximum at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted.
+ * maximum at once, so the first maximum tried is `wantBytes`, then less and less, down to `needBytes`.
  * Throws `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
@@ -31,13 +31,13 @@ export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = ne
 
 /** Resolution of `grantedBytes`, in pages: 16 MiB. */
 const GRANT_STEP = 256
-/** Number of initial guesses, each half of the previous one. */
+/** Number of initial guesses, each half the previous one. */
 const GRANT_HALVINGS = 6
 
 /**
- * Maximum bytes granted for a memory of this kind. Requests 4 GiB, then less and less, and keeps nothing.
- * `deviceBytes`: the memory of the whole device, if known. Some systems grant more than that, although the
- * memory does not exist.
+ * The largest memory of this kind that the system grants, in bytes. Requests 4 GiB, then less and less, and
+ * keeps none of it. `deviceBytes`: the memory of the whole device, if known, because some systems grant more
+ * than they have.
  */
 export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
   const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))

@@ -25,13 +25,15 @@ export function cachedWords(
   }
 }
 
-/** Decides which neighbours merge, and in what order. A merge is a number that only the rule interprets. */
+/**
+ * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
+ */
 export interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
   find(left: number, right: number, start: number, end: number): number
   /** The lowest priority merges first; among equals, the leftmost. */
   priority(merge: number): number
-  /** The symbol that a merge makes. */
+  /** The symbol that a merge produces. */
   symbol(merge: number): number
 }
 

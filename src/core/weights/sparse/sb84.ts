@@ -108,7 +108,7 @@ export const sb84Reader: StripReader = {
 }
 
 /**
- * The end of a segment. Undefined unless its list has every item once, in the order and number that its
+ * The end of a segment. Undefined unless its list contains every item once, in the order and number that its
  * header states.
  */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {

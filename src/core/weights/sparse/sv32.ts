@@ -28,7 +28,7 @@ const groupBytes = (base: SparseBase, quads: number): number =>
   4 * STRIP_PANELS * SCALE_WORDS + listBytes(quads) + 4 * quads * quadWords(base)
 const quadsOf = (mask: number): number => Math.ceil(countBits(mask) / 4)
 
-/** The inputs in a mask, ascending. The first dropped inputs are added to fill the last quad. */
+/** The inputs in a mask, in ascending order. The first dropped inputs are added to fill the last quad. */
 function inputsOf(mask: number): number[] {
   let missing = 4 * quadsOf(mask) - countBits(mask)
   return Array.from({ length: 32 }, (_, i) => i).filter((i) => ((mask >>> i) & 1) === 1 || missing-- > 0)
@@ -121,7 +121,7 @@ export const sv32Reader: StripReader = {
   },
 }
 
-/** The groups of a segment in order: the number of quads of each, and where its list begins and ends. */
+/** The groups of a segment in order: the number of quads in each, and where its list begins and ends. */
 function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: number) {
   const each: { group: number; quads: number; list: number; end: number }[] = []
   let order = at + HEAD_BYTES

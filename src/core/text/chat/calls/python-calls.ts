@@ -37,7 +37,10 @@ export function* pythonCalls(
   found.push(...calls)
 }
 
-/** Adds the calls of statements: calls, printed calls, and values with a name that is printed later. */
+/**
+ * Adds the calls in statements: calls, printed calls, and values that are assigned to a name and printed
+ * later.
+ */
 export function* pythonStatements(
   source: GrowingText,
   tools: CallableTools,
@@ -92,7 +95,7 @@ const MODULE = /^(?:default_api|functions|tools)\./
 
 function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const word = yield* source.word(NAME_CHARACTER)
-  // Llama 3.1 calls the tool's method `call`; Google's models prefix a module.
+  // Llama 3.1 calls the tool's method `call`; Google's models put a module in front.
   const name = tools.has(word) ? word : word.replace(/\.call$/, '').replace(MODULE, '')
   const tool = tools.get(name) ?? source.fail()
   yield* source.blanks()
