@@ -42,7 +42,7 @@ export type ChatFields = Given<ChatCompletionParams>
 export type ChatMessageFields = Given<ChatMessageParam>
 
 /** OpenAI's own limit. Replies are generated one after another and kept until the last. */
-const MOST_REPLIES = 128
+const MAX_REPLIES = 128
 
 type ReplyPart =
   | { readonly type: 'start'; readonly index: number }
@@ -52,7 +52,7 @@ type ReplyPart =
 /** The number of replies that `n` requests. Throws `unsupported` for an invalid number. */
 export function replyCount(n: unknown): number {
   const count = n ?? 1
-  checkValue('n', count, whole(1, MOST_REPLIES))
+  checkValue('n', count, whole(1, MAX_REPLIES))
   return count as number
 }
 

@@ -6,7 +6,7 @@ import { reasoningFormOf } from '../core/text/chat/reasoning.ts'
 import { openToy } from '../engine/api/testing/toy-engine.ts'
 import type { LoadProgress } from '../engine/api/types.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
-import { MOST_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
+import { MAX_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
 import {
   type CreateOptions,
   type DownloadMonitor,
@@ -317,7 +317,7 @@ test('a model that calls forever is ended', async () => {
   }
   const session = await promptApi(() => openToy()).create({ ...greedy, tools: [add(execute)] })
   await expect(session.prompt(CALL)).rejects.toMatchObject({ name: 'OperationError' })
-  expect(calls).toBe(MOST_ROUNDS)
+  expect(calls).toBe(MAX_ROUNDS)
 })
 
 test('a reply is constrained by a schema or an expression, and rejects if it was cut off', async () => {

@@ -22,7 +22,7 @@ import {
   createRequest,
   type DownloadMonitor,
   isReadable,
-  MOST_ROUNDS,
+  MAX_ROUNDS,
   type Prompt,
   type PromptMessage,
   type PromptOptions,
@@ -331,8 +331,8 @@ export class LocalLanguageModel extends EventTarget {
       for (let round = 0; ; round++) {
         const { finishReason, toolCalls = [] } = yield* this.#answer(said, { ...options, prefix })
         if (toolCalls.length === 0) return finishReason
-        if (round === MOST_ROUNDS) {
-          throw new DOMException(`tools were called ${MOST_ROUNDS} times without an answer`, 'OperationError')
+        if (round === MAX_ROUNDS) {
+          throw new DOMException(`tools were called ${MAX_ROUNDS} times without an answer`, 'OperationError')
         }
         said = await runCalls(toolCalls, this.#setup.tools, options.signal)
         prefix = undefined

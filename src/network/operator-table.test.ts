@@ -34,7 +34,7 @@ test('the registry has the operators whose rows say how networks run them', () =
   expect([...entries.keys()].sort()).toEqual(namesOf(({ lower }) => lower !== undefined))
 })
 
-test('an operator has an evaluator if its row says what for, and tests have evaluators for the others', () => {
+test('an operator has an evaluator if its row says what for, and the tests have evaluators for the others', () => {
   const withOwn = [...entries].flatMap(([name, { evaluate }]) => (evaluate === undefined ? [] : [name]))
   expect(withOwn.sort()).toEqual(namesOf(({ evaluate }) => evaluate !== undefined))
   const ofTests = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)

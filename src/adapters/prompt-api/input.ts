@@ -10,7 +10,7 @@ import { formOptions } from '../reply-form.ts'
 import { pictureOf } from './pictures.ts'
 
 /** Maximum rounds of tool calls per prompt. */
-export const MOST_ROUNDS = 16
+export const MAX_ROUNDS = 16
 
 /** Runs the calls in parallel and waits for all. Rejects with a tool's error or with the signal's reason. */
 export async function runCalls(

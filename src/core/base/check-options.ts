@@ -4,12 +4,12 @@ import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
 /** A sparse array may claim a length of four billion, which takes long to iterate. */
-export const MOST_ITEMS = 1 << 20
+export const MAX_ITEMS = 1 << 20
 
 export function checkList(
   name: string,
   value: unknown,
-  most = MOST_ITEMS,
+  most = MAX_ITEMS,
 ): asserts value is readonly unknown[] {
   if (!Array.isArray(value)) throw wrongOption(name, value, 'a list')
   if (value.length > most)
@@ -36,13 +36,13 @@ export function shown(value: unknown): string {
 /**
  * Maximum number of list items and object members that are visited. A sparse array may claim four billion.
  */
-const MOST_SHOWN = 1000
+const MAX_SHOWN = 1000
 
 function written(value: unknown): string {
   // JSON has no NaN, Infinity or bigint.
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60))
-  let left = MOST_SHOWN
+  let left = MAX_SHOWN
   const counted = (_key: string, each: unknown): unknown => {
     if (left-- === 0) throw new RangeError('it is too long to show')
     return typeof each === 'string' ? each.slice(0, 60) : each

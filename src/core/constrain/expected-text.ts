@@ -4,7 +4,7 @@ import { type Automaton, type Closure, DEAD, mustEnd, type StateId } from './aut
 import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes.ts'
 
 /** About thirty tokens, the most that one step verifies. */
-const MOST_BYTES = 96
+const MAX_BYTES = 96
 const SPACE = 0x20
 const COMMA = 0x2c
 const COLON = 0x3a
@@ -70,7 +70,7 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   const bytes: number[] = []
   let { last, blanks } = habits.end
   let at = state
-  for (; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
+  for (; at !== DEAD && bytes.length < MAX_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
     const allowed = allowedBytes(automaton.closure(at))
     const only = onlyByte(allowed)
     if (only === undefined) break

@@ -9,29 +9,29 @@ export interface Pixels {
 }
 
 /** Maximum bytes of a file. */
-export const MOST_FILE_BYTES = 1 << 28
+export const MAX_FILE_BYTES = 1 << 28
 /** Maximum pixels per side, and per image. */
-const MOST_SIDE = 1 << 14
-const MOST_PIXELS = 1 << 26
+const MAX_SIDE = 1 << 14
+const MAX_PIXELS = 1 << 26
 /** Maximum bytes of a PNG's inflated rows: four per pixel, plus a filter number for each row of each pass. */
-export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
+export const MAX_ROW_BYTES = 4 * MAX_PIXELS + 2 * MAX_SIDE
 /**
  * Maximum steps for a JPEG's scans: blocks visited and bytes read, as counted by
  * `core/formats/pictures/jpeg.ts`.
  */
-export const MOST_SCAN_STEPS = 1 << 25
+export const MAX_SCAN_STEPS = 1 << 25
 
 /** Throws `unsupported` for impossible dimensions. Called before memory for the pixels is allocated. */
 export function checkSides(width: number, height: number): void {
-  const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
-  if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
+  const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MAX_SIDE
+  if (isSide(width) && isSide(height) && width * height <= MAX_PIXELS) return
   throw new HalfbyteError('unsupported', `an image has ${width} x ${height} pixels; ${SIDES}`, {
     width,
     height,
   })
 }
 
-const SIDES = `pass one of 1 to ${MOST_SIDE} pixels per side and at most ${MOST_PIXELS} in total`
+const SIDES = `pass one of 1 to ${MAX_SIDE} pixels per side and at most ${MAX_PIXELS} in total`
 
 /** Throws `unsupported` for impossible dimensions, and for data whose size does not match. */
 export function checkPixels({ width, height, data }: Pixels): void {

@@ -40,7 +40,7 @@ export interface Runtime {
 /** Bytes needed besides the model's: the module's data and stacks, the plan and the step. */
 export const ENGINE_BYTES = 4 * 1024 * 1024
 /** Measurements have shown no gain from more threads than this. */
-const MOST_AUTO_THREADS = 4
+const MAX_AUTO_THREADS = 4
 
 /**
  * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
@@ -53,7 +53,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const features = detectFeatures(host.globals)
   const build = chooseBuild(features, options.build)
   const wanted = options.threads ?? 'auto'
-  const most = wanted === 'auto' ? Math.min(host.cores, MOST_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
+  const most = wanted === 'auto' ? Math.min(host.cores, MAX_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
   const threads = pool === 'single' || host.startWorker === undefined ? 1 : most
   const mayShare = threads > 1 && features.sharedMemory && pool !== 'shards'
   const memory = (mayShare && trySharedMemory(needBytes, wantBytes)) || createMemory('plain', needBytes)

@@ -14,7 +14,7 @@ export interface Part {
 }
 
 /** Maximum parts in one call. */
-export const MOST_PARTS = 32
+export const MAX_PARTS = 32
 /** Address, bytes, checksum, in words. */
 const PART_WORDS = 6
 
@@ -32,7 +32,7 @@ export class PartCheck {
   constructor(pool: Pool, arena: Arena) {
     this.#pool = pool
     this.#arena = arena
-    this.#record = arena.allocate(ABI.OP_BYTES + MOST_PARTS * PART_WORDS * 4, 'restoring sessions')
+    this.#record = arena.allocate(ABI.OP_BYTES + MAX_PARTS * PART_WORDS * 4, 'restoring sessions')
   }
 
   /** Makes the system map the memory pages of the parts. Their contents are lost. */

@@ -12,7 +12,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { checksum, sha256 } from '../base/sha256.ts'
 import { areCounts, isCount, isObject } from '../base/values.ts'
-import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
+import { MAX_PARTS, type Part } from '../runtime/part-check.ts'
 import { SequenceState } from './sequence-state.ts'
 import type { StateCache } from './state-cache.ts'
 
@@ -25,9 +25,9 @@ const TRAILER_BYTES = 64 + 4 + 8
  * More than the index of any context needs. A number from a file must not decide how much memory is
  * allocated.
  */
-const MOST_INDEX_BYTES = 256 * 1024 * 1024
+const MAX_INDEX_BYTES = 256 * 1024 * 1024
 /** What a snapshot contains besides its state, as plain JSON. */
-const MOST_LEVELS = 512
+const MAX_LEVELS = 512
 
 /** The contents of a snapshot besides its state, as plain JSON. */
 export interface SnapshotHead {
@@ -173,7 +173,7 @@ async function readParts(
     return check === undefined ? checksum(view()) : undefined
   }
   for (let first = 0, end = 0; first < wanted.length; first = end) {
-    for (let bytes = 0; end < wanted.length && end < first + MOST_PARTS && bytes < READ_BYTES; end++)
+    for (let bytes = 0; end < wanted.length && end < first + MAX_PARTS && bytes < READ_BYTES; end++)
       bytes += wanted[end]!.bytes
     const some = wanted.slice(first, end)
     check?.touch(some)
@@ -194,7 +194,7 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   if (decode(preface) !== PREFACE) throw notSnapshot(source)
   const bytes = new DataView(trailer.buffer, trailer.byteOffset).getUint32(64, true)
   const start = source.size - TRAILER_BYTES - bytes
-  if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MOST_INDEX_BYTES) {
+  if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MAX_INDEX_BYTES) {
     throw damaged(source)
   }
   const json = await source.read(start, bytes)
@@ -230,7 +230,7 @@ function* parts(cache: StateCache, state: SequenceState, length = state.length):
 /** Undefined for text that is not JSON. */
 function parsed(json: Uint8Array): unknown {
   try {
-    return parseJson(new TextDecoder().decode(json), MOST_LEVELS)
+    return parseJson(new TextDecoder().decode(json), MAX_LEVELS)
   } catch {
     return undefined
   }

@@ -17,7 +17,7 @@ const BYTES = new Uint8Array(CHUNK_BYTES + 300_000).map((_, index) => (index * 3
 const OTHER_BYTES = BYTES.subarray(0, 5000)
 const bytesOf = (url: string): Uint8Array => (url === OTHER ? OTHER_BYTES : BYTES)
 /** A quota that is larger than any download here. */
-const MOST_STEPS = 200
+const MAX_STEPS = 200
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
 beforeEach(() => {
@@ -56,7 +56,7 @@ async function atEachStep(
   fault: (isNow: (what: string) => boolean) => Disk,
   once: () => Promise<unknown>,
 ): Promise<number> {
-  for (let at = 1; at < MOST_STEPS; at++) {
+  for (let at = 1; at < MAX_STEPS; at++) {
     folder = memoryStorage()('halfbyte-models')
     expect(await load(OTHER)).toBe(true)
     let steps = 0

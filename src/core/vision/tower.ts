@@ -137,7 +137,7 @@ function addTo(sum: Float32Array, row: Float32Array, share: number): void {
 }
 
 /** No tower has exceeded these limits, so a header with larger numbers is almost certainly wrong. */
-const MOST = {
+const MAX = {
   imageSize: 1 << 11,
   patchSize: 1 << 7,
   hiddenSize: 1 << 13,
@@ -150,7 +150,7 @@ const MOST = {
   shortestEdge: 1 << 12,
 } as const
 /** Maximum number of patches per step. */
-const MOST_ROWS = 1 << 13
+const MAX_ROWS = 1 << 13
 
 /**
  * Throws `architecture` for impossible numbers, `unsupported` for head sizes that the kernels do not support.
@@ -158,16 +158,16 @@ const MOST_ROWS = 1 << 13
 export function checkTower(tower: Tower): Tower {
   const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation, windows } =
     tower
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+  for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) {
     const value = tower[key]
-    if (Number.isSafeInteger(value) && value > 0 && value <= MOST[key]) continue
-    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
+    if (Number.isSafeInteger(value) && value > 0 && value <= MAX[key]) continue
+    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${MAX[key]}`)
   }
   if (imageSize % (patchSize * merge) !== 0) {
     throw wrong(`images of ${imageSize} pixels cannot be divided into squares of ${merge} x ${patchSize}`)
   }
-  if (towerRows(tower) > MOST_ROWS)
-    throw wrong(`an image has ${towerRows(tower)} patches, more than ${MOST_ROWS}`)
+  if (towerRows(tower) > MAX_ROWS)
+    throw wrong(`an image has ${towerRows(tower)} patches, more than ${MAX_ROWS}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
   if (tower.cut === 'cropped' && tower.shortestEdge < imageSize)
     throw wrong(`a square of ${imageSize} pixels cannot be cropped from a side of ${tower.shortestEdge}`)

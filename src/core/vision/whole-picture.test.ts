@@ -6,8 +6,8 @@ import { sha256 } from '../base/sha256.ts'
 import { pixelRange, wholeSides } from './whole-picture.ts'
 
 const STEP = 28
-const MOST_SIDE = 4096
-const MOST_RATIO = 200
+const MAX_SIDE = 4096
+const MAX_RATIO = 200
 
 const rulesOf = (least: number, most: number) => {
   const patches = { patchSize: STEP / 2, merge: 2 }
@@ -19,9 +19,9 @@ const rulesOf = (least: number, most: number) => {
  * rejected.
  */
 function column(rules: ReturnType<typeof rulesOf>, width: number): Uint8Array {
-  const squares = new Uint16Array(2 * MOST_SIDE)
-  for (let height = 1; height <= MOST_SIDE; height++) {
-    if (Math.max(width, height) > MOST_RATIO * Math.min(width, height)) continue
+  const squares = new Uint16Array(2 * MAX_SIDE)
+  for (let height = 1; height <= MAX_SIDE; height++) {
+    if (Math.max(width, height) > MAX_RATIO * Math.min(width, height)) continue
     const found = wholeSides(rules, { width, height })
     squares[2 * height - 2] = found.width / STEP
     squares[2 * height - 1] = found.height / STEP
@@ -41,7 +41,7 @@ test.each([
   'sizes up to 4,096 x 4,096 match, with a width step of %i, from %i to %i pixels',
   async (each, least, most, hash) => {
     const rules = rulesOf(least, most)
-    const columns = Array.from({ length: Math.ceil(MOST_SIDE / each) }, (_, at) =>
+    const columns = Array.from({ length: Math.ceil(MAX_SIDE / each) }, (_, at) =>
       column(rules, 1 + at * each),
     )
     expect(await sha256(joinBytes(columns))).toBe(hash)

@@ -39,7 +39,7 @@ export interface EncoderFamily {
 }
 
 /** No encoder has ever exceeded these limits, so a header with larger numbers must be wrong. */
-const MOST = {
+const MAX = {
   hiddenSize: 1 << 14,
   layers: 1 << 8,
   heads: 1 << 9,
@@ -50,7 +50,7 @@ const MOST = {
 } as const
 
 export function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
+  for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) wholeUpTo(key, config[key], MAX[key])
   wholeUpTo('the first position', firstPosition + 1, 1 << 16)
   wholeUpTo('type_vocab_size', types, 1 << 10)
   const { headDim, normEpsilon, heads, kvHeads } = config
@@ -60,7 +60,7 @@ export function checkSizes(file: string, { config, firstPosition, types }: Place
   if (heads % kvHeads !== 0)
     throw unbuiltVariant(file, `${kvHeads} KV heads for ${heads} heads`, `a divisor of ${heads}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
-  if (config.window !== undefined) wholeUpTo('the window', config.window.positions, MOST.contextLength)
+  if (config.window !== undefined) wholeUpTo('the window', config.window.positions, MAX.contextLength)
 
   function wholeUpTo(key: string, value: number, most: number): void {
     if (Number.isSafeInteger(value) && value > 0 && value <= most) return

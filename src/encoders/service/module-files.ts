@@ -104,15 +104,15 @@ async function splitPicked(files: readonly File[]): Promise<Picked> {
 const sizeOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined)
 
 /** Headers and configurations of modules are short. */
-const MOST_BYTES = 1 << 16
+const MAX_BYTES = 1 << 16
 
 /** The text of a config.json, or of the header of model.safetensors, if it can be that of a module. */
 async function headText(file: File): Promise<string | undefined> {
-  if (file.name === 'config.json') return file.size < MOST_BYTES ? file.text() : undefined
+  if (file.name === 'config.json') return file.size < MAX_BYTES ? file.text() : undefined
   if (file.name !== 'model.safetensors') return undefined
   const start = new DataView(await file.slice(0, 8).arrayBuffer())
   const length = start.byteLength < 8 ? 0n : start.getBigUint64(0, true)
-  return length < MOST_BYTES ? file.slice(8, 8 + Number(length)).text() : undefined
+  return length < MAX_BYTES ? file.slice(8, 8 + Number(length)).text() : undefined
 }
 
 function objectOf(text: string): JsonObject | undefined {

@@ -9,7 +9,7 @@ const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
 export const PICTURE_PLACE = '\uFFFC'
 
 /** More images than fit in any context. */
-export const MOST_PICTURES = 1e4
+export const MAX_PICTURES = 1e4
 
 /** `key`: a SHA-256 in hexadecimal digits. */
 export const pictureMark = (key: string): string => OPEN + key + CLOSE

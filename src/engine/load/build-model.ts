@@ -72,12 +72,12 @@ export async function loadModel(
 /**
  * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
  */
-const MOST_PADDING = 512
+const MAX_PADDING = 512
 
 /** Throws `unsupported` if an id that both models have stands for different text. */
 function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
   const shared = Math.min(target.vocabSize, draft.vocabSize)
-  if (Math.abs(target.vocabSize - draft.vocabSize) > MOST_PADDING) {
+  if (Math.abs(target.vocabSize - draft.vocabSize) > MAX_PADDING) {
     throw otherVocabulary(`it has ${draft.vocabSize} tokens but the model ${target.vocabSize}`)
   }
   for (let id = 0; id < shared; id++) {

@@ -1,5 +1,5 @@
-// Binds a graph to the sizes of a run: the inputs' symbols become numbers, the passes run again, and a
-// program is made.
+// Binds a graph to the sizes of a run: the inputs' symbols become numbers, the passes run again, and the
+// result becomes a program.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { ProgramBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
@@ -10,7 +10,7 @@ import { lower } from './lower/lower.ts'
 import type { LowerOptions } from './lower/lowering/lowering.ts'
 import { programOf } from './program/program.ts'
 
-/** Throws `unsupported` if an input is missing or has another shape; the error gives both shapes. */
+/** Throws `unsupported` if an input is missing or has the wrong shape; the error gives both shapes. */
 export function boundGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
@@ -27,7 +27,7 @@ export function boundGraph(
 }
 
 /**
- * The program of a bound graph, and the graph with the constants that it made. Throws what `lower` throws.
+ * The program of a bound graph, and the graph with the constants created for it. Throws what `lower` throws.
  */
 export function boundProgram(graph: Graph, options: LowerOptions) {
   const lowered = lower(graph, options)
@@ -38,7 +38,7 @@ export function boundProgram(graph: Graph, options: LowerOptions) {
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
   new Map([...tensors].map(([name, { dims }]) => [name, dims]))
 
-/** A key of everything a program depends on: runs with equal keys share a program. */
+/** A key of everything that a program depends on: runs with equal keys share a program. */
 export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
   JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
 

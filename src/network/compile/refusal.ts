@@ -1,7 +1,7 @@
 // Nodes that the compiler cannot run: their errors, and the workaround for a caller.
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 
-/** A node that is run by another runtime instead of being compiled. */
+/** A node that another runtime runs because it is not compiled. */
 export interface ForeignNode {
   /** Its name in the file, or its first output's name. */
   readonly node: string
@@ -11,7 +11,7 @@ export interface ForeignNode {
   readonly reason: string
 }
 
-/** The node that an error rejects for reasons other than its sizes; undefined for other errors. */
+/** The node that an error rejects for a reason other than its sizes; undefined for other errors. */
 export function refusedIn(error: unknown): ForeignNode | undefined {
   if (!isHalfbyteError(error) || error.code !== 'unsupported') return undefined
   const { node, op, reason } = error.detail

@@ -5,7 +5,8 @@ import type { Node } from './ir/graph.ts'
 /**
  * What an evaluator is needed for. `control`: sizes, positions, masks and tables, which exports compute from
  * their inputs' shapes. `weights`: values that exports compute from constants alone. Operators without an
- * evaluator occur only between inputs and outputs, where loops run them; tests have evaluators for those.
+ * evaluator occur only between inputs and outputs, where loops run them; for those, the tests have
+ * evaluators.
  */
 type Evaluated = 'control' | 'weights'
 
@@ -13,7 +14,7 @@ type Evaluated = 'control' | 'weights'
  * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
  * given by its shape rule. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
  * sizes are known. `sizes`: the same, unless the sizes of its outputs depend on computed values.
- * `fallback`: only another runtime does.
+ * `fallback`: only another runtime can run it.
  */
 type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
 
@@ -21,7 +22,7 @@ export interface OperatorRow {
   readonly evaluate?: Evaluated
   /** What it computes in a decoder's step. */
   readonly raise?: string
-  /** Absent for operators without an entry, which occur only in one exporter's decoders. */
+  /** Absent for operators without an entry, which occur only in the decoders of one exporter. */
   readonly lower?: Lowered
 }
 

@@ -14,13 +14,13 @@ import type {
   SsmConfig,
 } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
-import { keyLayerOf, MOST_BLOCKS, MOST_STREAMS, MOST_WITHOUT_ROWS } from './layer-sizes.ts'
+import { keyLayerOf, MAX_BLOCKS, MAX_STREAMS, MAX_WITHOUT_ROWS } from './layer-sizes.ts'
 
 /**
  * No model of these families has exceeded these limits, so a header with larger numbers is almost certainly
  * wrong.
  */
-const MOST = {
+const MAX = {
   hiddenSize: 1 << 17,
   layers: 1 << 10,
   heads: 1 << 10,
@@ -32,7 +32,7 @@ const MOST = {
 } as const
 
 /** Maximum number of experts of a layer: the router's kernel scans all of them for each row. */
-const MOST_EXPERTS = 1 << 10
+const MAX_EXPERTS = 1 << 10
 
 /** Purely recurrent models have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
@@ -105,13 +105,13 @@ class ConfigCheck {
   sizes(config: ModelConfig): void {
     const { heads, kvHeads, ssm, window: local, experts, latent, convTaps } = config
     const isRecurrent = heads === 0 && ssm !== undefined
-    for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+    for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) {
       if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
-      if (key === 'headDim') this.#built(key, config[key], MOST[key], 4)
-      else this.#whole(key, config[key], MOST[key])
+      if (key === 'headDim') this.#built(key, config[key], MAX[key], 4)
+      else this.#whole(key, config[key], MAX[key])
     }
     if (heads > 0) this.#shared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
-    if (local !== undefined) this.#whole("a window's positions", local.positions, MOST.contextLength)
+    if (local !== undefined) this.#whole("a window's positions", local.positions, MAX.contextLength)
     if (experts !== undefined) this.experts(experts)
     if (latent !== undefined) this.latent(config, latent)
     if (convTaps !== undefined) {
@@ -119,7 +119,7 @@ class ConfigCheck {
       this.#built(
         'hiddenSize, the number of channels of the convolution,',
         config.hiddenSize,
-        MOST.hiddenSize,
+        MAX.hiddenSize,
         8,
       )
     }
@@ -127,10 +127,10 @@ class ConfigCheck {
 
   /** The limits of wasm/linear/route.c. */
   experts({ count, used, size = 1, shared, groups, scale = 1, epsilon = 0, limit = 1 }: ExpertsConfig): void {
-    this.#whole('experts.count', count, MOST_EXPERTS)
+    this.#whole('experts.count', count, MAX_EXPERTS)
     this.#whole('experts.used', used, count)
-    this.#whole('experts.size', size, MOST.intermediateSize)
-    if (shared !== undefined) this.#whole('experts.shared.size', shared.size, MOST.intermediateSize)
+    this.#whole('experts.size', size, MAX.intermediateSize)
+    if (shared !== undefined) this.#whole('experts.shared.size', shared.size, MAX.intermediateSize)
     this.#require('experts.scale', scale, Number.isFinite(scale), 'a number')
     this.#require('experts.epsilon', epsilon, epsilon >= 0 && epsilon < 1, 'from 0 to 1')
     this.#require('experts.limit', limit, limit >= 1 && Number.isFinite(limit), 'at least 1')
@@ -147,9 +147,9 @@ class ConfigCheck {
   latent({ heads, kvHeads, headDim, rope }: ModelConfig, latent: LatentConfig): void {
     const { rank, queryRank = 1, plainDim, valueDim, normEpsilon } = latent
     for (const [key, value] of Object.entries({ rank, queryRank }))
-      this.#whole(`latent.${key}`, value, MOST.hiddenSize)
+      this.#whole(`latent.${key}`, value, MAX.hiddenSize)
     for (const [key, value] of Object.entries({ plainDim, valueDim }))
-      this.#whole(`latent.${key}`, value, MOST.headDim)
+      this.#whole(`latent.${key}`, value, MAX.headDim)
     const isSmall = normEpsilon >= 0 && normEpsilon < 1
     this.#require('latent.normEpsilon', normEpsilon, isSmall, 'from 0 to 1')
     const width = roundUp(Math.max(plainDim + rope.dims, valueDim), 4)
@@ -175,7 +175,7 @@ class ConfigCheck {
         this.#require('a parameter of xielu', value, Number.isFinite(value), 'a number')
     }
     if (qkvLimit !== undefined) this.#positive('qkvLimit', qkvLimit)
-    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MOST.layers)
+    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MAX.layers)
     if (queryScale === undefined) return
     this.#positive('queryScale.length', queryScale.length)
     this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
@@ -191,18 +191,18 @@ class ConfigCheck {
     const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted, sharedBlocks } = config
     if (subtracted !== undefined) {
       this.#shared(config.kvHeads, 'key and value heads', 'the 2 maps of scores', config.kvHeads % 2)
-      this.#built('headDim, half the width of a value,', config.headDim, MOST.headDim / 2, 4)
+      this.#built('headDim, half the width of a value,', config.headDim, MAX.headDim / 2, 4)
     }
     if (fullHeads !== undefined) {
-      this.#built('fullHeads.headDim', fullHeads.headDim, MOST.headDim, 4)
-      this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MOST.kvHeads)
+      this.#built('fullHeads.headDim', fullHeads.headDim, MAX.headDim, 4)
+      this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MAX.kvHeads)
       this.#shared(heads, 'heads', `${fullHeads.kvHeads} key and value heads`, heads % fullHeads.kvHeads)
     }
     for (const [key, list] of Object.entries({ mlpSizes, layerScales, subtracted })) {
       const isWhole = list === undefined || list.length === layers
       this.#require(`the length of ${key}`, list?.length ?? layers, isWhole, `${layers}, one for each layer`)
     }
-    for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MOST.intermediateSize)
+    for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MAX.intermediateSize)
     for (const scale of [...(layerScales ?? []), ...(subtracted ?? [])])
       this.#require('a scale of a layer', scale, Number.isFinite(scale), 'a number')
     for (const { deviations } of gateCutoffs)
@@ -214,21 +214,21 @@ class ConfigCheck {
       if (shared < 0) throw this.#wrong(`layer ${layer} has no earlier layer to take keys and values from`)
     }
     if (sharedBlocks !== undefined) {
-      this.#whole('sharedBlocks.count', sharedBlocks.count, MOST_BLOCKS)
-      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MOST.hiddenSize)
+      this.#whole('sharedBlocks.count', sharedBlocks.count, MAX_BLOCKS)
+      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MAX.hiddenSize)
       for (const layer of sharedBlocks.layers)
         this.#require('one of sharedBlocks.layers', layer, layer >= 0 && layer < layers, `below ${layers}`)
     }
     if (layerEmbedding !== undefined) {
-      this.#whole('layerEmbedding.size', layerEmbedding.size, MOST.hiddenSize)
+      this.#whole('layerEmbedding.size', layerEmbedding.size, MAX.hiddenSize)
       const { rows } = layerEmbedding
-      this.#whole('layerEmbedding.rows', rows, MOST.vocabSize)
-      const least = vocabSize - MOST_WITHOUT_ROWS
+      this.#whole('layerEmbedding.rows', rows, MAX.vocabSize)
+      const least = vocabSize - MAX_WITHOUT_ROWS
       this.#require('layerEmbedding.rows', rows, rows >= least, `at least ${least} for ${vocabSize} tokens`)
     }
     if (streams === undefined) return
     if (layerEmbedding === undefined) throw this.#wrong('a model with streams needs layerEmbedding')
-    this.#whole('streams.count', streams.count, MOST_STREAMS)
+    this.#whole('streams.count', streams.count, MAX_STREAMS)
     const isOne = Number.isInteger(streams.active) && streams.active >= 0 && streams.active < streams.count
     this.#require('streams.active', streams.active, isOne, `from 0 to ${streams.count - 1}`)
     this.#whole('streams.besideRank', streams.besideRank, hiddenSize)

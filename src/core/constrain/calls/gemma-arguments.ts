@@ -10,7 +10,7 @@ import { areNames, membersNode, oneOrMore } from './parameters.ts'
 
 const KEY = '[^:,{}\\[\\]\\s"<]{1,256}'
 /** Maximum depth to which lists and objects follow the schema; deeper ones may contain any value. */
-const MOST_LEVELS = 8
+const MAX_LEVELS = 8
 
 /**
  * `{a:1,b:<escape>text<escape>}`, with the keys in the schema's order, or with any keys if there is no
@@ -46,7 +46,7 @@ function valueNode(writer: Writer, given: unknown, level: number): NodeId {
   const schema = followed(given, root)
   const { types, values } = allowedBy(schema, root)
   const { items, properties } = isObject(schema) ? schema : {}
-  if (level > MOST_LEVELS || types.size === 0) return anyValue(writer)
+  if (level > MAX_LEVELS || types.size === 0) return anyValue(writer)
   const nodes: NodeId[] = []
   const texts = values.filter((value) => typeof value === 'string')
   if (types.has('string'))

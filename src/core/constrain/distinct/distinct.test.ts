@@ -40,7 +40,7 @@ function mayFollow(constraint: TokenConstraint, text: string): boolean {
 }
 
 const CLOSING = new Set(Array.from('"]},', (char) => char.charCodeAt(0)))
-const MOST_TOKENS = 400
+const MAX_TOKENS = 400
 
 /**
  * A reply of random tokens, with forks that diverge and are dropped; undefined if it does not end in time.
@@ -48,7 +48,7 @@ const MOST_TOKENS = 400
 function randomReply(constraint: TokenConstraint, chance: Chance): string | undefined {
   const ids: number[] = []
   let at = constraint
-  while (ids.length < MOST_TOKENS) {
+  while (ids.length < MAX_TOKENS) {
     const mask = allowed(at.mask())
     if (at.canEnd && (at.mustEnd || chance() < 0.3)) return textOf(ids)
     const choices = mask.filter((id) => !VOCABULARY.endIds.has(id))

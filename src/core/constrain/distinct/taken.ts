@@ -2,7 +2,7 @@
 // Immutable: adding creates a new set that shares as much as possible.
 
 /** Maximum number of values outside the shared sets before all are merged into one set. */
-const MOST_ADDED = 32
+const MAX_ADDED = 32
 
 export class Taken {
   static readonly none = new Taken(new Set(), [])
@@ -24,7 +24,7 @@ export class Taken {
 
   with(value: string): Taken {
     const added = [...this.#added, value]
-    if (added.length <= MOST_ADDED) return new Taken(this.#shared, added)
+    if (added.length <= MAX_ADDED) return new Taken(this.#shared, added)
     return new Taken(new Set([...this.#shared, ...added]), [])
   }
 

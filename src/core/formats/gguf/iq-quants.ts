@@ -111,7 +111,7 @@ const DATA: Readonly<Record<GridName, GridData>> = {
 
 /** The character '(' skips no candidate. '[' skips 51 and takes none; every other character takes one. */
 const FIRST = '('.charCodeAt(0)
-const MOST = '['.charCodeAt(0) - FIRST
+const MAX = '['.charCodeAt(0) - FIRST
 
 const grids = new Map<GridName, Int8Array>()
 
@@ -134,7 +134,7 @@ export function iqGrid(name: GridName): Int8Array {
   for (let i = 0; i < skips.length; i++) {
     const skip = skips.charCodeAt(i) - FIRST
     place += skip
-    if (skip < MOST) for (const digit of candidates[place++]!) elements.push(levels[digit]!)
+    if (skip < MAX) for (const digit of candidates[place++]!) elements.push(levels[digit]!)
   }
   const grid = Int8Array.from(elements)
   grids.set(name, grid)

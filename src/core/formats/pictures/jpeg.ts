@@ -1,6 +1,6 @@
 // The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the dimensions of its frame, or an error
 // if decoding it would take more memory or work than its file size justifies. Nothing is decoded here.
-import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
+import { checkSides, MAX_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
 export interface Jpeg {
   readonly width: number
@@ -70,7 +70,7 @@ export function readJpeg(bytes: Uint8Array): Jpeg {
   // A byte of a progressive scan, which may only refine, costs as much as visiting a block; in other scans it
   // costs a quarter of that.
   const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
-  if (steps > MOST_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MOST_SCAN_STEPS)
+  if (steps > MAX_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MAX_SCAN_STEPS)
   const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)
   // The mean of each block takes at least one bit. In a frame that is not progressive, the end of a block
   // takes another.

@@ -1,6 +1,6 @@
 // Reads the chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: its header,
 // palette and transparent colour, and the position of its pixels. Nothing is inflated here.
-import { checkSides, MOST_ROW_BYTES, tooMuchWork } from '../pixels.ts'
+import { checkSides, MAX_ROW_BYTES, tooMuchWork } from '../pixels.ts'
 import { crc32 } from './crc32.ts'
 
 export const GREY = 0
@@ -56,7 +56,7 @@ export interface Png {
 }
 
 /** Maximum number of bytes that a byte of deflated data expands to. */
-const MOST_INFLATION = 1032
+const MAX_INFLATION = 1032
 
 /** Bytes of a row without its filter number. */
 export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, width: number): number =>
@@ -94,7 +94,7 @@ export function readPng(bytes: Uint8Array): Png {
   if (head === undefined) throw new Error('its header is missing')
   checkColours(head, palette, transparency)
   const packed = data.reduce((sum, { length }) => sum + length, 0)
-  if (packed * MOST_INFLATION < head.rowBytes)
+  if (packed * MAX_INFLATION < head.rowBytes)
     throw new Error(`its ${packed} bytes of pixels are too few for ${head.width} x ${head.height}`)
   return { ...head, palette, transparency, data }
 }
@@ -118,7 +118,7 @@ function readHead(content: Uint8Array) {
     (sum, pass) => sum + pass.height * (1 + rowStride({ depth, channels }, pass.width)),
     0,
   )
-  if (rowBytes > MOST_ROW_BYTES) throw tooMuchWork('bytes of rows', rowBytes, MOST_ROW_BYTES)
+  if (rowBytes > MAX_ROW_BYTES) throw tooMuchWork('bytes of rows', rowBytes, MAX_ROW_BYTES)
   return { width, height, depth, colour, channels, passes, rowBytes }
 }
 

@@ -6,7 +6,7 @@ import { isObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 
 /** Maximum number of attempts to match part of a pattern at a position in a name, over all modules. */
-const MOST_TRIES = 1 << 23
+const MAX_TRIES = 1 << 23
 const LONGEST_PATTERN = 1024
 
 /**
@@ -24,7 +24,7 @@ interface Reading {
 /**
  * A module's value: the value of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
  * module)` finds a match. Throws `format` for values that are not numbers, `unsupported` for patterns with
- * lookarounds, back-references or flags, and for more than `MOST_TRIES` attempts.
+ * lookarounds, back-references or flags, and for more than `MAX_TRIES` attempts.
  */
 export function patternValues(
   file: string,
@@ -34,7 +34,7 @@ export function patternValues(
   if (patterns === undefined || patterns === null) return () => undefined
   if (!isObject(patterns)) throw malformed(file, `${setting} is ${shown(patterns)}, not an object`)
   const budget = new Budget({
-    work: MOST_TRIES,
+    work: MAX_TRIES,
     refuse: ({ most }) =>
       new HalfbyteError(
         'unsupported',

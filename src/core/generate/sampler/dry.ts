@@ -56,7 +56,7 @@ function ends(matchers: readonly Matcher[], byte: number): boolean {
 }
 
 /** Maximum that is subtracted from a logit, so that it stays finite. */
-const MOST = 1e30
+const MAX = 1e30
 
 /**
  * "Don't repeat yourself", Weidmann, 2024. If the text ends with n tokens that also occur earlier, the token
@@ -89,7 +89,7 @@ export function dry(
       if (match === 0) continue
       tally[next] = 0
       if (breakers.isIn(next)) continue
-      logits[next] = logits[next]! - Math.min(MOST, dryMultiplier * dryBase ** (match - dryAllowedLength))
+      logits[next] = logits[next]! - Math.min(MAX, dryMultiplier * dryBase ** (match - dryAllowedLength))
     }
   }
 }

@@ -146,16 +146,16 @@ export type NumberKey = {
   [K in keyof SamplerSettings]-?: SamplerSettings[K] extends number | undefined ? K : never
 }[keyof SamplerSettings]
 
-const MOST = Number.MAX_VALUE
+const MAX = Number.MAX_VALUE
 /** Larger biases, multiplied by a penalty and added up over many occurrences, could reach Infinity or NaN. */
-const MOST_RISE = 1e9
+const MAX_RISE = 1e9
 const ABOVE_ZERO = Number.MIN_VALUE
-const BIAS = real(-MOST, MOST_RISE)
+const BIAS = real(-MAX, MAX_RISE)
 /** A whole number, or Infinity for all. */
 const COUNT = whole(0, Number.POSITIVE_INFINITY)
 const SHARE = real(0, 1)
 const SHARE_ABOVE_ZERO = real(ABOVE_ZERO, 1)
-const FROM_ZERO = real(0, MOST)
+const FROM_ZERO = real(0, MAX)
 
 const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly default: Default } => ({
   ...kind,
@@ -166,11 +166,11 @@ const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly defau
 export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<number | undefined>>> = {
   cfgScale: row(real(-1000, 1000), 1),
   repeatLastN: row(COUNT, 64),
-  repeatPenalty: row(real(1e-6, MOST), 1),
-  frequencyPenalty: row(real(-MOST_RISE, MOST), 0),
-  presencePenalty: row(real(-MOST_RISE, MOST), 0),
+  repeatPenalty: row(real(1e-6, MAX), 1),
+  frequencyPenalty: row(real(-MAX_RISE, MAX), 0),
+  presencePenalty: row(real(-MAX_RISE, MAX), 0),
   dryMultiplier: row(FROM_ZERO, 0),
-  dryBase: row(real(1, MOST), 1.75),
+  dryBase: row(real(1, MAX), 1.75),
   dryAllowedLength: row(whole(1, Number.MAX_SAFE_INTEGER), 2),
   dryLastN: row(COUNT, Number.POSITIVE_INFINITY),
   topNSigma: row(FROM_ZERO, 0),

@@ -26,7 +26,7 @@ export interface SamplerParts {
  * Logits further below the best have weight 0. Without this limit, a tiny temperature could give Infinity *
  * 0.
  */
-const MOST_SCALE = 1e30
+const MAX_SCALE = 1e30
 
 /**
  * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma,
@@ -104,7 +104,7 @@ export class Sampler {
     this.#adjust(logits, history, length, guide, mask)
     const { topNSigma, temperature } = this.#settings
     const candidates = this.#candidates
-    const scale = Math.min(1 / temperature, MOST_SCALE)
+    const scale = Math.min(1 / temperature, MAX_SCALE)
     if (this.#mirostat !== undefined) {
       candidates.start(logits, 0, Number.NEGATIVE_INFINITY, scale)
       return candidates.ids[this.#mirostat.draw(candidates, this.#random)]!

@@ -79,18 +79,18 @@ export interface Drafter {
 }
 
 /** Maximum number of drafts in one step. */
-export const MOST_DRAFTS = 15
+export const MAX_DRAFTS = 15
 /**
  * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many,
  * and so on up to the maximum.
  */
 const FIRST_PATIENCE = 4
-const MOST_PATIENCE = 64
+const MAX_PATIENCE = 64
 
 /** The drafts of one generation. */
 export class Speculation {
   /** The drafts. Those beyond the count that `draft` returned are only compared. */
-  readonly ids = new Int32Array(MOST_DRAFTS)
+  readonly ids = new Int32Array(MAX_DRAFTS)
   /** Number of drafts that steps verified, and of drafts that were right. */
   drafted = 0
   accepted = 0
@@ -113,7 +113,7 @@ export class Speculation {
   draft(tokens: readonly number[], most: number, lanes: number, step: BareStep, cost: StepCost): number {
     const drafter = this.#drafter
     this.#made = 0
-    const found = Math.min(drafter.look(tokens), MOST_DRAFTS)
+    const found = Math.min(drafter.look(tokens), MAX_DRAFTS)
     const each = this.#each
     each.lanes = lanes
     each.msPerDraft = drafter.msPerDraft
@@ -121,7 +121,7 @@ export class Speculation {
     if (count === 0 && drafter.msPerDraft > 0) {
       if (most === 0 || found === 0 || ++this.#idle < this.#patience) return 0
       this.#idle = 0
-      this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE)
+      this.#patience = Math.min(2 * this.#patience, MAX_PATIENCE)
       count = 1
     }
     // Drafts that cost nothing are always made, because comparing them shows when they become worth their

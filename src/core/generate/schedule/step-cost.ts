@@ -9,7 +9,7 @@ const LEAST_SHARED_OUT = 16
 /** Share of the limit to aim for, because steps get slower as the context fills. */
 const SAFETY = 0.85
 /** Steps with fewer rows are poor predictors of large ones. */
-const MOST_GROWTH = 4
+const MAX_GROWTH = 4
 
 /** Adapts the number of rows in prefill steps so that a step takes about `CHUNK_MS` ms at most. */
 export class ChunkSize {
@@ -35,7 +35,7 @@ export class ChunkSize {
   observe(rows: number, ms: number): void {
     if (rows < LEAST_ROWS || !(ms >= 0)) return
     const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))
-    const wanted = Math.min(fitting, MOST_GROWTH * Math.max(rows, this.#rows))
+    const wanted = Math.min(fitting, MAX_GROWTH * Math.max(rows, this.#rows))
     const worth = Math.max(wanted, Math.min(this.#least, 2 * fitting))
     const whole = Math.floor(worth / LEAST_ROWS) * LEAST_ROWS
     this.#rows = Math.min(this.#most, Math.max(LEAST_ROWS, whole))
@@ -43,7 +43,7 @@ export class ChunkSize {
 }
 
 /** Number of row counts that are tracked. */
-const MOST_ROWS = 64
+const MAX_ROWS = 64
 /**
  * Assumed cost of each further row, as a share of the first row's, before other row counts have been tried.
  * It is small, so that they get tried.
@@ -59,7 +59,7 @@ const COMMON_WEIGHT = 0.05
  * A new time is capped at this multiple of the known one, because pages freeze and garbage collectors run.
  * The first time for a row count is not capped as tightly.
  */
-const MOST_RATIO = 1.3
+const MAX_RATIO = 1.3
 const FIRST_RATIO = 4
 /**
  * Fraction of a time's weight that remains after each later step, so that a row count that was slow once gets
@@ -71,7 +71,7 @@ const FADE = 0.99
  * the line is fitted.
  */
 const LINE_WEIGHT = 1
-const MOST_WEIGHT = 8
+const MAX_WEIGHT = 8
 
 /**
  * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
@@ -80,21 +80,21 @@ const MOST_WEIGHT = 8
  */
 export class StepCost {
   /** For each row count: mean milliseconds (0: none yet), and the total weight of its times. */
-  readonly #seen = new Float64Array(MOST_ROWS + 1)
-  readonly #weights = new Float64Array(MOST_ROWS + 1)
-  readonly #ms = new Float64Array(MOST_ROWS + 1)
+  readonly #seen = new Float64Array(MAX_ROWS + 1)
+  readonly #weights = new Float64Array(MAX_ROWS + 1)
+  readonly #ms = new Float64Array(MAX_ROWS + 1)
   /** Reused by `#rise`. */
-  readonly #below = new Float64Array(MOST_ROWS + 1)
+  readonly #below = new Float64Array(MAX_ROWS + 1)
 
   // hot
   /** Records that a step of `rows` rows, each with its logits, took `ms`. */
   observe(rows: number, ms: number): void {
-    if (rows > MOST_ROWS || !(ms > 0)) return
+    if (rows > MAX_ROWS || !(ms > 0)) return
     const weight = this.#weights[rows]! * FADE
     const known = this.#seen[rows]! || this.#ms[rows]! || ms
-    const ratio = within(ms / known, weight < 0.5 ? FIRST_RATIO : MOST_RATIO)
-    const common = 1 + COMMON_WEIGHT * (within(ratio, MOST_RATIO) - 1)
-    for (let index = 1; index <= MOST_ROWS; index++) {
+    const ratio = within(ms / known, weight < 0.5 ? FIRST_RATIO : MAX_RATIO)
+    const common = 1 + COMMON_WEIGHT * (within(ratio, MAX_RATIO) - 1)
+    for (let index = 1; index <= MAX_ROWS; index++) {
       this.#seen[index]! *= common
       this.#weights[index]! *= FADE
     }
@@ -107,8 +107,8 @@ export class StepCost {
 
   /** Expected milliseconds; 0 while nothing is known. */
   ms(rows: number): number {
-    if (rows <= MOST_ROWS) return this.#ms[rows]!
-    return (this.#ms[MOST_ROWS]! * rows) / MOST_ROWS
+    if (rows <= MAX_ROWS) return this.#ms[rows]!
+    return (this.#ms[MAX_ROWS]! * rows) / MAX_ROWS
   }
 
   /** Pulls the means towards the least-squares line, whose initial slope is given by `ROW_SHARE`. */
@@ -118,8 +118,8 @@ export class StepCost {
     let msSum = 0
     let rowSquares = 0
     let products = 0
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
-      const weight = Math.min(this.#weights[rows]!, MOST_WEIGHT)
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
+      const weight = Math.min(this.#weights[rows]!, MAX_WEIGHT)
       const ms = this.#seen[rows]!
       all += weight
       rowSum += weight * rows
@@ -132,7 +132,7 @@ export class StepCost {
     const first = height / (1 + ROW_SHARE * (middle - 1))
     const covariance = products - all * middle * height
     const slope = Math.max(0, (covariance + ROW_SHARE * first) / (rowSquares - all * middle * middle + 1))
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
       const line = Math.max(0, height + slope * (rows - middle))
       const weight = this.#weights[rows]!
       this.#ms[rows] = (weight * this.#seen[rows]! + LINE_WEIGHT * line) / (weight + LINE_WEIGHT)
@@ -146,12 +146,12 @@ export class StepCost {
    */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
-    for (let rows = MOST_ROWS; rows >= 1; rows--) {
+    for (let rows = MAX_ROWS; rows >= 1; rows--) {
       most = Math.min(most, this.#ms[rows]!)
       this.#below[rows] = most
     }
     let least = 0
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
       least = Math.max(least, this.#ms[rows]!)
       this.#ms[rows] = (least + this.#below[rows]!) / 2
     }

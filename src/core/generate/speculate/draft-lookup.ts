@@ -4,9 +4,9 @@ import type { Drafter } from '../schedule/speculation.ts'
 /** Minimum match length; after a single matching token, the next one is hardly predictable. */
 const LEAST_MATCH = 2
 /** Maximum match length that is compared; longer matches are no more certain. */
-const MOST_MATCH = 16
+const MAX_MATCH = 16
 /** Number of earlier places to compare, latest first. */
-const MOST_PLACES = 32
+const MAX_PLACES = 32
 const HEAD_BITS = 12
 /** Minimum match length of each grade above 0. */
 const GRADE_MATCHES = [3, 4, 6, 9] as const
@@ -37,7 +37,7 @@ export class LookupDrafter implements Drafter {
     this.#index(last)
     let longest = 0
     let place = this.#heads[hash(tokens[last - 1]!, tokens[last]!)]!
-    for (let looked = 0; place > 0 && looked < MOST_PLACES && longest < MOST_MATCH; looked++) {
+    for (let looked = 0; place > 0 && looked < MAX_PLACES && longest < MAX_MATCH; looked++) {
       const length = this.#matchOf(place - 1, last)
       if (length > longest) {
         longest = length
@@ -80,8 +80,7 @@ export class LookupDrafter implements Drafter {
   #matchOf(place: number, last: number): number {
     const tokens = this.#tokens
     let length = 0
-    while (length < MOST_MATCH && length <= place && tokens[place - length] === tokens[last - length])
-      length++
+    while (length < MAX_MATCH && length <= place && tokens[place - length] === tokens[last - length]) length++
     return length
   }
 }

@@ -3,7 +3,7 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Sequence } from '../schedule/sequence.ts'
-import { type Drafter, MOST_DRAFTS } from '../schedule/speculation.ts'
+import { type Drafter, MAX_DRAFTS } from '../schedule/speculation.ts'
 import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
@@ -108,7 +108,7 @@ class ModelDrafter implements Drafter {
       this.#tryRun(this.#model.readRows)
       return 0
     }
-    return Math.min(room, MOST_DRAFTS)
+    return Math.min(room, MAX_DRAFTS)
   }
 
   draft(count: number, out: Int32Array): number {

@@ -1,6 +1,6 @@
 // The allocator of linear memory: hands out aligned regions, and views that survive its growth.
 import { roundUp } from '../../abi/encodings.ts'
-import { MOST_BYTES, PAGE_BYTES, refused } from './linear-memory.ts'
+import { MAX_BYTES, PAGE_BYTES, refused } from './linear-memory.ts'
 
 declare const brand: unique symbol
 /** A byte address in linear memory, up to 4 GiB. `|` and `>>` would make it negative. */
@@ -79,8 +79,8 @@ export class Arena {
 
   #grow(endBytes: number, purpose: string): void {
     const current = this.memoryBytes
-    if (endBytes > MOST_BYTES) throw refused(endBytes, MOST_BYTES, purpose)
-    const generous = Math.min(roundUp(endBytes, GROWTH_BYTES), MOST_BYTES)
+    if (endBytes > MAX_BYTES) throw refused(endBytes, MAX_BYTES, purpose)
+    const generous = Math.min(roundUp(endBytes, GROWTH_BYTES), MAX_BYTES)
     if (this.#tryGrow(generous - current) || this.#tryGrow(roundUp(endBytes, PAGE_BYTES) - current)) return
     throw refused(endBytes, current, purpose)
   }

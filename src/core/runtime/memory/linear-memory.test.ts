@@ -1,7 +1,7 @@
 // Tests memory. In: devices that grant less than requested. Out: as much as they grant, and typed errors if
 // that is not enough.
 import { afterEach, expect, test, vi } from 'vitest'
-import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './linear-memory.ts'
+import { createMemory, grantedBytes, MAX_BYTES, PAGE_BYTES } from './linear-memory.ts'
 
 const MIB = 2 ** 20
 const { Memory } = WebAssembly
@@ -55,7 +55,7 @@ test('a shared memory below the required size fails with a typed error', () => {
 test.each(['shared', 'plain'] as const)(
   'the %s memory that a device grants is determined to within 16 MiB',
   (kind) => {
-    for (const most of [MOST_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
+    for (const most of [MAX_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
       deviceOf(most)
       const granted = grantedBytes(kind)
       expect(granted).toBeLessThanOrEqual(most)

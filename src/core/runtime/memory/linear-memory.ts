@@ -4,7 +4,7 @@ import type { MemoryKind } from '../features.ts'
 
 export const PAGE_BYTES = 65536
 /** The 32-bit address range. */
-export const MOST_BYTES = 65536 * PAGE_BYTES
+export const MAX_BYTES = 65536 * PAGE_BYTES
 /** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
 /** How many maximum sizes to try between the wanted and the needed bytes. */
@@ -16,11 +16,11 @@ const PROBES = 6
  * Throws `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
-  if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
+  if (needBytes > MAX_BYTES) throw refused(needBytes, MAX_BYTES)
   const initial = pages(INITIAL_BYTES)
   if (kind === 'plain') return attempt({ initial }) ?? fail(needBytes)
   const need = Math.max(initial, pages(needBytes))
-  const want = Math.max(need, Math.min(pages(wantBytes), pages(MOST_BYTES)))
+  const want = Math.max(need, Math.min(pages(wantBytes), pages(MAX_BYTES)))
   for (let probe = 0; probe <= PROBES; probe++) {
     const maximum = need + Math.floor(((want - need) * (PROBES - probe)) / PROBES)
     const memory = attempt({ initial, maximum, shared: true })
@@ -39,8 +39,8 @@ const GRANT_HALVINGS = 6
  * keeps none of it. `deviceBytes`: the memory of the whole device, if known, because some systems grant more
  * than they have.
  */
-export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
-  const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
+export function grantedBytes(kind: MemoryKind, deviceBytes = MAX_BYTES): number {
+  const most = Math.min(pages(MAX_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
   const isGranted = (count: number): boolean =>
     attempt(
       kind === 'plain' ? { initial: count } : { initial: 1, maximum: Math.max(1, count), shared: true },

@@ -14,7 +14,7 @@ import type { ShardGroup } from './shard-group.ts'
 const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
 /** Ends a measurement if the clock stands still: enough runs for a rate. */
-const MOST_RUNS = 128
+const MAX_RUNS = 128
 /** Less than any run takes, so that a coarse clock does not lead to an infinite rate. */
 const LEAST_MS = 0.001
 
@@ -67,7 +67,7 @@ export function measureRate(
     const start = now()
     let runs = 0
     let spent = 0
-    while (spent < ms / WINDOWS && runs < MOST_RUNS) {
+    while (spent < ms / WINDOWS && runs < MAX_RUNS) {
       run()
       runs++
       spent = now() - start

@@ -8,7 +8,7 @@ import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 
 /** Together they take about a millisecond. During longer waits, the core is free for other work. */
-const MOST_TASKS = 40
+const MAX_TASKS = 40
 
 interface TaskScheduler {
   postTask(task: () => void, options: { readonly priority: 'background' }): Promise<void>
@@ -25,9 +25,9 @@ class Awake {
   #isPosted = false
 
   // hot
-  /** Stays awake until `rest`, or for MOST_TASKS tasks. */
+  /** Stays awake until `rest`, or for MAX_TASKS tasks. */
   stay(): void {
-    this.#left = MOST_TASKS
+    this.#left = MAX_TASKS
     if (!this.#isPosted) this.#post()
   }
 

@@ -70,7 +70,7 @@ export interface OpenMark<T> {
 
 const PREFIX = 'halfbyte-load-'
 /** Maximum number of marks; older ones are dropped. */
-const MOST_MARKS = 8
+const MAX_MARKS = 8
 
 /**
  * Records that a load begins. Writes no mark if storage is denied, or if there are no locks (a page over
@@ -110,7 +110,7 @@ export async function deadMarks<T>(isNote: (value: unknown) => value is T): Prom
     if (isNote(note)) found.push({ key, note })
     else eraseMark(key)
   }
-  const extra = found.splice(0, found.length - MOST_MARKS)
+  const extra = found.splice(0, found.length - MAX_MARKS)
   for (const { key } of extra) eraseMark(key)
   return found
 }

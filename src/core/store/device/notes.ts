@@ -77,7 +77,7 @@ export interface Notes {
 
 const FOLDER = 'halfbyte-notes'
 /** Values expire because one that was measured while the machine was slow must not last forever. */
-const MOST_AGE_MS = 7 * 24 * 3600 * 1000
+const MAX_AGE_MS = 7 * 24 * 3600 * 1000
 
 /**
  * `machine` describes the machine that a value depends on. Notes from another machine are ignored. Writing
@@ -90,7 +90,7 @@ export function deviceNotes(machine: string): Notes {
       const note = folder && (await readFields(folder, await fileKey(key)))
       const made = note?.['made']
       const age = typeof made === 'number' ? Date.now() - made : -1
-      return note?.['machine'] === machine && age >= 0 && age < MOST_AGE_MS ? note['value'] : undefined
+      return note?.['machine'] === machine && age >= 0 && age < MAX_AGE_MS ? note['value'] : undefined
     },
     async write(key, value) {
       try {

@@ -8,7 +8,7 @@ import { bodyLength } from './request.ts'
 export type FileSize = Pick<GraphFiles, 'bytes' | 'downloadBytes'>
 
 /** A larger graph contains its own weights. */
-const MOST_STRUCTURE = 64 << 20
+const MAX_STRUCTURE = 64 << 20
 
 /** Requests the size of each possible file once: graphs, and the data files of small graphs. */
 export async function peekGraphs(
@@ -21,7 +21,7 @@ export async function peekGraphs(
       const size = await sizeOf(folder + file)
       if (size === undefined) return []
       let { bytes, downloadBytes } = size
-      let next = bytes < MOST_STRUCTURE ? await sizeOf(`${folder}${file}_data`) : undefined
+      let next = bytes < MAX_STRUCTURE ? await sizeOf(`${folder}${file}_data`) : undefined
       for (let part = 1; next !== undefined; part++) {
         bytes += next.bytes
         downloadBytes += next.downloadBytes

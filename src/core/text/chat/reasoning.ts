@@ -59,7 +59,7 @@ const HARMONY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>']
 /** What ends the text of a message. */
 const BODY_ENDS: readonly string[] = [...HARMONY_ENDS, START]
 /** The longest header of a message. Longer text is not a header. */
-const MOST_HEADER = 512
+const MAX_HEADER = 512
 
 const HARMONY: ReasoningForm = {
   open: `${CHANNEL}analysis${MESSAGE}`,
@@ -429,7 +429,7 @@ class HarmonySplitter extends Splitter {
     const isHeader =
       this.#hasBegun ||
       [CHANNEL, ' to='].some((start) => this.held.startsWith(start.slice(0, this.held.length)))
-    if (!isHeader || end > MOST_HEADER || (end < 0 && this.held.length > MOST_HEADER)) {
+    if (!isHeader || end > MAX_HEADER || (end < 0 && this.held.length > MAX_HEADER)) {
       this.#part = 'answer'
       this.#hasBegun = true
       return

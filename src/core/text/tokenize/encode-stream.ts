@@ -16,7 +16,7 @@ const PART = 1 << 18
 /** UTF-16 units on each side of a split that are compared. */
 const AROUND = 1024
 /** How many split positions are tried in a part before it grows. */
-const MOST_TRIES = 32
+const MAX_TRIES = 32
 /**
  * A text is split between any two characters if this many parts in a row contain neither spaces nor line
  * breaks.
@@ -117,7 +117,7 @@ function findCut(
   const least = Math.floor(text.length / 2)
   for (const isPlace of places) {
     let tries = 0
-    for (let at = text.length - around; at > least && tries < MOST_TRIES; at--) {
+    for (let at = text.length - around; at > least && tries < MAX_TRIES; at--) {
       if (!isPlace(text, at)) continue
       tries++
       if (holds(tokenizer, text.slice(at - around, at), text.slice(at, at + around), parseSpecial)) return at

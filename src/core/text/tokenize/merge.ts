@@ -2,7 +2,7 @@
 
 /** V8 copies slices up to this length. A longer slice would keep its source text alive. */
 const LONGEST = 12
-const MOST = 1 << 15
+const MAX = 1 << 15
 
 /**
  * Returns a function that adds a word's ids to `out`. A full cache is cleared, which is cheaper than tracking
@@ -17,7 +17,7 @@ export function cachedWords(
     if (ids === undefined) {
       ids = encode(word)
       if (word.length <= LONGEST) {
-        if (words.size >= MOST) words.clear()
+        if (words.size >= MAX) words.clear()
         words.set(word, ids)
       }
     }

@@ -41,14 +41,14 @@ export interface SparseChoice {
  */
 const MARGIN = 1.03
 /** No encoding may take over 6 % more bytes than dense. */
-const MOST_BYTES = 1.06
+const MAX_BYTES = 1.06
 
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
   if (policy === 'none') return { encoding: base, why: 'dense was requested' }
   if (policy !== 'auto') return forced(base, census, policy)
   const all = [...census.encodings]
   const ranked = all
-    .filter(([, { bytes }]) => bytes <= MOST_BYTES * census.denseBytes)
+    .filter(([, { bytes }]) => bytes <= MAX_BYTES * census.denseBytes)
     .filter(([encoding, counted]) => speedOf(encoding, counted, 'simd128') >= 1)
     .map(([encoding, counted]) => ({ encoding, counted, speed: speedOf(encoding, counted, 'relaxed') }))
     .sort((a, b) => b.speed - a.speed)

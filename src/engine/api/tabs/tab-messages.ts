@@ -80,7 +80,7 @@ export class Lost extends Error {
 type Check = (value: unknown) => boolean
 
 /** Maximum length of a tab's id. */
-const MOST_ID = 64
+const MAX_ID = 64
 const FINISH_REASONS = ['stop', 'length', 'cancelled']
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -139,7 +139,7 @@ export function readMessage(data: unknown): TabMessage | undefined {
   return read.hasId ? { type: 'garbled', from, to, id: id as number, of: type } : undefined
 }
 
-const isId = (value: unknown): value is string => isText(value) && value !== '' && value.length <= MOST_ID
+const isId = (value: unknown): value is string => isText(value) && value !== '' && value.length <= MAX_ID
 
 interface Reader {
   readonly hasId: boolean

@@ -34,7 +34,7 @@ const SURE_MS = 5000
 /**
  * Maximum number of leadership checks per message whose answers arrive too late; the last one then counts.
  */
-const MOST_LOOKS = 4
+const MAX_LOOKS = 4
 
 /** How an engine starts in this tab. */
 export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
@@ -245,7 +245,7 @@ export class TabService {
     let leads = true
     let asked = Number.NEGATIVE_INFINITY
     // If a tab freezes meanwhile, the answer is outdated when it arrives.
-    for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
+    for (let looks = 0; leads && looks < MAX_LOOKS && this.#now() > asked + SURE_MS; looks++) {
       asked = this.#now()
       leads = await this.#leads()
     }

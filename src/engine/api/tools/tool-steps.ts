@@ -12,8 +12,8 @@ import type { ReplyOptions } from '../request/decode-options.ts'
 import type { GenerationResult, ReplyChunk, ReplyStep, RunnableTool, ToolRun } from '../types.ts'
 import { type CheckedTool, checkedTool, runCall } from './run-call.ts'
 
-const MAX_STEPS = 6
-const MOST_STEPS = 100
+const DEFAULT_STEPS = 6
+const MAX_STEPS = 100
 
 /** The session as needed by the steps. */
 export interface StepHost {
@@ -50,8 +50,8 @@ class Steps implements Feed {
   #foreign = 0
 
   constructor(host: StepHost) {
-    const { tools = [], maxSteps = MAX_STEPS } = host.reply
-    checkOption('maxSteps', maxSteps, whole(2, MOST_STEPS))
+    const { tools = [], maxSteps = DEFAULT_STEPS } = host.reply
+    checkOption('maxSteps', maxSteps, whole(2, MAX_STEPS))
     this.#host = host
     this.#most = maxSteps
     this.#tools = new Map(

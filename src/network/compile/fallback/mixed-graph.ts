@@ -1,6 +1,6 @@
-// A graph that runs in two runtimes: nodes that the compiler cannot run go to onnxruntime-web, the rest is
-// compiled. A run proceeds in stages, because the sizes of a foreign part's outputs are known only after it
-// has run.
+// A graph that runs in two runtimes: nodes that the compiler cannot run go to onnxruntime-web, and the rest
+// is compiled. A run proceeds in stages, because the sizes of a foreign part's outputs are known only after
+// it has run.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -21,7 +21,9 @@ import { Sessions } from './sessions.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes } from './stage.ts'
 
-/** A stage whose program is loaded, and the stages after it, keyed by the sizes of its parts' outputs. */
+/**
+ * A stage whose program is loaded, and the stages after it, keyed by the sizes of the outputs of its parts.
+ */
 interface Stage extends Omit<PlannedStage, 'compiled'> {
   readonly compiled: LoadedProgram | undefined
   readonly next: LruCache<string, Stage>
@@ -75,7 +77,7 @@ export class MixedGraph implements RunnableGraph {
     return [...this.#foreign.values()]
   }
 
-  /** Waits for the current run. */
+  /** Waits for the current run to end. */
   async dispose(): Promise<void> {
     this.#isClosed = true
     await this.#queue.run(() => this.#sessions.close())
@@ -83,8 +85,8 @@ export class MixedGraph implements RunnableGraph {
   }
 
   /**
-   * Every input must be present and have its dtype. Throws `unsupported` for a shape that does not fit and
-   * for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
+   * Every input must be present and have the right dtype. Throws `unsupported` for a shape that does not fit
+   * and for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(() => this.#run(feeds, signal), signal)
@@ -165,7 +167,7 @@ export class MixedGraph implements RunnableGraph {
     return this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES, budget), budget, signal)
   }
 
-  /** `rest`: the remaining graph after the stage; `values`: its inputs. */
+  /** `rest`: the part of the graph that remains after the stage. `values`: its inputs. */
   async #nextStage(
     { next }: Stage,
     rest: Graph,

@@ -4,10 +4,10 @@ import { type Constant, type Graph, type Input, type Node, readsOf, type Type } 
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
 
-/** Nodes that run together, with their inputs and the outputs that others read. */
+/** Nodes that run together, with their inputs and with the outputs that other nodes read. */
 export interface Part {
   readonly nodes: readonly Node[]
-  /** Names of values computed before it. */
+  /** Names of values that are computed before it. */
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly constants: ReadonlyMap<string, Constant>
@@ -17,11 +17,11 @@ export interface Split {
   /** Nodes that read only inputs, constants and each other, and are compiled. */
   readonly compiled: Part
   /**
-   * The foreign nodes that come next, each part connected. No part reads another, and a part uses one
-   * version of each operator set.
+   * The foreign nodes that come next, as connected parts. No part reads another, and a part uses one version
+   * of each operator set.
    */
   readonly foreign: readonly Part[]
-  /** Everything that reads a foreign part. Empty once the graph's end is reached. */
+  /** Everything that depends on a foreign part. Empty at the end of the graph. */
   readonly rest: readonly Node[]
 }
 
@@ -40,7 +40,7 @@ export function splitGraph(graph: Graph, isForeign: (node: Node) => boolean): Sp
   const versions = new Map<string, number>()
   const foreign = take(others, (node) => {
     if (!isForeign(node) || !isReady(node)) return false
-    // A pass may have made a node of a later version than the file's.
+    // A pass may have made a node with a later version than the file's.
     const version = versions.get(node.domain) ?? node.version
     versions.set(node.domain, version)
     return version === node.version
@@ -86,8 +86,7 @@ function connected(nodes: readonly Node[]): readonly Node[][] {
 }
 
 /**
- * The rest of the graph, whose inputs are the values computed before it. `typeOf`: the known type of a
- * value.
+ * The rest of the graph, whose inputs are the values computed before it. `typeOf`: the known type of a value.
  */
 export function restOf(
   { name, constants, outputs }: Graph,
@@ -120,7 +119,7 @@ export function namesOfSizes({ nodes, constants }: Graph): ReadonlySet<string> {
   return known
 }
 
-/** Whether passes compute the node when its inputs are known, or take its branch. */
+/** Whether passes compute the node, or take its branch, once its inputs are known. */
 function isComputed(node: Node): boolean {
   if (node.op === 'If' && node.domain === '') return true
   const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')

@@ -20,13 +20,16 @@ export interface PlannedStage {
   readonly reasons: readonly ForeignNode[]
   /** The types of all values, as far as known before the foreign parts run. */
   readonly types: ReadonlyMap<string, Type>
-  /** The remaining graph, which reads the foreign parts, without its inputs' types; undefined at the end. */
+  /**
+   * The remaining graph, which reads the outputs of the foreign parts, without the types of its inputs;
+   * undefined at the end.
+   */
   readonly rest: Graph | undefined
 }
 
 /**
- * `graph`: bound, after its passes. A node that cannot be planned becomes foreign. Other errors, such as
- * mismatched sizes, are thrown.
+ * `graph`: bound to sizes, after its passes. A node that cannot be planned becomes foreign. Other errors,
+ * such as mismatched sizes, are thrown.
  */
 export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBudget): PlannedStage {
   const types = inferTypes(graph)

@@ -1,5 +1,5 @@
-// How far a graph's outputs move when its numbers are rounded differently. In: a graph and its inputs. Out:
-// the largest change of each output element.
+// Measures how far a graph's outputs move when its numbers are rounded differently. In: a graph and its
+// inputs. Out: the largest change of each output element.
 import { EVALUATORS } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../../../test/helpers/random.ts'
 import { evaluateNode } from '../../onnx/evaluate.ts'
@@ -8,7 +8,7 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 
 /** Relative size of a change: two f32 rounding errors. */
 const ROUNDING = 2 ** -23
-/** How often the graph is computed with different roundings. */
+/** How many times the graph is computed, each time with different rounding. */
 const TRIALS = 4
 
 /** Nested graphs are computed without perturbation. */

@@ -1,6 +1,6 @@
 // Reads request bodies before they take a slot, with limits on each one, on all together and on idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
+import { bodyTooLong, MAX_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
@@ -18,7 +18,7 @@ const MOST_READERS = 1024
 const LONGEST_STALL_MILLISECONDS = 30_000
 
 const LIMITS: BodyLimits = {
-  bodyBytes: MOST_BODY_BYTES,
+  bodyBytes: MAX_BODY_BYTES,
   allBytes: MOST_HELD_BYTES,
   readers: MOST_READERS,
   stallMilliseconds: LONGEST_STALL_MILLISECONDS,

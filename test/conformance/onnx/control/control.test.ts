@@ -169,7 +169,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a row of a table that is another',
     { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
-    /not a rotation by fixed frequencies/,
+    /not a rotation with fixed frequencies/,
   ],
   ['tables that a long prompt chooses', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
   ['tables that a long state chooses', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
@@ -248,7 +248,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'positions that begin after their table',
     { places: 'learned', positions: laterBy(70) },
-    /its first position has the row 70 of 64/,
+    /its first position is row 70 of 64/,
   ],
   [
     'second masks of single heads',

@@ -74,7 +74,7 @@ test('without the option, the error names the node and the option', async () => 
 test('the load reports which nodes run elsewhere, and why', async () => {
   const network = await load(MIDDLE)
   expect(network.foreignNodes()).toEqual([
-    { node: 'unit', op: 'LpNormalization', reason: 'no operator LpNormalization of opset 17 is known' },
+    { node: 'unit', op: 'LpNormalization', reason: 'the operator LpNormalization of opset 17 is unknown' },
   ])
   expect(network.outputs).toEqual([{ name: 'y', dtype: 'f32', dims: ['rows', 12] }])
   await network.dispose()

@@ -5,7 +5,7 @@ import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { localRope } from '../../config/hf-rope.ts'
-import { MOST_STREAMS } from '../../config/layer-sizes.ts'
+import { MAX_STREAMS } from '../../config/layer-sizes.ts'
 import {
   defaults,
   type FamilyFile,
@@ -36,7 +36,7 @@ const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 
 /** Projections from the embeddings to streams, and from streams to the output. GGUF stacks them. */
 const projections = (name: string, gguf: string, safetensors: string): TensorRow[] =>
-  Array.from({ length: MOST_STREAMS - 1 }, (_, index) =>
+  Array.from({ length: MAX_STREAMS - 1 }, (_, index) =>
     row(
       `${name}.${index + 1}.weight`,
       gguf,

@@ -2,7 +2,7 @@
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
 import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
-import { MOST_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
+import { MAX_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
 
 export const TRAITS: DecoderTraits = {
@@ -29,7 +29,7 @@ const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
 function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
   const rows = layerEmbedding?.rows ?? vocabSize
   if (rows === vocabSize) return {}
-  const past = Math.min(Math.max(0, vocabSize - rows), MOST_WITHOUT_ROWS)
+  const past = Math.min(Math.max(0, vocabSize - rows), MAX_WITHOUT_ROWS)
   const others = Array.from({ length: past }, () => [0, 1] as const)
   return {
     shape: [rows, layers * (layerEmbedding?.size ?? 0)],

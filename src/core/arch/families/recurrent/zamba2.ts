@@ -5,7 +5,7 @@ import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { withSharedBlocks } from '../../blocks/shared-blocks.ts'
 import type { ModelConfig, SharedBlocks } from '../../config/config.ts'
 import { type Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
-import { MOST_BLOCKS } from '../../config/layer-sizes.ts'
+import { MAX_BLOCKS } from '../../config/layer-sizes.ts'
 import { hfSsm } from '../../config/recurrent-config.ts'
 import {
   defaults,
@@ -49,7 +49,7 @@ function blockRows(
   shape: Shape,
   place?: (config: ModelConfig) => Partial<StoredWeight>,
 ): TensorRow[] {
-  return Array.from({ length: MOST_BLOCKS }, (_, block) =>
+  return Array.from({ length: MAX_BLOCKS }, (_, block) =>
     row(
       `blocks.${block}.${name}.weight`,
       '',

@@ -1,5 +1,5 @@
 // A tool call as the readers of all forms return it.
-import { MOST_DEPTH, parseJson } from '../../../base/json.ts'
+import { MAX_DEPTH, parseJson } from '../../../base/json.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import { MISMATCH } from './growing-text.ts'
 
@@ -59,7 +59,7 @@ export function schemaOf({ parameters }: CallableTool, name: string): unknown {
 /** Undefined if the text is not JSON, or nests too deeply. `isPython`: see `parseJson`. */
 export function parsed(json: string, isPython = true): unknown {
   try {
-    return parseJson(json, MOST_DEPTH, isPython)
+    return parseJson(json, MAX_DEPTH, isPython)
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
 // Reads tool calls that are JSON: one object, a list of them, or several in a row.
-import { jsonParts, MOST_DEPTH } from '../../../base/json.ts'
+import { jsonParts, MAX_DEPTH } from '../../../base/json.ts'
 import { type CallableTools, namedCall, type ParsedCall, parsed } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { pythonLiteral } from './python-values.ts'
@@ -24,7 +24,7 @@ export function* jsonText(source: GrowingText): Reading<string> {
         isEscaped = !isEscaped && char === '\\'
       } else if (char === '{' || char === '[') {
         depth += 1
-        if (depth > MOST_DEPTH) throw MISMATCH
+        if (depth > MAX_DEPTH) throw MISMATCH
       } else if (char === '"' || char === "'") quote = char
       else if (char === '}' || char === ']') {
         depth -= 1

@@ -11,7 +11,7 @@ import type { GrowingText, Reading } from './growing-text.ts'
 import { itemsUpTo, pythonMembers, pythonValue } from './python-values.ts'
 
 /** Maximum characters of a comment. */
-const MOST_COMMENT = 4096
+const MAX_COMMENT = 4096
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
@@ -50,7 +50,7 @@ export function* pythonStatements(
   const calls: ParsedCall[] = []
   const named = new Set<string>()
   while ((yield* source.blanks()) !== '' && !(yield* source.sees(end))) {
-    if ((yield* source.peek()) === '#') yield* source.word(/[^\n]/, MOST_COMMENT)
+    if ((yield* source.peek()) === '#') yield* source.word(/[^\n]/, MAX_COMMENT)
     else if ((yield* source.peek()) === '[') yield* pythonCalls(source, tools, calls, end)
     else yield* statement(source, tools, calls, named)
     do yield* source.blanks()

@@ -3,7 +3,7 @@ import { listJson, objectJson } from './call.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Maximum depth of lists and objects in a value. */
-export const MOST_DEPTH = 100
+export const MAX_DEPTH = 100
 
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['True', 'true'],
@@ -50,7 +50,7 @@ export function pythonLiteral(text: string): string | undefined {
 
 /** A literal as JSON text: a string, number, list, tuple, dict, True, False or None. */
 export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
-  if (depth > MOST_DEPTH) throw MISMATCH
+  if (depth > MAX_DEPTH) throw MISMATCH
   const char = yield* source.blanks()
   const inner = () => pythonValue(source, depth + 1)
   if (yield* source.takes('[')) return listJson(yield* itemsUpTo(source, ']', inner))

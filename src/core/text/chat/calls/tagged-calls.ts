@@ -11,7 +11,7 @@ import {
 } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { jsonText } from './json-calls.ts'
-import { itemsUpTo, MOST_DEPTH, member, pythonString, pythonValue } from './python-values.ts'
+import { itemsUpTo, MAX_DEPTH, member, pythonString, pythonValue } from './python-values.ts'
 import { typedJson, withoutLineEnds } from './typed-values.ts'
 
 const PARAMETER = '<parameter='
@@ -130,7 +130,7 @@ export function* gemmaCall(source: GrowingText, tools: CallableTools, quote: str
 }
 
 function* gemmaValue(source: GrowingText, quote: string, depth: number): Reading<string> {
-  if (depth > MOST_DEPTH) throw MISMATCH
+  if (depth > MAX_DEPTH) throw MISMATCH
   yield* source.blanks()
   if (yield* source.takes(quote)) return JSON.stringify(yield* source.upTo(quote))
   const inner = () => gemmaValue(source, quote, depth + 1)

@@ -10,7 +10,7 @@ import { bareCalls, bareStarts, type ReadCalls, readerAfter } from './forms.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Length of the longest opening, without whitespace, that may have to be compared. */
-const MOST_START = 512
+const MAX_START = 512
 
 /** A block of calls that is being read. */
 interface Block {
@@ -71,7 +71,7 @@ export class ToolCallParser {
   #outside(): string {
     const { text, isOver } = this.#source
     if (this.#atStart && this.#calls.length === 0) {
-      const dense = text.slice(0, MOST_START).replaceAll(/\s/g, '')
+      const dense = text.slice(0, MAX_START).replaceAll(/\s/g, '')
       if (this.#bareStarts.some((start) => dense.startsWith(start))) {
         this.#open('', bareCalls)
         return ''

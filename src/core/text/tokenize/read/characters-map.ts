@@ -11,7 +11,7 @@ import { malformed, shown, unsupported } from '../../spec.ts'
 /** Maximum length in bytes of a text that replaces a character; the longest in Unicode has 33. */
 const LONGEST_TEXT = 256
 /** How many times longer a text may become; Unicode's longest replacement has 18 characters. */
-const MOST_GROWTH = 32
+const MAX_GROWTH = 32
 /** Maximum number of cached replacements. */
 const REMEMBERED = 4096
 /** Clusters of at least this many bytes are replaced only character by character. */
@@ -48,14 +48,14 @@ export function charactersMap(map: unknown): (text: string) => string {
       const whole = short(segment)
       if (whole !== undefined) out += whole
       else for (const character of segment) out += replacementOf(character) ?? character
-      if (out.length > MOST_GROWTH * text.length) throw tooLong(text.length)
+      if (out.length > MAX_GROWTH * text.length) throw tooLong(text.length)
     }
     return out
   }
 }
 
 const tooLong = (length: number) =>
-  unsupported(`expands a text of ${length} characters more than ${MOST_GROWTH} times`, 'choose another model')
+  unsupported(`expands a text of ${length} characters more than ${MAX_GROWTH} times`, 'choose another model')
 
 /** A tokenizer.json stores the bytes in base64, GGUF as a list. */
 function decoded(map: unknown): Uint8Array {
