@@ -118,7 +118,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'asks for a login with a page in the place of every file, and lets the browser keep it',
+    title: 'answers every request with a login page, and lets the browser keep it',
     gets: 'the page; nothing of the login is kept, and after the next answer the page is',
     run: takesOver(portal),
   },
@@ -256,7 +256,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'removes some of the kept files',
-    gets: 'the browser’s own page without a network; all is kept again at the next answer',
+    gets: 'the browser’s own page without a network; all files are kept again at the next answer',
     async run(scene) {
       await scene.keep()
       await scene.page.evaluate(
@@ -274,7 +274,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'has no room for what is to be kept',
+    title: 'has no room for the files of the page',
     gets: 'the page while there is a network; it is kept once there is room',
     async run(scene) {
       const { page, context, site } = scene
