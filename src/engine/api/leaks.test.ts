@@ -25,8 +25,8 @@ const ROUNDS = 12
 const MAX_LEFT = 3
 
 /**
- * How many more objects of a class exist after each of ROUNDS than after the first few, which create one-time
- * objects.
+ * How many more objects of a class exist after each of ROUNDS rounds than after the first few, which create
+ * one-time objects.
  */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
   const rounds = async (times: number) => {

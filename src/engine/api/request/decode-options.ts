@@ -43,7 +43,7 @@ function plainMessage(message: unknown): Message {
 
 /** Converts a list of parts to a text and its images. The worker rejects any other value. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
-  // The worker rejects this many.
+  // The worker rejects more images than this.
   const found = images?.slice(0, MAX_PICTURES)
   if (!Array.isArray(content) || content.findIndex((part) => !isPart(part)) >= 0)
     return { content: content as string, images: found }
@@ -95,7 +95,7 @@ export async function decodeRequest(
   return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
 }
 
-/** The constraint on calls, if a tool is strict. The worker rejects anything that isn't a tool. */
+/** The constraint on calls, if a tool is strict. The worker rejects anything that is not a tool. */
 function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   if (!Array.isArray(tools) || !tools.some((tool) => tool?.strict === true)) return undefined
   return {

@@ -50,7 +50,7 @@ export type TabMessage = { readonly from: string; readonly to?: string } & (
   | { readonly type: 'generate'; readonly id: number; readonly request: GenerateRequest }
   | { readonly type: 'command'; readonly id: number; readonly command: StreamCommand }
   | { readonly type: 'report'; readonly id: number; readonly report: StreamReport }
-  /** Never sent: a message of the type `of` that could not be read. */
+  /** Never sent: stands for a message of type `of` that could not be read. */
   | { readonly type: 'garbled'; readonly id: number; readonly of: string }
 )
 
