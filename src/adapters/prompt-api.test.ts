@@ -124,7 +124,7 @@ test('an aborted prompt rejects with the reason and leaves the conversation unch
   expect(session.contextUsage).toBeGreaterThan(used)
 })
 
-test('requests that a text model does not support are rejected like in browsers', async () => {
+test('requests that a text model does not support are rejected as in browsers', async () => {
   const model = promptApi(() => openToy())
   await expect(model.create({ expectedInputs: [{ type: 'audio' }] })).rejects.toMatchObject({
     name: 'NotSupportedError',
@@ -222,7 +222,7 @@ test("the platform's own quota error is used if there is one", () => {
   expect(error).toBeInstanceOf(QuotaExceededError)
   expect(error).toMatchObject({ numbers: { requested: 7, quota: 5 } })
   expect(error.message).toBe(
-    'the conversation needs 7 tokens and the context has room for 5; shorten the input',
+    'the conversation needs 7 tokens but the context has room for 5; shorten the input',
   )
 })
 
@@ -309,7 +309,7 @@ test('a tool that fails or never answers leaves the conversation unchanged', asy
   expect(session.contextUsage).toBe(bare.contextUsage)
 })
 
-test('a model that calls forever is ended', async () => {
+test('a model that calls tools forever is stopped', async () => {
   let calls = 0
   const execute = async () => {
     calls++

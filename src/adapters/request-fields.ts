@@ -37,7 +37,7 @@ const MINUS_ONE: Readonly<Record<string, number | undefined>> = {
 
 /**
  * The request without fields that are null, with -1 replaced by its meaning, and without empty stop texts.
- * Anything but an object is returned unchanged.
+ * Anything other than an object is returned unchanged.
  */
 export function requestFields<Params>(params: Params): Given<Params> {
   const given = withoutNulls(params, new Map())

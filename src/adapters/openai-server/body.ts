@@ -6,13 +6,13 @@ import { requestFields } from '../request-fields.ts'
 
 /** Deeper than any schema, grammar or message needs. */
 const MAX_BODY_LEVELS = 1024
-/** More text than fits in any context. */
+/** More text than fits into any context. */
 export const MAX_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
   `the body is larger than ${most / 2 ** 20} MiB; send a shorter conversation`
 
-/** The fields of a request. Throws `unsupported` for anything but a JSON object. */
+/** The fields of a request. Throws `unsupported` for anything other than a JSON object. */
 export async function readBody(request: Request, signal: AbortSignal | undefined): Promise<JsonObject> {
   const text = await readText(request, signal)
   let body: unknown

@@ -83,7 +83,8 @@ async function* drafts(
   let isBegun = false
   for await (const part of replies({ ...request, count: 1 }, answers(session, messages, signal))) {
     if (part.type === 'start') continue
-    // Nothing is sent before the model begins, so that a request that the engine rejects gets its own status.
+    // Nothing is sent before the model begins, so that a request that the engine rejects gets a status of its
+    // own.
     if (!isBegun) {
       yield { type: 'response.created', response: begun }
       yield { type: 'response.in_progress', response: begun }

@@ -148,8 +148,8 @@ export class VectorIndex {
   }
 
   /**
-   * Makes room for `count` rows, or twice as many as before if that is more, so that adding one by one stays
-   * cheap.
+   * Allocates memory for `count` rows, or twice as many as before if that is more, so that adding one by one
+   * stays cheap.
    */
   private reserve(count: number): void {
     const { dimensions } = this

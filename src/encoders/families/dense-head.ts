@@ -21,7 +21,7 @@ const ACTIVATIONS: ReadonlyMap<string, (x: number) => number> = new Map([
 
 /** The modules that a GGUF file has under these names, in order. */
 const GGUF_MODULES = ['dense_2', 'dense_3']
-/** No vector has ever been longer, so a header with a larger number must be wrong. */
+/** No vector has been longer, so a header with a larger number is almost certainly wrong. */
 const MAX_OUTPUTS = 1 << 16
 
 /**
@@ -74,7 +74,7 @@ async function readHead(
 ): Promise<DenseHead> {
   const outputs = requireTensor(file, weight).shape[0] ?? 0
   if (outputs < 1 || outputs > MAX_OUTPUTS)
-    throw unbuiltVariant(file.name, `a Dense module of ${outputs} outputs`, `1 to ${MAX_OUTPUTS}`)
+    throw unbuiltVariant(file.name, `a Dense module with ${outputs} outputs`, `1 to ${MAX_OUTPUTS}`)
   const read = (name: string, shape: readonly number[]) => {
     const tensor = requireTensor(file, name)
     checkShape(file.name, tensor, shape)

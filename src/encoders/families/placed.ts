@@ -18,7 +18,7 @@ export interface Placed {
   readonly extras?: Partial<EncoderTraits>
 }
 
-/** For families that use RoPE and therefore have no position table; most have no token types either. */
+/** For families with RoPE, which need no position table; most have no token types either. */
 export const UNTABLED = { firstPosition: 0, types: 1, isReranker: false } as const
 
 /** How encoders of one family are read. */
@@ -34,11 +34,11 @@ export interface EncoderFamily {
    */
   readonly weights: (file: ModelFile, placed: Placed) => Weights
   readonly graph: (placed: Placed) => Graph
-  /** True if chat models have the same architecture, without files that say how texts become vectors. */
+  /** True if chat models use the same architecture, but without files that say how texts become vectors. */
   readonly isDecoder?: boolean
 }
 
-/** No encoder has ever exceeded these limits, so a header with larger numbers must be wrong. */
+/** No encoder has exceeded these limits, so a header with larger numbers is almost certainly wrong. */
 const MAX = {
   hiddenSize: 1 << 14,
   layers: 1 << 8,

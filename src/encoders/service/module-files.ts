@@ -131,7 +131,7 @@ function pickedDense({ configs, weights }: Picked['dense'], path: string, inputs
   if (fitting.length === 1 && stored.length === 1) return [...stored, ...fitting].map(({ file }) => file)
   throw new HalfbyteError(
     'format',
-    `of the files, ${fitting.length} configurations and ${stored.length} weights fit the module ${path} of ${inputs} ` +
+    `${fitting.length} configurations and ${stored.length} weights among the files fit the module ${path} with ${inputs} ` +
       'inputs instead of one each; pass its config.json and model.safetensors, or load the folder by its address',
     { path, inputs },
   )
