@@ -78,7 +78,7 @@ export interface Cut {
   readonly first: number
   readonly whole: number
 }
-/** Runs of rows, one after another, out of `whole` stored rows. */
+/** Runs of rows taken from `whole` stored rows and joined in this order. */
 export interface Runs {
   readonly whole: number
   readonly runs: readonly Range[]

@@ -85,7 +85,7 @@ export class Lowering {
     return this.#loops
   }
 
-  /** Every loop of a program is added and charged for here. */
+  /** Adds a loop to the program and charges its units to the budget. */
   add(loop: Loop): void {
     this.#budget.spend(
       LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),

@@ -150,8 +150,8 @@ export class Values {
   }
 
   /**
-   * A constant of codes, as floats. It must not be read in another form under the same name. `dims`: the dims
-   * of the floats, if they differ from the constant's.
+   * A quantised constant, as floats. It must not be read in another form under the same name. `dims`: the
+   * dims of the floats, if they differ from the constant's.
    */
   decoded(node: Node, name: string, codes: Codes | BlockCodes, dims = this.dims(node, name)): Ref {
     return this.#coded(node, name, { kind: 'f32', dims, given: { constant: name, codes } })
