@@ -17,7 +17,7 @@ export type StateId = number
 /** Nothing remains to be matched: the text may end. */
 export const END: StackId = 0
 /** The continuation is unknown: the bottom of a stack that was truncated at a frame. */
-export const HOLE: StackId = 1
+const HOLE: StackId = 1
 /** The state without stacks: the text cannot be parsed. */
 export const DEAD: StateId = 0
 const UNKNOWN = -1

@@ -54,7 +54,7 @@ interface Exits {
  * Walks the whole trie once. `first`: bytes that may begin the text after a run. Undefined if one character
  * can begin with another, because then the length of a run is ambiguous.
  */
-export function walkCharacters(
+function walkCharacters(
   automaton: Automaton,
   trie: TokenTrie,
   character: NodeId,

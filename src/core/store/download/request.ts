@@ -140,7 +140,7 @@ function partInit(headers: RequestOptions['headers'], range: Range | undefined):
 }
 
 /** `what`: a clause that says what is wrong with a 206 response. */
-export const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
+const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
   new HalfbyteError(
     'network',
     `${fileName(url)}: the server answered 206 (part of a file), and ${what}; load it from another server, or have this one send plain parts that Content-Range describes`,
@@ -319,7 +319,7 @@ function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
   })
 }
 
-export const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
+const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',
     `${fileName(url)} stopped after ${loaded} of ${total || 'an unknown number of'} bytes ` +
