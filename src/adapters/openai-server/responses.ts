@@ -37,7 +37,7 @@ export interface ResponseObject extends JsonObject {
 interface ResponseEvent extends JsonObject {
   readonly type: string
   readonly sequence_number: number
-  /** The response so far, in events about the whole of it. */
+  /** The response so far. Only events about the whole response have it. */
   readonly response?: ResponseObject
 }
 
