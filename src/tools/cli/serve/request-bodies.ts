@@ -1,7 +1,7 @@
 // Reads request bodies before they take a slot, with limits on the size of each, on their total size and on
 // idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
+import { bodyTooLong, MAX_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
