@@ -19,7 +19,7 @@ const MAX_READERS = 1024
 const LONGEST_STALL_MILLISECONDS = 30_000
 
 const LIMITS: BodyLimits = {
-  bodyBytes: MOST_BODY_BYTES,
+  bodyBytes: MAX_BODY_BYTES,
   allBytes: MAX_HELD_BYTES,
   readers: MAX_READERS,
   stallMilliseconds: LONGEST_STALL_MILLISECONDS,
