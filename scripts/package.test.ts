@@ -130,10 +130,9 @@ test('only scripts in the folder of modules and readers name them, as if they we
 
 /** What scripts in dist/cdn import on demand: an encoder, and the package for the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  'widget.js': ['import(`./assist.js', 'import(`./embedder.js'],
+  'widget.js': ['import(`./assist.js', 'import(`./pictures.js', 'import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
-  'readers/encoders.js': ['import(`onnxruntime-web/wasm'],
 }
 
 test('scripts for pages without a bundler import only what a page requests, and their hashes are listed', async () => {
@@ -155,6 +154,7 @@ test('scripts for pages without a bundler import only what a page requests, and 
     'halfbyte.js',
     'network.js',
     'openai.js',
+    'pictures.js',
     'prompt-api.js',
     'readers/encoders.js',
     'readers/families.js',

@@ -6,6 +6,8 @@ export type { Priority } from './core/generate/schedule/work.ts'
 export type { KvFormat } from './core/graph/ir.ts'
 export type { Build } from './core/runtime/features.ts'
 export type { PoolKind } from './core/runtime/pool.ts'
+export type { StoredSession } from './core/store/device/sessions.ts'
+export { storedSessions, unstoreSession } from './core/store/device/stored-sessions.ts'
 export type { DownloadProgress } from './core/store/download/tally.ts'
 export type { ReasoningMarks } from './core/text/chat/reasoning.ts'
 export { Engine } from './engine/api/engine.ts'
@@ -15,12 +17,9 @@ export {
   makeRoom,
   type StoredAddress,
   type StoredFile,
-  type StoredSession,
   storedBytes,
   storedFiles,
-  storedSessions,
   unstore,
-  unstoreSession,
 } from './engine/api/stored.ts'
 export {
   type AbortOptions,
@@ -39,6 +38,9 @@ export {
   type ModelInfo,
   type ModelSource,
   type PictureSource,
+  type PrefillOptions,
+  type PrefillProgress,
+  type PrefillResult,
   type PrepareOptions,
   type ProbeOptions,
   type ProbeReport,

@@ -1,6 +1,7 @@
 // Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
 // that run and are shown, passages that are quoted with their source.
 
+import { readFileSync } from 'node:fs'
 import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { filesBelow } from '../model-server.ts'
@@ -133,7 +134,14 @@ for (const [how, model, replies] of [
     page,
     sites,
   }) => {
+    // The page has no bundler that would resolve the package's dependency.
+    await page.route(/\/[\w-]+\.js$/, async (route) => {
+      const response = await route.fetch()
+      const body = (await response.text()).replaceAll('from "comlink"', 'from "/comlink.js"')
+      await route.fulfill({ response, body })
+    })
     await sites.open(page, {
+      files: { '/comlink.js': readFileSync('node_modules/comlink/dist/esm/comlink.mjs') },
       markup: '<halfbyte-chat tools="assist"></halfbyte-chat>',
       script: `const { fakeEngine } = await import('/testing.js')
         document.querySelector('halfbyte-chat').engine = await fakeEngine(${JSON.stringify(replies)}, { model: ${JSON.stringify(model)} })`,

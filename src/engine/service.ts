@@ -12,6 +12,7 @@ import { disposedError } from '../core/runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { checkedIds, promptIds } from './load/prompt-ids.ts'
+import { prefill } from './reply/prefill.ts'
 import { promptText, reply } from './reply/reply.ts'
 import { scoreTokens } from './reply/token-logprobs.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
@@ -293,7 +294,8 @@ async function answer(
   request: GenerateRequest,
   outlet: Outlet,
 ): Promise<{ outcome: Outcome; contextUsed: number }> {
-  const outcome = await reply(model, sequence, transcript, request, outlet)
+  const run = request.prefill === undefined ? reply : prefill
+  const outcome = await run(model, sequence, transcript, request, outlet)
   return { outcome, contextUsed: sequence.tokens.length }
 }
 

@@ -2,8 +2,8 @@
 // rows, and docs/internals/onnx/operators.md lists them.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EVALUATORS } from '../../test/conformance/onnx/verify/evaluate.ts'
 import { refusalOf } from './compile/lower/lower.ts'
+import { EVALUATORS } from './onnx/evaluators.ts'
 import type { Node } from './onnx/ir/graph.ts'
 import type { Operator } from './onnx/ir/operator.ts'
 import { OPERATOR_TABLE, type OperatorRow, operatorName } from './onnx/operator-table.ts'
@@ -34,11 +34,11 @@ test('the registry has the operators whose rows say how networks run them', () =
   expect([...entries.keys()].sort()).toEqual(namesOf(({ lower }) => lower !== undefined))
 })
 
-test('an operator has an evaluator if its row says what for, and tests have evaluators for the others', () => {
+test('an operator has an evaluator in its entry if its row says what for, and a later one otherwise', () => {
   const withOwn = [...entries].flatMap(([name, { evaluate }]) => (evaluate === undefined ? [] : [name]))
   expect(withOwn.sort()).toEqual(namesOf(({ evaluate }) => evaluate !== undefined))
-  const ofTests = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)
-  expect([...EVALUATORS.keys()].sort()).toEqual(ofTests)
+  const later = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)
+  expect([...EVALUATORS.keys()].sort()).toEqual(later)
 })
 
 test('decoders have a handler for each operator whose row says what it computes in a step', () => {
@@ -70,15 +70,15 @@ writes it. An operator may be computed at three times:
 - **evaluated** before a run, by the evaluator of its entry. \`control\`: sizes, positions, masks and tables, which exports
   compute from the shapes of their inputs; decoders prove theirs with it. \`weights\`: what exports compute from
   constants alone. Empty: the operator only occurs on the way from inputs to outputs, so that its loops compute it even where
-  all its inputs are constant. Tests have evaluators for those (\`test/conformance/onnx/verify/\`).
+  all its inputs are constant. Networks load the evaluators of those (\`src/network/onnx/evaluators/\`) when they need one.
 - **raised** into a decoder's step, by a handler of \`src/network/onnx/raise/handlers/\`: what it is part of.
 - **lowered** into the loops of a network. \`body\`: arithmetic on each element (\`lower/bodies.ts\`). \`view\`: the same elements
   under other dims. \`loops\`: a handler of \`src/network/compile/lower/\`. \`passes\`: passes replace it as soon as sizes are
-  known. \`sizes\`: the same, unless the sizes of its outputs depend on computed values. \`fallback\`: only
-  onnxruntime-web runs it. Empty: only decoders of one exporter have it.
+  known. \`sizes\`: the same, unless the sizes of its outputs depend on computed values. \`script\`: it has no loops, so its
+  evaluator runs it between programs. Empty: only decoders of one exporter have it.
 
-Nodes that are neither raised nor lowered, and forms that a handler does not take, are \`unsupported\` by name. With \`fallback:
-'ort'\` a network gives them to onnxruntime-web. Operators of ONNX Runtime (\`com.microsoft\`) have one version.
+A network also evaluates forms that a handler does not take. Operators without a row are \`unsupported\` by name; with
+\`fallback: 'ort'\`, onnxruntime-web runs them and whatever else is not compiled. Operators of ONNX Runtime (\`com.microsoft\`) have one version.
 
 | operator | opset | evaluated | raised | lowered |
 |---|---|---|---|---|

@@ -1,6 +1,8 @@
 // Graphs without rounding of activations. In: a graph that is accepted. Out: the same graph with float
 // activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
 // their own, within the range that codes of a constant scale stand for. Weights stay in codes.
+
+import { centred } from '../../src/network/onnx/evaluators/products.ts'
 import {
   type Attribute,
   type Constant,
@@ -11,7 +13,6 @@ import {
 } from '../../src/network/onnx/ir/graph.ts'
 import { reader, type Tensor, tensorOf } from '../../src/network/onnx/ir/tensor.ts'
 import { limitsOf } from '../../src/network/onnx/operators/quantise.ts'
-import { centred } from '../conformance/onnx/verify/products.ts'
 
 export const unrounded = (graph: Graph): Graph =>
   withoutCodes(graph, new Map(), {

@@ -1,8 +1,8 @@
 // Random operations on the conversations of an engine, as a page might perform them, with a list of
 // unexpected failures.
 import { type ErrorCode, isHalfbyteError } from '../../src/core/base/errors.ts'
+import { unstoreSession } from '../../src/core/store/device/stored-sessions.ts'
 import type { Engine } from '../../src/engine/api/engine.ts'
-import { unstoreSession } from '../../src/engine/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../../src/engine/api/types.ts'
 import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'

@@ -9,7 +9,7 @@ import { newConversation, type StoredMessage } from './store/conversations.ts'
 
 const CHOOSES = { parameters: 5e8, readsTools: true }
 const CALLS = { parameters: 3e9, readsTools: true }
-const CHOSEN = { usesTools: false, isEnglish: false, processors: [] }
+const CHOSEN = { usesTools: false, isStoryteller: false, processors: [] }
 const RENT = 'My flat has 54 square metres at 13.50 each. What do I pay?'
 const CALL = { name: 'calculate', arguments: { expression: '54 * 13.50' } }
 
@@ -65,7 +65,8 @@ describe('a model of half a billion weights', () => {
     )
     const used = [{ id: 'told1', ...CALL, result: '729' }]
     expect(messages[1]).toMatchObject({ content: 'You pay 729.', used })
-    expect(grown.find(({ content }) => content === '')).toMatchObject({ used })
+    const steps = grown.filter(({ content }) => content === '').map(({ used: shown }) => shown)
+    expect(steps.slice(0, 2)).toMatchObject([[{ name: 'tools', state: 'running' }], used])
     const told = requests[1]?.messages[0]?.content
     expect(told).toContain(`${RENT}\n\n`)
     expect(told).toContain('54 * 13.50 = 729')

@@ -2,9 +2,10 @@
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { careAnswer } from '../../../src/ui/assist/index.ts'
+import { whenLong } from '../../../src/ui/chat/reading/progress.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
-import { stepOfRun, type UsedTool } from '../tools/tools.ts'
+import { CHOOSING, stepOfRun, type UsedTool } from '../tools/tools.ts'
 import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { splitQuotes } from './files/attachments.ts'
@@ -93,15 +94,20 @@ export async function speakAnswer(
       read = searching
       page.grow(soFar())
     })
-    const call = begun === undefined ? await speaker.call(messages, settings, stop) : undefined
-    if (call !== undefined) {
-      used = [call]
+    if (begun === undefined && speaker.choosesCall(messages, settings)) {
+      used = [CHOOSING]
+      page.grow(soFar())
+      const call = await speaker.call(messages, settings, stop)
+      used = call === undefined ? [] : [call]
       page.grow(soFar())
     }
     const told = used
     const heard = heardBy(messages, speaker.isStoryteller)
     const speak = async () => {
-      const generation = await speaker.answer(id, heard.messages, settings, begun, read, told)
+      const onPrefill = whenLong(({ tokens, total }) =>
+        page.grow({ ...soFar(), read: { by: 'prompt', done: tokens, all: total } }),
+      )
+      const generation = await speaker.answer(id, heard.messages, settings, { begun, read, told, onPrefill })
       seenFrom = heard.places[speaker.seenFrom] ?? 0
       return listen(generation, stop, listener)
     }

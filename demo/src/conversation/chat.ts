@@ -13,7 +13,7 @@ import { readSettings, type Settings, sameEngineSettings, writeSettings } from '
 import { nextTask } from '../shell/tasks.ts'
 import { addressedId } from './address.ts'
 import type { AnswerPage, Figures } from './answer.ts'
-import { Conversations } from './conversations.ts'
+import { Conversations, unkeep } from './conversations.ts'
 import type { Speaker } from './speech/speaker.ts'
 import {
   type Conversation,
@@ -22,7 +22,6 @@ import {
   type StoredMessage,
   withMessages,
 } from './store/conversations.ts'
-import { unkeep } from './store/kept.ts'
 import { FILES, startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited } from './store/versions.ts'
 

@@ -1,7 +1,7 @@
 // In: conversations of known lengths. Out: whether the part that the model reads fits, and is rarely
 // shortened.
 import { expect, test } from 'vitest'
-import { firstThatFits, leftOut } from './context-window.ts'
+import { checkFits, firstForNext, firstThatFits, leftOut } from './context-window.ts'
 
 /** A counter for messages with these token counts and a template that adds no tokens. */
 const counter = (...tokens: number[]) => ({
@@ -69,4 +69,27 @@ test.each<[string, string, string, number]>([
   ['nothing', '', 'abcd', 0],
 ])('a kept state with %s omits the right number of messages', (_, kept, messages, count) => {
   expect(leftOut([...kept], [...messages])).toBe(count)
+})
+
+test('old turns are dropped in advance if a question of average length would hardly fit', async () => {
+  const turns = (count: number) =>
+    Array.from({ length: count }, () => [{ role: 'user' }, { role: 'assistant' }]).flat()
+  const big = { contextLength: 1000, maxTokens: 500 }
+  expect(await firstForNext(turns(2), big, counter(100, 200, 100, 200))).toBe(0)
+  // 720 tokens, a question of 120 and an answer of 250 do not fit; 480 and 120 are more than half.
+  expect(await firstForNext(turns(3), big, counter(120, 120, 120, 120, 120, 120))).toBe(4)
+  // Short questions count as 64 tokens.
+  expect(await firstForNext(turns(2), big, counter(2, 340, 2, 340))).toBe(0)
+  expect(await firstForNext(turns(2), big, counter(2, 343, 2, 343))).toBe(2)
+})
+
+test('the last exchange stays even if it is long, and an empty conversation is left alone', async () => {
+  const turns = [{ role: 'user' }, { role: 'assistant' }, { role: 'user' }, { role: 'assistant' }]
+  expect(await firstForNext(turns, window, counter(5, 5, 5, 90))).toBe(2)
+  expect(await firstForNext([], window, counter())).toBe(0)
+})
+
+test('a question that does not fit is refused with both numbers', () => {
+  expect(() => checkFits(99, 100)).not.toThrow()
+  expect(() => checkFits(100, 100)).toThrow(/needs 100 tokens and one for the answer.* room for 100/)
 })

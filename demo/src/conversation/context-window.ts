@@ -1,6 +1,8 @@
 // Context window. In: a conversation that may exceed the context. Out: the first message for the model to
 // read.
 
+import { HalfbyteError } from '../../../src/index.ts'
+
 /**
  * Share of the context that a conversation may fill after dropping turns. The rest postpones the next
  * drop.
@@ -55,6 +57,42 @@ export async function firstThatFits(
     else low = middle + 1
   }
   return possible[low] ?? later.at(-1) ?? first
+}
+
+/** Tokens of a question, for conversations with short ones. */
+const LEAST_QUESTION = 64
+
+/**
+ * Returns the index of the first message to keep so that another question of average length, and its answer,
+ * fit; 0 if they already do. `messages` end with an answer, and their order is that of `count`.
+ */
+export async function firstForNext(
+  messages: readonly { readonly role: string }[],
+  window: Window,
+  count: Counter,
+): Promise<number> {
+  const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
+  const lengths = await Promise.all(questions.slice(-AT_ONCE).map((index) => count.text(index)))
+  const mean = lengths.reduce((sum, tokens) => sum + tokens, 0) / Math.max(1, lengths.length)
+  const question = Math.max(LEAST_QUESTION, Math.ceil(mean))
+  const next = messages.length
+  const first = await firstThatFits(0, [...questions, next], window, {
+    from: async (index) => question + (index < next ? await count.from(index) : 0),
+    text: async (index) => (index < next ? count.text(index) : question),
+  })
+  // At least the last answer stays with its question.
+  return first < next ? first : (questions.at(-1) ?? 0)
+}
+
+/** Throws `context-overflow` if a prompt of this length leaves no room for an answer. */
+export function checkFits(needed: number, contextLength: number): void {
+  if (needed < contextLength) return
+  throw new HalfbyteError(
+    'context-overflow',
+    `the question needs ${needed} tokens and one for the answer, but the context has room for ${contextLength}; ` +
+      'raise the context length or shorten the question',
+    { needed: needed + 1, contextLength },
+  )
 }
 
 /**

@@ -5,8 +5,10 @@ import type { Figures } from './answer.ts'
 import type { Adding, New } from './store/add-all.ts'
 import { ConversationStore } from './store/conversation-store.ts'
 import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
-import { unkeep } from './store/kept.ts'
 import { forked, turned } from './store/versions.ts'
+
+/** Removes the stored state of one conversation, or of all. Its code loads when it is needed. */
+export const unkeep = async (id?: string): Promise<void> => (await import('./store/kept.ts')).unkeep(id)
 
 /** The conversations of one page, one of which is open. Emits `change`. */
 export abstract class Conversations extends EventTarget {

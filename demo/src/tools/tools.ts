@@ -23,8 +23,18 @@ const LABELS: ReadonlyMap<string, LaterWord> = new Map(
     convert_units: 'toolUnits',
     time_in: 'toolTime',
     days_between: 'toolDays',
-  } satisfies Readonly<Record<AssistToolName, LaterWord>>),
+    tools: 'set-tools',
+  } satisfies Readonly<Record<AssistToolName | 'tools', LaterWord>>),
 )
+
+/** The step that is shown while a model chooses a tool. */
+export const CHOOSING: UsedTool = {
+  id: 'choosing',
+  name: 'tools',
+  arguments: {},
+  result: '',
+  state: 'running',
+}
 
 /** A tool's display name. */
 export function toolLabel(name: string): string {

@@ -112,6 +112,7 @@ export const LATER_ENGLISH = {
   readWhole: 'The model read the complete files.',
   readByWords: 'The model read {count} of {all} passages, found by the words of the question.',
   readByMeaning: 'The model read {count} of {all} passages, found by the meaning of the question.',
+  readingPrompt: 'Reading {done} of {all} tokens',
   searching: 'Searching the files: {done} of {all} passages',
   pageOf: 'page {page}',
   partOf: 'part {part} of {all}',

@@ -63,7 +63,8 @@ const CONVERSATION = {
             'error: "Nowhere" is not a city or a time zone with one time. Use a name such as Asia/Tokyo.',
           state: 'failed',
         },
-        { id: 'c', name: 'search', arguments: { query: ['a', { b: 1 }] }, result: '', state: 'running' },
+        { id: 'c', name: 'search', arguments: { query: ['a', { b: 1 }] }, result: 'found' },
+        { id: 'd', name: 'calculate', arguments: { expression: '1 + 1' }, result: '', state: 'running' },
       ],
     },
   ],
@@ -89,7 +90,7 @@ test('each step shows its tool, arguments, result and state', async ({ page }) =
   await expect(steps.getByRole('listitem')).toHaveText([
     'Unit conversion: 42.195 km miles → 26.22 miles',
     /^Failed: Time in a place: Nowhere → "Nowhere" is not a city/,
-    'Running: search: ["a",{"b":1}]',
+    'search: ["a",{"b":1}] → found',
   ])
   for (const viewport of [
     { width: 390, height: 844 },

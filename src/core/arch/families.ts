@@ -63,11 +63,27 @@ export const findFamily = (matches: (file: FamilyFile, family: Family) => boolea
   Object.keys(loaded).find((family) => matches(familyFile(family), family))
 
 /**
- * Whether keys are normalised after their rotation. Encoders and vision towers are none of these families.
+ * How stored keys move to other positions. `rotated`: they are rotated by the distance. `relative`: they do
+ * not depend on their position. `fixed`: they cannot be moved, because learned position embeddings are part
+ * of them or because they were normalised after their rotation; their text must be read again. Encoders,
+ * vision towers and families with only recurrent layers have no such keys and are `relative`.
  */
-export function normsRotated(config: ModelConfig): boolean {
+export type KeyShift = 'rotated' | 'relative' | 'fixed'
+
+export function keyShiftOf(config: ModelConfig): KeyShift {
   const traits = loaded[config.family]?.traits
-  return traits !== undefined && headNormsOf(config, traits) === 'rotated'
+  if (traits === undefined) return 'relative'
+  const { positions } = traits
+  switch (positions) {
+    case 'rope':
+      return headNormsOf(config, traits) === 'rotated' ? 'fixed' : 'rotated'
+    case 'alibi':
+      return 'relative'
+    case 'learned':
+      return 'fixed'
+    default:
+      return positions satisfies never
+  }
 }
 
 /** The graph of one step of the model, before any pass. */

@@ -7,7 +7,7 @@ import { isHalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
-import { FAMILIES, normsRotated } from './families.ts'
+import { FAMILIES, keyShiftOf } from './families.ts'
 import { readConfig } from './read-config.ts'
 import { inverseFrequencies } from './rope.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from './testing/files.ts'
@@ -508,8 +508,9 @@ describe('numbers', () => {
   })
 })
 
-test('keys are normalised after their rotation in one family only, and only if it has norms', () => {
-  expect(normsRotated({ ...SMALL, family: 'hunyuan' })).toBe(true)
-  expect(normsRotated({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe(false)
-  expect(FAMILIES.filter((family) => normsRotated({ ...SMALL, family }))).toEqual(['hunyuan'])
+test('keys cannot move in families with learned positions or with norms after the rotation', () => {
+  const withShift = (shift: string) => FAMILIES.filter((family) => keyShiftOf({ ...SMALL, family }) === shift)
+  expect(withShift('fixed')).toEqual(['hunyuan', 'gpt2', 'gpt_neo', 'opt'])
+  expect(withShift('relative')).toEqual(['bloom', 'mpt', 'mamba', 'mamba2'])
+  expect(keyShiftOf({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe('rotated')
 })

@@ -12,6 +12,13 @@ export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => 
   return map.get(key) as Value
 }
 
+/** `Map.groupBy`, which Safari before 17.4 and Node before 21 lack. */
+export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>()
+  for (const item of items) memo(groups, keyOf(item), () => []).push(item)
+  return groups
+}
+
 /**
  * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a
  * page over plain HTTP.

@@ -13,6 +13,7 @@ import type { EncoderTokenizer } from '../../core/text/tokenize/read/encoder-tok
 import type { MemoryUse } from '../../engine/api/types.ts'
 import { shortfallOf } from '../../engine/load/shortfall.ts'
 import type { WeightPolicy } from '../../network/compile/lower/policy.ts'
+import { openCompiled } from '../../network/compile/open-network.ts'
 import { buildNetwork, dataBeside, type LocalNetwork } from '../../network/service/build-network.ts'
 import { activationOf } from '../families/rank-activation.ts'
 import type { EncoderRequest } from '../service/embed-protocol.ts'
@@ -50,7 +51,11 @@ export const openGraphEncoder: GraphEncoders['openGraphEncoder'] = async (parts)
   const threads = pool === 'single' ? 1 : request.threads
   const beside = dataBeside(sources, open)
   const files = { sources, async close() {} }
-  const network = await buildNetwork(files, { build, weights, threads }, host, { signal, dtype, beside })
+  const network = await buildNetwork(openCompiled, files, { build, weights, threads }, host, {
+    signal,
+    dtype,
+    beside,
+  })
   try {
     const mustPool = request.pooling !== undefined || !settings.poolsPrompt
     const form = graphForm(name, network.info, config, mustPool)

@@ -1,7 +1,7 @@
 // A reply that the caller can iterate over, await or cancel.
-import type { Outcome } from '../types/reply.ts'
-import type { Feed, Sink } from '../wire/reply-stream.ts'
-import type { Generation, GenerationResult, ReplyChunk } from './types.ts'
+import type { Outcome, PrefillProgress } from '../types/reply.ts'
+import { type Feed, NO_REPLY, type Sink } from '../wire/reply-stream.ts'
+import type { GenerateOptions, Generation, GenerationResult, ReplyChunk } from './types.ts'
 
 /** Compiled `await using` falls back to the same registered symbol. */
 export const asyncDispose: typeof Symbol.asyncDispose =
@@ -13,40 +13,22 @@ export const asyncDispose: typeof Symbol.asyncDispose =
  */
 export type Begin = (sink: Sink, isWanted: () => boolean) => Promise<Feed | undefined>
 
-const NOTHING: Outcome = Object.freeze({
-  text: '',
-  tokens: [],
-  finishReason: 'cancelled',
-  usage: {
-    promptTokens: 0,
-    cachedTokens: 0,
-    droppedTokens: 0,
-    completionTokens: 0,
-    reasoningTokens: 0,
-    draftedTokens: 0,
-    acceptedTokens: 0,
-  },
-  timings: {
-    firstTokenMs: 0,
-    prefillMs: 0,
-    decodeMs: 0,
-    prefillTokensPerSecond: 0,
-    decodeTokensPerSecond: 0,
-  },
-})
-
 export interface LiveGeneration extends Generation {
   /** Resolves when `result` has settled either way. */
   readonly settled: Promise<unknown>
 }
 
-/** `onSettle` is called at the end, with the result if there is one, before any awaiting caller continues. */
+/**
+ * `onSettle` is called at the end, with the result if there is one, before any awaiting caller continues.
+ * `onPrefill` may throw or reject, which ends the generation with its error.
+ */
 export function startGeneration(
   signal: AbortSignal | undefined,
   begin: Begin,
   onSettle?: (result: GenerationResult | undefined) => void,
+  onPrefill?: GenerateOptions['onPrefill'],
 ): LiveGeneration {
-  const it = new RunningGeneration(signal, onSettle)
+  const it = new RunningGeneration(signal, onSettle, onPrefill)
   it.start(begin)
   return {
     settled: it.settled,
@@ -76,6 +58,7 @@ class RunningGeneration {
   readonly settled: Promise<unknown>
   readonly #signal: AbortSignal | undefined
   readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
+  readonly #onPrefill: GenerateOptions['onPrefill']
   readonly #chunks: ReplyChunk[] = []
   readonly #wakes: (() => void)[] = []
   #feed: Feed | undefined
@@ -91,9 +74,11 @@ class RunningGeneration {
   constructor(
     signal: AbortSignal | undefined,
     onSettle: ((result: GenerationResult | undefined) => void) | undefined,
+    onPrefill: GenerateOptions['onPrefill'],
   ) {
     this.#signal = signal
     this.#onSettle = onSettle
+    this.#onPrefill = onPrefill
     this.result = new Promise<GenerationResult>((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -104,6 +89,7 @@ class RunningGeneration {
   start(begin: Begin): void {
     this.#signal?.addEventListener('abort', this.#abort)
     const sink: Sink = {
+      prefill: (progress) => void this.#tellPrefill(progress),
       chunk: (chunk) => this.#take(chunk),
       end: (outcome) => this.#end(outcome),
       fail: (error) => this.#fail(error),
@@ -121,7 +107,7 @@ class RunningGeneration {
     if (this.#isSettled || this.#isCancelled) return
     this.#isCancelled = true
     this.#reason = reason
-    if (this.#feed === undefined) this.#end(NOTHING)
+    if (this.#feed === undefined) this.#end(NO_REPLY)
     else this.#feed.cancel()
   }
 
@@ -155,6 +141,16 @@ class RunningGeneration {
     this.#chunks.push(chunk)
     if (this.#isDraining) this.#credit(1)
     this.#wake()
+  }
+
+  async #tellPrefill(progress: PrefillProgress): Promise<void> {
+    if (this.#isSettled) return
+    try {
+      await this.#onPrefill?.(progress)
+    } catch (error) {
+      this.#feed?.cancel()
+      this.#fail(error)
+    }
   }
 
   #end(outcome: Outcome): void {

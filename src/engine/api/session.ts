@@ -7,19 +7,28 @@ import { isCount } from '../../core/base/values.ts'
 import type { Message, Overflow } from '../types/conversation.ts'
 import type { Outcome } from '../types/reply.ts'
 import type { EngineClient, LongAsk } from '../wire/client.ts'
-import type { Prompt, SavedSession } from '../wire/protocol.ts'
+import type { GenerateRequest, Prompt, SavedSession } from '../wire/protocol.ts'
 import type { Feed, Sink } from '../wire/reply-stream.ts'
 import { asyncDispose } from './generation.ts'
 import {
   checkVariables,
   decodeRequest,
+  described,
   notLoaded,
   plainMessages,
   type ReplyOptions,
   saidMessages,
   startReply,
 } from './request/decode-options.ts'
-import type { AbortOptions, GenerateOptions, Generation, Session, SessionOptions } from './types.ts'
+import type {
+  AbortOptions,
+  GenerateOptions,
+  Generation,
+  PrefillOptions,
+  PrefillResult,
+  Session,
+  SessionOptions,
+} from './types.ts'
 
 /** The start of a new session. */
 export interface SessionSeed extends SessionOptions {
@@ -48,6 +57,7 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         const last = before.findLastIndex(({ role }) => role !== 'assistant')
         return before.slice(0, last + 1)
       }, options),
+    prefill: (options) => it.prefill(options),
     setMessages: (given) => it.setMessages(given),
     fork: (options) => it.fork(options),
     save: (options) => it.ask(options, (service, port) => service.save(id, it.saved(), port)),
@@ -70,6 +80,11 @@ class OpenSession {
   /** The generations of this session. */
   readonly #queue = new SerialQueue()
   readonly #running = new Set<Generation>()
+  /** The reading of the conversation in idle time. */
+  #reading: Generation | undefined
+  /** How often the oldest messages were removed, now and at the last request that has ended. */
+  #removals = 0
+  #removalsRead = 0
   #isDisposed = false
 
   constructor(client: EngineClient, seed: SessionSeed, id: number) {
@@ -91,7 +106,26 @@ class OpenSession {
         'messages cannot be replaced while a generation runs; cancel it and await its result first',
       )
     }
-    this.messages = plainMessages('messages', given)
+    const messages = plainMessages('messages', given)
+    if (isEndOf(messages, this.messages)) this.#removals++
+    this.messages = messages
+  }
+
+  /** Ends when an answer is requested, which continues from what it has read. */
+  async prefill({ room, ...options }: PrefillOptions = {}): Promise<PrefillResult> {
+    const earlier = this.#queue.settled()
+    const reading = startReply({ priority: 'background', ...options }, async (reply, sink, isWanted) => {
+      await this.#client.call(() => earlier)
+      if (!isWanted()) return undefined
+      this.#check()
+      const tools = reply.tools?.map(described)
+      return this.#request({ ...reply, tools }, { options: reply.decode, prefill: { room } }, sink)
+    })
+    this.#reading?.cancel()
+    this.#reading = reading
+    const { usage, finishReason } = await reading.result
+    const { promptTokens, cachedTokens, droppedTokens } = usage
+    return { promptTokens, cachedTokens, droppedTokens, isComplete: finishReason === 'stop' }
   }
 
   fork(options: AbortOptions | undefined): Promise<Session> {
@@ -108,6 +142,7 @@ class OpenSession {
   async dispose(): Promise<void> {
     if (this.#isDisposed) return
     this.#isDisposed = true
+    this.#reading?.cancel()
     for (const generation of this.#running) generation.cancel()
     try {
       await this.#client.call((service) => service.close(this.#id))
@@ -147,6 +182,7 @@ class OpenSession {
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions | undefined,
   ): Generation {
+    this.#reading?.cancel()
     const earlier = this.#queue.settled()
     let before: readonly Message[] | undefined
     let hasSaid = false
@@ -164,23 +200,8 @@ class OpenSession {
         before = this.messages
         this.messages = changed
         const ask = (asked: ReplyOptions, to: Sink): Feed =>
-          this.#client.generate(
-            {
-              session: this.#id,
-              prompt: this.#promptOf(asked),
-              ...this.#overflow,
-              ...decode,
-              // Without tools there are no calls, so no call format is enforced.
-              calls: asked.tools && decode.calls,
-            },
-            {
-              ...to,
-              end: (outcome, used) => {
-                this.contextUsed = used
-                to.end(outcome, used)
-              },
-            },
-          )
+          // Without tools there are no calls, so no call format is enforced.
+          this.#request(asked, { ...decode, calls: asked.tools && decode.calls }, to)
         if (!reply.isRun) return ask(reply, sink)
         const { startSteps } = await import('./tools/tool-steps.ts').catch(notLoaded('runs tools'))
         return startSteps({
@@ -204,6 +225,31 @@ class OpenSession {
     this.#running.add(generation)
     this.#queue.add(generation.settled)
     return generation
+  }
+
+  #request(
+    asked: ReplyOptions,
+    work: Pick<GenerateRequest, 'options' | 'constraint' | 'calls' | 'prefill'>,
+    sink: Sink,
+  ): Feed {
+    const removals = this.#removals
+    return this.#client.generate(
+      {
+        session: this.#id,
+        prompt: this.#promptOf(asked),
+        ...this.#overflow,
+        ...(removals > this.#removalsRead && { isShortened: true }),
+        ...work,
+      },
+      {
+        ...sink,
+        end: (outcome, used) => {
+          this.contextUsed = used
+          this.#removalsRead = removals
+          sink.end(outcome, used)
+        },
+      },
+    )
   }
 
   #promptOf({ tools, prefix, reasoningPrefix, templateArguments }: ReplyOptions): Prompt {
@@ -245,6 +291,31 @@ export async function restoreSession(
     if (signal?.aborted) await session.dispose()
     return session
   })
+}
+
+/**
+ * True if `messages` continue `before` without its oldest ones. System messages at the beginning may stay,
+ * and later ones may have changed, too.
+ */
+function isEndOf(messages: readonly Message[], before: readonly Message[]): boolean {
+  const said = messages.slice(systemLength(messages))
+  const common = (start: number): number => {
+    const end = said.findIndex(({ role, content }, index) => {
+      const other = before[start + index]
+      // A wrong message, which the worker rejects, may have no role.
+      return other === undefined || other.role !== role || other.content !== content
+    })
+    return end < 0 ? said.length : end
+  }
+  const first = systemLength(before)
+  const whole = common(first)
+  return before.some((_, start) => start > first && common(start) > whole)
+}
+
+/** The number of system messages at the beginning. */
+function systemLength(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
 }
 
 function withReply(

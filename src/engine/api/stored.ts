@@ -1,12 +1,10 @@
-// Lists, removes and protects the models and sessions that are stored on this device.
+// Lists, removes and protects the models that are stored on this device.
 import { isFileOf } from '../../core/store/address.ts'
 import { Opfs, type StoredFile } from '../../core/store/device/opfs.ts'
-import { SessionStore, type StoredSession } from '../../core/store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../../core/store/hub.ts'
 import { resolveSource } from './request/load-request.ts'
 
 export type { StoredFile } from '../../core/store/device/opfs.ts'
-export type { StoredSession } from '../../core/store/device/sessions.ts'
 
 /** An address as given to `Engine.load`. Pass the same `hub` beside it. */
 export type StoredAddress = string | URL | RepoAddress
@@ -52,20 +50,6 @@ export async function makeRoom(bytes: number): Promise<string[]> {
   }
   await remove(chosen)
   return chosen.map(({ url }) => url)
-}
-
-/** Every session that `Session.store` has stored on this device, oldest first. */
-export async function storedSessions(): Promise<StoredSession[]> {
-  const sessions = (await (await SessionStore.open())?.list()) ?? []
-  return sessions.sort((left, right) => left.saved - right.saved)
-}
-
-/**
- * Removes a stored session. Does nothing if the name is unknown. Sessions that were restored from it
- * continue.
- */
-export async function unstoreSession(name: string): Promise<void> {
-  await (await SessionStore.open())?.remove(name)
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Hub, RepoAddress } from '../../core/store/hub.ts'
 import type { WeightPolicy } from '../../core/weights/policy.ts'
 import type { Message, Overflow, PictureSource, Tool, ToolCall } from '../types/conversation.ts'
 import type { LoadProgress } from '../types/model.ts'
-import type { DecodeOptions, Outcome, TextChunk } from '../types/reply.ts'
+import type { DecodeOptions, Outcome, PrefillProgress, TextChunk, Usage } from '../types/reply.ts'
 
 export { SAMPLER_DEFAULTS, type SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
 export type { WeightPolicy } from '../../core/weights/policy.ts'
@@ -17,6 +17,7 @@ export type { GraphOffer, LoadProgress, MemoryUse, ModelInfo, ProbeReport, Small
 // The other public types. Adapters import public types only from here.
 export type {
   FinishReason,
+  PrefillProgress,
   ScoredToken,
   SpeculationKind,
   TextChunk,
@@ -251,6 +252,11 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /** Aborting rejects the generation with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
+   * Called while the prompt is read, after each step but the last, so not at all for a prompt that needs a
+   * single step. If it throws, the generation rejects with its error. Default: none.
+   */
+  readonly onPrefill?: ((progress: PrefillProgress) => unknown) | undefined
+  /**
    * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
    * system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are run, and
    * the reply continues from their results. Other calls end the reply and are in the result's `toolCalls`;
@@ -332,6 +338,22 @@ export interface Generation extends AsyncIterable<ReplyChunk> {
   cancel(reason?: unknown): void
 }
 
+/** Options of `Session.prefill`; every key is optional. */
+export interface PrefillOptions
+  extends Pick<GenerateOptions, 'signal' | 'onPrefill' | 'tools' | 'templateArguments' | 'priority'> {
+  /**
+   * With `overflow: 'shift'`: number of tokens that must fit in the context after the conversation, for the
+   * next message and its answer. If fewer are free, the oldest are dropped now. Default: 1.
+   */
+  readonly room?: number | undefined
+}
+
+/** What `Session.prefill` has read, in tokens. */
+export interface PrefillResult extends Pick<Usage, 'promptTokens' | 'cachedTokens' | 'droppedTokens'> {
+  /** False if a reply ended it early. The state of what it has read is kept. */
+  readonly isComplete: boolean
+}
+
 /** Options of a conversation; every key is optional. */
 export interface SessionOptions extends Overflow {
   /** System prompt, placed before the messages in every turn. Default: none. */
@@ -366,8 +388,16 @@ export interface Session extends AsyncDisposable {
   /** Drops the last reply and answers again. */
   regenerate(options?: GenerateOptions): Generation
   /**
-   * Replaces the conversation. State for the part that both conversations share is kept. Throws `unsupported`
-   * while a generation runs.
+   * Reads the conversation without answering it, so that the next reply reads only what is new. For idle
+   * time: a reply that is requested meanwhile ends this reading and continues from it. Give the same tools
+   * and template arguments as for the reply. `priority` is `background` by default. Rejects with the signal's
+   * reason, and with `context-overflow` or `out-of-memory` like a reply.
+   */
+  prefill(options?: PrefillOptions): Promise<PrefillResult>
+  /**
+   * Replaces the conversation. State for the part that both conversations share is kept. With `overflow:
+   * 'shift'`, so is the state of later messages if the oldest ones, after system messages, are removed: it is
+   * moved, as when the session drops them itself. Throws `unsupported` while a generation runs.
    */
   setMessages(messages: readonly SaidMessage[]): void
   /** Creates a second session with the same conversation and state. Waits for this session's turn. */

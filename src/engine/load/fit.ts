@@ -2,17 +2,18 @@
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkValues, choice, whole } from '../../core/base/options/option-kinds.ts'
+import type { SetTokensOptions } from '../../core/generate/schedule/sequence.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 export interface PromptFit {
   /** Number of tokens that may be generated. */
   readonly room: number
-  /** Number of first tokens that stay when the oldest are dropped; absent if none may be dropped. */
-  readonly keep: number | undefined
+  /** How the prompt replaces the sequence's tokens; without `keep` if none may be dropped. */
+  readonly tokens: SetTokensOptions
 }
 
-const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0) }
+const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0), room: whole(1) }
 
 /**
  * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023).
@@ -26,11 +27,21 @@ const SINKS = 4
 export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: readonly number[]): PromptFit {
   const { contextLength } = model.info.model
   const { overflow = 'error', keep = keptByDefault(model, request, ids) } = request
-  if (overflow === 'error') return { room: roomAfter(ids.length, contextLength), keep: undefined }
+  const { room } = request.prefill ?? {}
+  checkValues(OVERFLOW_OPTIONS, { overflow, keep, room })
+  if (overflow === 'error') return { room: roomAfter(ids.length, contextLength), tokens: {} }
   checkNotEmpty(ids.length)
-  checkValues(OVERFLOW_OPTIONS, { overflow, keep })
   const { maxTokens = contextLength } = request.options
-  return { room: maxTokens, keep: Math.min(keep, Math.floor(contextLength / 2)) }
+  return {
+    room: maxTokens,
+    tokens: {
+      keep: Math.min(keep, Math.floor(contextLength / 2)),
+      // Plain text has no messages, although it may have ids that end one.
+      ends: request.prompt.type === 'messages' ? model.text.endIds : undefined,
+      room,
+      isShortened: request.isShortened,
+    },
+  }
 }
 
 /**

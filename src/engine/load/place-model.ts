@@ -1,7 +1,7 @@
 // Places a prepared model in memory: its weights, plan, step and state.
 
 import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
-import { normsRotated } from '../../core/arch/families.ts'
+import { keyShiftOf } from '../../core/arch/families.ts'
 import { type RopeTable, ropeTables } from '../../core/arch/rope.ts'
 import type { RowSource } from '../../core/generate/schedule/row-source.ts'
 import { StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
@@ -118,9 +118,8 @@ export async function placeModel(
     slabBytes,
     contextLength,
     budgetBytes,
-    // Neither keys at image coordinates nor keys that are normalised after their rotation can be rotated
-    // further.
-    isFixed: inputs?.isPlaced === true || normsRotated(config),
+    // Keys at image coordinates cannot be rotated further either.
+    isFixed: inputs?.isPlaced === true || keyShiftOf(config) === 'fixed',
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({
         tables: windows.map(() => table),

@@ -11,7 +11,7 @@ import type { Sequence } from '../../core/generate/schedule/sequence.ts'
 import { GIVEN_VARIABLES } from '../../core/text/chat/chat-template.ts'
 import { isMessage } from '../chat/messages.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
-import type { LoadedModel } from '../load/loaded-model.ts'
+import type { LoadedModel, SeenPrompt } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
 import { checkedIds } from '../load/prompt-ids.ts'
 import type { FinishReason, Outcome } from '../types/reply.ts'
@@ -93,6 +93,20 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
   )
 }
 
+/** The prompt of a request: its images, its text, and its ids. Throws like `promptText` and `checkLength`. */
+export async function readPrompt(
+  model: LoadedModel,
+  transcript: Transcript,
+  request: GenerateRequest,
+  signal: AbortSignal,
+): Promise<{ readonly seen: SeenPrompt; readonly text: string; readonly prompt: readonly number[] }> {
+  const seen = await model.sight.look(request.prompt, signal)
+  const text = promptText(model, seen.prompt)
+  if (seen.prompt.type === 'ids') return { seen, text, prompt: seen.prompt.ids }
+  checkLength(model, request, text)
+  return { seen, text, prompt: transcript.encode(text, seen.encode, request.isShortened) }
+}
+
 /**
  * Generates one reply into `outlet`. If the outlet is cancelled, the reply ends as `cancelled`. Throws
  * `unsupported` for invalid options, `context-overflow` if the prompt leaves no room for a reply, and errors
@@ -107,11 +121,8 @@ export async function reply(
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
-  const seen = await model.sight.look(request.prompt, outlet.signal)
-  const text = promptText(model, seen.prompt)
+  const { seen, text, prompt } = await readPrompt(model, transcript, request, outlet.signal)
   const isConversation = seen.prompt.type === 'messages'
-  if (seen.prompt.type !== 'ids') checkLength(model, request, text)
-  const prompt = seen.prompt.type === 'ids' ? seen.prompt.ids : transcript.encode(text, seen.encode)
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options, request.constraint !== undefined)
   const given = request.constraint && model.constraints.constrain(request.constraint)
@@ -129,7 +140,7 @@ export async function reply(
     defaults: model.info.model.sampling,
     tokenBytes: (id) => model.text.tokenBytes(id),
   })
-  const cachedTokens = sequence.setTokens(prompt, fit)
+  const cachedTokens = sequence.setTokens(prompt, fit.tokens)
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
   const { guide, drafter, release } = openCompanions(model, seen, read, options, constraint)
@@ -142,11 +153,11 @@ export async function reply(
   let end: End
   let letGo: (() => void) | undefined
   try {
-    letGo = await seen.hold(sequence, fit.keep !== undefined || guide !== undefined, outlet.signal)
+    letGo = await seen.hold(sequence, fit.tokens.keep !== undefined || guide !== undefined, outlet.signal)
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
     const most = Math.min(maxTokens, fit.room, guideRoom ?? fit.room)
     const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
-    end = await decode(model, outlet.signal, writer, run)
+    end = await decode(model, outlet, writer, run)
   } finally {
     letGo?.()
     release()
@@ -193,9 +204,9 @@ interface End
 /** Runs the scheduler. An abort of `signal` is a normal end here, with its timings. */
 async function decode(
   model: LoadedModel,
-  signal: AbortSignal,
+  { signal, prefill: onPrefill }: Outlet,
   writer: ReplyWriter,
-  run: Omit<SequenceRequest, 'signal' | 'stopTokens' | 'onToken' | 'onStop'>,
+  run: Omit<SequenceRequest, 'signal' | 'stopTokens' | 'onPrefill' | 'onToken' | 'onStop'>,
 ): Promise<End> {
   const now = steadyClock(() => performance.now())
   const start = now()
@@ -206,6 +217,7 @@ async function decode(
       ...run,
       signal,
       stopTokens: model.text.endIds,
+      onPrefill,
       onToken: (id) => {
         last = now()
         first ??= last

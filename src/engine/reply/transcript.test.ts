@@ -83,3 +83,29 @@ test('an empty prompt has the ids that begin every text, and a longer one begins
   expect(transcript.encode('A|B', encode)).toEqual([1, 900, ...codes('|B')])
   expect(transcriptOf().encode('', codes)).toEqual([])
 })
+
+test('the turns after a removed one keep their ids', () => {
+  const transcript = transcriptOf()
+  const { asked, encode } = recorder()
+  transcript.encode('SYS|Q1', encode)
+  transcript.extend('A', [900])
+  transcript.encode('SYS|Q1A|Q2', encode)
+  transcript.extend('B', [901])
+  // The head of an answer that has not begun.
+  transcript.encode('SYS|Q1A|Q2B|', encode)
+  const rest = [901, ...codes('|Q3')]
+  expect(transcript.encode('SYS|Q2B|Q3', encode)).not.toContain(901)
+  const copy = transcriptOf()
+  copy.encode('SYS|Q1', encode)
+  copy.extend('A', [900])
+  copy.encode('SYS|Q1A|Q2', encode)
+  copy.extend('B', [901])
+  copy.encode('SYS|Q1A|Q2B|', encode)
+  expect(copy.encode('SYS|Q2B|Q3', encode, true)).toEqual([...codes('SYS|Q2'), ...rest])
+  expect(asked.slice(-2)).toEqual([
+    ['SYS', true],
+    ['Q3', false],
+  ])
+  copy.extend('C', [902])
+  expect(copy.encode('SYS|Q2B|Q3C|', encode)).toEqual([...codes('SYS|Q2'), ...rest, 902, ...codes('|')])
+})

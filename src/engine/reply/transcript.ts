@@ -71,6 +71,9 @@ interface Cut {
   readonly tokens: number
 }
 
+/** Number of cuts at the end at which a run may end. */
+const NEWEST = 3
+
 export interface SavedTranscript {
   readonly text: string
   readonly ids: readonly number[]
@@ -85,11 +88,13 @@ export interface SavedTranscript {
 export interface Transcript {
   /**
    * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and the id
-   * before it.
+   * before it. `isShortened`: a part in the middle of the known text was removed, and the rest after it keeps
+   * its ids, too.
    */
   encode(
     text: string,
     encode: (rest: string, start: boolean, after: number | undefined) => readonly number[],
+    isShortened?: boolean,
   ): readonly number[]
   /** Adds a reply to the last prompt. `text` is the text of `ids`, as the next prompt will contain it. */
   extend(text: string, ids: readonly number[]): void
@@ -107,7 +112,8 @@ export function transcriptOf(saved = NEW): Transcript {
   const cuts = [...saved.cuts]
   const toJSON = () => ({ text: known, ids, cuts })
   return {
-    encode(text, encode) {
+    encode(text, encode, isShortened = false) {
+      if (isShortened) shorten(text, (part) => encode(part, true, undefined))
       let cut = cuts.at(-1)
       while (cut !== undefined && !text.startsWith(known.slice(0, cut.chars))) {
         cuts.pop()
@@ -126,6 +132,30 @@ export function transcriptOf(saved = NEW): Transcript {
     },
     copy: () => transcriptOf(toJSON()),
     toJSON,
+  }
+
+  /** Replaces the known text by the longest run between two cuts that `text` has after its beginning. */
+  function shorten(text: string, encode: (part: string) => readonly number[]): void {
+    for (const [index, first] of cuts.entries()) {
+      // The newest text may be an answer's head, or an answer that the template has changed.
+      for (const last of cuts
+        .slice(index + 1)
+        .slice(-NEWEST)
+        .reverse()) {
+        const run = known.slice(first.chars, last.chars)
+        const at = text.indexOf(run)
+        if (at < 1 || at >= first.chars) continue
+        const head = encode(text.slice(0, at))
+        known = text.slice(0, at) + run
+        ids = [...head, ...ids.slice(first.tokens, last.tokens)]
+        const moved = cuts.slice(index, cuts.indexOf(last) + 1).map(({ chars, tokens }) => ({
+          chars: chars - first.chars + at,
+          tokens: tokens - first.tokens + head.length,
+        }))
+        cuts.splice(0, cuts.length, ...moved)
+        return
+      }
+    }
   }
 
   function add(text: string, more: readonly number[]): void {

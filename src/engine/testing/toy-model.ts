@@ -42,6 +42,8 @@ export interface ToyModel extends LoadedModel {
 export function toyModel(
   options: {
     contextLength?: number
+    /** Its state cannot be moved. */
+    isFixed?: boolean
     fingerprint?: string
     sampling?: SamplerOptions
     templateArguments?: readonly string[]
@@ -59,6 +61,7 @@ export function toyModel(
     arena,
     blockBytes: [ABI.BLOCK_POSITIONS * 4],
     contextLength,
+    isFixed: options.isFixed,
     move: (_, from, to, count) => {
       for (let index = 0; index < count; index++) {
         arena.u32[wordOf(arena.u32, to.table, to.position + index)] =

@@ -62,9 +62,10 @@ export interface Tool {
 export interface Overflow {
   /**
    * `error`: the reply fails if the prompt is too long, and ends when the context is full. `shift`: the
-   * oldest tokens are dropped until the context is half full, and the keys after them are rotated to their
-   * new positions. Nothing is processed again, so replies differ from those of a model that has read only the
-   * remaining tokens. Default `error`.
+   * oldest messages are dropped until the context is half full, or the oldest tokens if one message is longer
+   * than that, and the keys after them are rotated to their new positions. Nothing is processed again, so
+   * replies differ from those of a model that has read only the rest. Families whose keys cannot be moved
+   * read the rest again. Default `error`.
    */
   readonly overflow?: 'error' | 'shift' | undefined
   /**

@@ -36,6 +36,14 @@ export interface ScoredToken extends Omit<TokenLogprobs, 'logprob'> {
   readonly logprob?: number | undefined
 }
 
+/** How much of a prompt has been read. Counts exclude tokens whose state was cached. */
+export interface PrefillProgress {
+  /** Tokens read so far. */
+  readonly tokens: number
+  /** Tokens to read. */
+  readonly total: number
+}
+
 /** Token counts of a reply. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */

@@ -145,6 +145,7 @@ export class EngineClient {
     }
     this.#pending.add(fail)
     const feed = openFeed(port1, {
+      prefill: (progress) => sink.prefill(progress),
       chunk: (chunk) => sink.chunk(chunk),
       end: (outcome, contextUsed) => {
         if (this.#pending.delete(fail)) sink.end(outcome, contextUsed)

@@ -6,7 +6,7 @@
 //   LoadCommand     --- one port per load, probe ... ---->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
-//                   <---------------------------------  StreamReport: chunks, then one end or one failure
+//                   <---------------------------------  StreamReport: progress, chunks, one end or failure
 //
 // A stream may be STREAM_CREDITS (reply-stream.ts) chunks ahead of its reader. The reader returns one credit
 // for each chunk that it takes. The side that sends the last report closes its port; the other side closes
@@ -26,7 +26,7 @@ import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 import type { Message, Overflow, Tool } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse, ProbeReport } from '../types/model.ts'
-import type { DecodeOptions, Outcome, ScoredToken, TextChunk } from '../types/reply.ts'
+import type { DecodeOptions, Outcome, PrefillProgress, ScoredToken, TextChunk } from '../types/reply.ts'
 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
@@ -115,6 +115,16 @@ export interface GenerateRequest extends Overflow {
   readonly constraint?: WrittenGrammar | undefined
   /** The constraint on the text after the marker of a call. */
   readonly calls?: WrittenGrammar | undefined
+  /**
+   * With `overflow: 'shift'`: the oldest messages have been removed since the session's last request, so the
+   * state of the others may be moved. Default: false.
+   */
+  readonly isShortened?: boolean | undefined
+  /**
+   * Reads the conversation without answering it. `room`: number of tokens that must fit after it. Default: it
+   * is answered.
+   */
+  readonly prefill?: { readonly room?: number | undefined } | undefined
 }
 
 /** To the worker, on a generation's port. */
@@ -123,6 +133,8 @@ export type StreamCommand = { readonly type: 'credit'; readonly count: number } 
 /** From the worker, on a generation's port. */
 export type StreamReport =
   | { readonly type: 'chunk'; readonly chunk: TextChunk }
+  /** After each step that has read a part of the prompt, unless it was the last part. Needs no credit. */
+  | { readonly type: 'prefill'; readonly progress: PrefillProgress }
   /** `contextUsed`: number of tokens that the session holds now. */
   | { readonly type: 'end'; readonly outcome: Outcome; readonly contextUsed: number }
   | { readonly type: 'failed'; readonly failure: WireFailure }

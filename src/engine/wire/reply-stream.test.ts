@@ -1,7 +1,7 @@
 // Streams. In: both ends of a channel. Out: credit that limits the worker, and ends that arrive exactly once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import type { Outcome, TextChunk } from '../types/reply.ts'
+import type { Outcome, PrefillProgress, TextChunk } from '../types/reply.ts'
 import { openFeed, openOutlet, STREAM_CREDITS } from './reply-stream.ts'
 
 const OUTCOME: Outcome = {
@@ -32,12 +32,14 @@ function pair() {
   const chunks: TextChunk[] = []
   const { promise, resolve, reject } = settle<{ outcome: Outcome; contextUsed: number }>()
   const outlet = openOutlet(port2)
+  const progress: PrefillProgress[] = []
   const feed = openFeed(port1, {
+    prefill: (read) => progress.push(read),
     chunk: (chunk) => chunks.push(chunk),
     end: (outcome, contextUsed) => resolve({ outcome, contextUsed }),
     fail: reject,
   })
-  return { outlet, feed, chunks, ended: promise }
+  return { outlet, feed, progress, chunks, ended: promise }
 }
 
 function settle<T>() {
@@ -51,7 +53,9 @@ function settle<T>() {
 }
 
 test('the worker may be exactly that many chunks ahead', async () => {
-  const { outlet, feed, chunks, ended } = pair()
+  const { outlet, feed, progress, chunks, ended } = pair()
+  // Progress needs no credit.
+  outlet.prefill({ tokens: 64, total: 100 })
   for (let sent = 1; sent < STREAM_CREDITS; sent++) expect(outlet.send(CHUNK)).toBeUndefined()
   const held = outlet.send(CHUNK)
   expect(held).toBeInstanceOf(Promise)
@@ -64,6 +68,7 @@ test('the worker may be exactly that many chunks ahead', async () => {
   outlet.end(OUTCOME, 0)
   await ended
   expect(chunks).toHaveLength(STREAM_CREDITS + 1)
+  expect(progress).toEqual([{ tokens: 64, total: 100 }])
 })
 
 test('a cancel aborts the signal and releases a waiting worker', async () => {

@@ -231,9 +231,10 @@ export class Network implements AsyncDisposable {
     const checked = checkedOptions(options)
     const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
     const { buildNetwork } = await import('../service/build-network.ts')
+    const { openNetwork } = await import('../compile/open-network.ts')
     const host = { ...hostHere({}), ...others }
     const how = { build, weights, threads, fallback, limits }
-    return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }), checked)
+    return new Network(await buildNetwork(openNetwork, files, how, host, { signal, dtype, beside }), checked)
   }
 
   /**
@@ -286,7 +287,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Nodes that `fallback` runs, with the reasons, as of the load or the last run. Some are found only when
+   * Nodes that are not compiled, with the reasons, as of the load or the last run. Some are found only when
    * sizes are known.
    */
   foreignNodes(): readonly ForeignNode[] {

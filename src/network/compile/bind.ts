@@ -10,12 +10,16 @@ import { lower } from './lower/lower.ts'
 import type { LowerOptions } from './lower/lowering/lowering.ts'
 import { programOf } from './program/program.ts'
 
-/** Throws `unsupported` if an input is missing or has another shape; the error gives both shapes. */
+/**
+ * `decided`: inputs that become constants. Throws `unsupported` if an input is missing or has another shape; the
+ * error gives both shapes.
+ */
 export function boundGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   passes: readonly Pass[],
   budget: ProgramBudget,
+  decided: ReadonlyMap<string, Tensor> = new Map(),
 ): Graph {
   const sizes = sizesOf(graph.inputs, shapes)
   const inputs = graph.inputs.map((input): Input => {
@@ -23,7 +27,12 @@ export function boundGraph(
     checkDims(input, dims, sizes)
     return { ...input, type: { dtype: input.type!.dtype, dims } }
   })
-  return runPasses({ ...graph, inputs }, passes, { budget }).graph
+  const bound = {
+    ...graph,
+    inputs: inputs.filter(({ name }) => !decided.has(name)),
+    constants: new Map([...graph.constants, ...decided]),
+  }
+  return runPasses(bound, passes, { budget }).graph
 }
 
 /**

@@ -5,6 +5,7 @@ import { baseName } from '../../core/formats/names/named-files.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type FindFile, readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compiled-graph.ts'
+import { StagedGraph } from './staged/staged-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
@@ -35,22 +36,16 @@ function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefine
   return sources[names.indexOf(chooseGraph(names, dtype))] as ByteSource
 }
 
-/**
- * The same, ready to run. `fuse`: whether to use relaxed SIMD. With `fallback`, onnxruntime-web runs the
- * nodes that are not compiled.
- */
-export async function openNetwork(
+/** Opens a graph that can run. `fallback`: onnxruntime-web runs the nodes that are not compiled. */
+export type OpenNetwork = (
   sources: readonly ByteSource[],
-  {
-    fallback,
-    beside,
-    dtype,
-    signal,
-    ...how
-  }: OpenNetworkOptions & CompileOptions & { fallback?: 'ort' | undefined },
-): Promise<RunnableGraph> {
-  const graph = await readNetwork(sources, { beside, dtype, signal })
-  if (fallback === undefined) return new CompiledGraph(graph, how)
-  const { MixedGraph } = await import('./fallback/mixed-graph.ts')
-  return MixedGraph.open(graph, how, signal)
-}
+  options: OpenNetworkOptions & CompileOptions & { readonly fallback?: 'ort' | undefined },
+) => Promise<RunnableGraph>
+
+/** Without the fallback, nodes that are not compiled run in TypeScript where that is possible. */
+export const openNetwork: OpenNetwork = async (sources, { beside, dtype, signal, ...how }) =>
+  StagedGraph.open(await readNetwork(sources, { beside, dtype, signal }), how, signal)
+
+/** For graphs that must be compiled as a whole: a smaller script, which has no other way to run a node. */
+export const openCompiled: OpenNetwork = async (sources, { beside, dtype, signal, ...how }) =>
+  new CompiledGraph(await readNetwork(sources, { beside, dtype, signal }), how)

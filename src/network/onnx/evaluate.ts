@@ -6,7 +6,7 @@ import { memo } from '../../core/base/values.ts'
 import { graphBudget } from './graph-budget.ts'
 import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
 import { checkAxes, type Evaluate, unclaimed, unfit } from './ir/operator.ts'
-import { type DType, rounder, type Tensor } from './ir/tensor.ts'
+import { BITS, type DType, isFloat, rounder, type Tensor } from './ir/tensor.ts'
 import { operatorName } from './operator-table.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
@@ -222,7 +222,7 @@ const unitsOf = (tensors: readonly (Tensor | undefined)[]): number =>
   }, 0)
 
 function rounded(tensor: Tensor): Tensor {
-  if (tensor.dtype !== 'f16' && tensor.dtype !== 'bf16') return tensor
+  if (BITS[tensor.dtype] >= 32 || !isFloat(tensor.dtype)) return tensor
   return { ...tensor, data: (tensor.data as Float32Array).map(rounder(tensor.dtype)) }
 }
 

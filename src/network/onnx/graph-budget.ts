@@ -86,7 +86,12 @@ export class ProgramBudget extends Budget {
   }
 }
 
-const beyond = (limit: keyof NetworkLimits, what: string, asked: number, most: number): HalfbyteError =>
+export const beyond = (
+  limit: keyof NetworkLimits,
+  what: string,
+  asked: number,
+  most: number,
+): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
     `the network exceeds a limit: ${what}, and the limit is ${most}; give smaller inputs, or raise limits.${limit} of Network.load if you trust the file`,

@@ -3,7 +3,7 @@
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../../core/arch/config/config.ts'
 import { type ByteSource, filledSource, readInto } from '../../core/base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
-import { isCount, isObject, type JsonObject } from '../../core/base/values.ts'
+import { groupBy, isCount, isObject, type JsonObject } from '../../core/base/values.ts'
 import {
   generationSettings,
   type MetaObject,
@@ -204,7 +204,7 @@ function historyOf(
   { graph: step, findings: { proven } }: Translation,
 ): string[] {
   const sets = [...opsets].map(([domain, version]) => `${domain || 'onnx'} ${version}`).join(', ')
-  const counts = Map.groupBy(graph.nodes, ({ op }) => op)
+  const counts = groupBy(graph.nodes, ({ op }) => op)
   const ops = [...counts].map(([op, { length }]) => `${op} ${length}`).sort()
   return [
     `ONNX graph: ${graph.nodes.length} nodes, ${graph.constants.size} constants, opsets ${sets}, by ${producer}`,

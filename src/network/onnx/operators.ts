@@ -1,9 +1,11 @@
 // The registry of operators: finds the entry for a node, or gives the reason if there is none.
+import { groupBy } from '../../core/base/values.ts'
 import type { Attribute, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
 import { ARITHMETIC, COMPARE } from './operators/arithmetic.ts'
 import { ATTENTION, ROTARY } from './operators/attention.ts'
+import { BOXES } from './operators/boxes.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { CONTRIB_ATTENTION } from './operators/contrib/attention.ts'
 import { BLOCKS, CONTRIB_PRODUCTS } from './operators/contrib/products.ts'
@@ -14,22 +16,27 @@ import { FLOW_CONTROL } from './operators/flow.ts'
 import { CONV } from './operators/images/conv.ts'
 import { POOLS } from './operators/images/pool.ts'
 import { IMAGES } from './operators/images/resize.ts'
+import { SAMPLED } from './operators/images/sample.ts'
 import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
+import { LOSSES } from './operators/losses.ts'
 import { NORMS } from './operators/norms.ts'
 import { ORDER } from './operators/order.ts'
 import { PARTS } from './operators/parts.ts'
+import { PICKS } from './operators/picks.ts'
 import { PRODUCTS } from './operators/products.ts'
 import { QUANTISE } from './operators/quantise.ts'
 import { RECURRENT } from './operators/recurrent.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
+import { SIGNALS } from './operators/signals.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Each passes its ONNX node tests. */
 export const OPERATORS: readonly Operator[] = [
   ...ARITHMETIC,
   ...ATTENTION,
+  ...BOXES,
   ...CHOOSE,
   ...COMPARE,
   ...CONV,
@@ -39,16 +46,20 @@ export const OPERATORS: readonly Operator[] = [
   ...IMAGES,
   ...INDEXED,
   ...LAYOUT,
+  ...LOSSES,
   ...NORMS,
   ...ORDER,
   ...PARTS,
+  ...PICKS,
   ...POOLS,
   ...PRODUCTS,
   ...QUANTISE,
   ...RECURRENT,
   ...REDUCE,
   ...ROTARY,
+  ...SAMPLED,
   ...SHAPES,
+  ...SIGNALS,
   ...UNARY,
   ...ACTIVATIONS,
   ...BLOCKS,
@@ -57,7 +68,7 @@ export const OPERATORS: readonly Operator[] = [
   ...CONTRIB_PRODUCTS,
 ]
 
-const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ name }) => name)
+const BY_NAME: ReadonlyMap<string, readonly Operator[]> = groupBy(OPERATORS, ({ name }) => name)
 
 /** The entry for a node's opset. */
 export function operatorOf({ domain, op, version }: Node): Operator | undefined {

@@ -1,6 +1,7 @@
 // The lists of passes, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
+import { decodeLayers } from './passes/code-layers.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
@@ -10,7 +11,13 @@ import { sinkJoins } from './passes/sink.ts'
 import { unrollLoops } from './passes/unroll.ts'
 
 /** The passes without which sizes stay unknown. */
-export const NEEDED_PASSES: readonly Pass[] = [foldConstants, takeBranches, unrollLoops, removeDead]
+export const NEEDED_PASSES: readonly Pass[] = [
+  decodeLayers,
+  foldConstants,
+  takeBranches,
+  unrollLoops,
+  removeDead,
+]
 
 const SIMPLIFICATIONS: readonly Pass[] = [
   simplify,
@@ -29,6 +36,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   // Each layer of an export computes the same shapes again; removing them early spares the other passes.
   shareCommon,
   removeDead,
+  decodeLayers,
   foldConstants,
   takeBranches,
   unrollLoops,

@@ -6,7 +6,7 @@ import type { Host } from '../../core/runtime/host.ts'
 import { fileAt } from '../../core/store/file-at.ts'
 import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { RunnableGraph } from '../compile/compiled-graph.ts'
-import { type OpenNetworkOptions, openNetwork } from '../compile/open-network.ts'
+import type { OpenNetwork, OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
@@ -33,8 +33,9 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from open files, and closes them when it is disposed. */
+/** Loads a network from open files, and closes them when it is disposed. `open`: makes its graph. */
 export async function buildNetwork(
+  open: OpenNetwork,
   files: OpenFiles,
   { build, weights, threads, fallback, limits }: RunRequest,
   { loadModule, startWorker, cores }: NetworkHost,
@@ -45,7 +46,7 @@ export async function buildNetwork(
   if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
   const wanted = threads === 'auto' ? Math.min(cores, MOST_AUTO_THREADS) : threads
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
-  const graph = await openNetwork(files.sources, {
+  const graph = await open(files.sources, {
     ...reading,
     fallback,
     fuse: chosen === 'relaxed',

@@ -2,6 +2,7 @@
 import type { Place } from '../../core/formats/names/named-files.ts'
 import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/requested-files.ts'
+import { openNetwork } from '../compile/open-network.ts'
 import { buildNetwork, dataBeside, type LoadedNetwork, type NetworkHost } from './build-network.ts'
 import type { NetworkRequest } from './network-protocol.ts'
 
@@ -24,7 +25,7 @@ export async function loadNetwork(
   })
   try {
     const reading = { signal: hooks.signal, dtype, beside }
-    return await buildNetwork({ sources: files.sources, close }, request, host, reading)
+    return await buildNetwork(openNetwork, { sources: files.sources, close }, request, host, reading)
   } catch (error) {
     await close()
     throw error

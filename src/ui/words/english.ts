@@ -69,6 +69,7 @@ export const ENGLISH = {
   pictureLarge: '{name} has {size}. A picture can have up to {most}.',
   pictureBroken: '{name} is damaged, or this browser cannot show it.',
   pictureGone: 'Picture: {name}',
+  readingPrompt: 'Reading {done} of {total} tokens',
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { requireTestData } from '../../../scripts/models/test-data.mjs'
-import { judgeCompiled } from '../onnx/compiled-case.ts'
+import { judgeCompiled, judgeNetworks } from '../onnx/compiled-case.ts'
 import { judgeCase, readCase } from '../onnx/node-case.ts'
 
 const FOLDER = requireTestData('onnx-node-tests')
@@ -21,11 +21,17 @@ test('claimed operators pass all their cases', async () => {
     if (verdict.is === 'passed') passed++
   }
   expect(failed).toEqual([])
-  expect(passed).toBeGreaterThan(900)
+  expect(passed).toBeGreaterThan(1590)
 })
 
 test('compiled graphs give the outputs of all supported cases', async () => {
   const { failed, passed } = await judgeCompiled(cases)
   expect(failed).toEqual([])
   expect(passed.length).toBeGreaterThan(60)
+})
+
+test('networks give the outputs of the cases of claimed operators', async () => {
+  const { failed, passed } = await judgeNetworks(cases)
+  expect(failed).toEqual([])
+  expect(passed).toBeGreaterThan(1590)
 })

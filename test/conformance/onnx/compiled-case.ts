@@ -2,6 +2,7 @@
 // outputs differ, and the operators that the compiler supports.
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { StagedGraph } from '../../../src/network/compile/staged/staged-graph.ts'
 import { type Case, type Compute, judgeCase, type Tolerance } from './node-case.ts'
 
 /** The f32 functions have absolute errors of 1e-7. */
@@ -28,6 +29,28 @@ const compiled: Compute = async (graph, feeds) => {
     }
   }
   throw refusal
+}
+
+/** All inputs of a case are inputs of the network, whatever their values decide. */
+const staged: Compute = async (graph, feeds) => {
+  const network = await StagedGraph.open(graph, { fuse: true })
+  try {
+    return await network.run(feeds)
+  } finally {
+    await network.dispose()
+  }
+}
+
+/** Which cases a network fails, and how many it passes. */
+export async function judgeNetworks(cases: readonly Case[]) {
+  const failed: string[] = []
+  let passed = 0
+  for (const each of cases) {
+    const verdict = await judgeCase(each, IS_ROUNDED.test(each.name) ? ROUNDED : TOLERANCE, staged)
+    if (verdict.is === 'failed') failed.push(`${each.name}: ${verdict.why}`)
+    if (verdict.is === 'passed') passed++
+  }
+  return { failed, passed }
 }
 
 /** Which cases a compiled graph fails, and the operators that it passes. */

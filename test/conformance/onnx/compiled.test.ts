@@ -1,7 +1,7 @@
 // Compiled operators. In: node tests of the ONNX standard and cases of ONNX Runtime, in golden/. Out: whether
 // supported cases give their outputs, and which operators are supported.
 import { expect, test } from 'vitest'
-import { judgeCompiled } from './compiled-case.ts'
+import { judgeCompiled, judgeNetworks } from './compiled-case.ts'
 import { GOLDEN, readPacked } from './node-case.ts'
 
 /** Attention as one operator, and its rotations. */
@@ -18,4 +18,9 @@ test('compiled graphs give the outputs of the committed cases', { timeout: 60_00
   expect(passed).toEqual(
     expect.arrayContaining([':Gemm', ':MatMul', ':Softmax', ':Gather', ':Concat', ':Pow', ...AS_ONE]),
   )
+})
+
+test('networks give the outputs of the committed cases', { timeout: 60_000 }, async () => {
+  const cases = (await Promise.all(GOLDEN.map(readPacked))).flat()
+  expect(await judgeNetworks(cases)).toEqual({ failed: [], passed: cases.length })
 })

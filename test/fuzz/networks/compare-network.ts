@@ -3,8 +3,8 @@
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
-import { MixedGraph } from '../../../src/network/compile/fallback/mixed-graph.ts'
 import { constantTensor } from '../../../src/network/compile/run/constants.ts'
+import { StagedGraph } from '../../../src/network/compile/staged/staged-graph.ts'
 import { roundingSpread } from '../../../src/network/compile/testing/conditioning.ts'
 import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
@@ -65,7 +65,7 @@ export async function mixAndCompare(bytes: Uint8Array, change: string, sizes: Si
   const whole = await inMemory(graph)
   const wanted = evaluated(whole, feeds)
   if (wanted === undefined) return 'not computed'
-  const mixed = await MixedGraph.open(graph, { fuse: true, limits: LIMITS })
+  const mixed = await StagedGraph.open(graph, { fuse: true, limits: LIMITS })
   try {
     const found = await mixed.run(feeds)
     // The second run reuses the stages and sessions.

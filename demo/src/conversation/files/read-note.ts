@@ -1,4 +1,4 @@
-// Shows what the model read of a question's files. This code loads with the first such answer.
+// Shows what the model reads of a question's files, or of a long prompt. This code loads when it is needed.
 import { html, LitElement, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import { Speaks } from '../../words/words.ts'
@@ -25,6 +25,9 @@ class ReadNote extends LitElement {
         return html`<p class="used">${t('readWhole')}</p>`
       case 'searching':
         return html`<p class="used" role="status">${t('searching', { done: read.done, all: read.all })}</p>`
+      case 'prompt':
+        return html`<label class="used">${t('readingPrompt', { done: read.done, all: read.all })}
+          <progress max=${read.all} value=${read.done}></progress></label>`
       case 'words':
       case 'meaning': {
         const { files } = splitQuotes(read.text)

@@ -11,10 +11,18 @@ import {
 } from '../../../../src/index.ts'
 import { assistOffer, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
+import { IDLE_MS, isIdle, stopWhenHidden } from '../../../../src/ui/chat/reading/idle.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { stepOfRun, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
-import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
+import {
+  type Counter,
+  checkFits,
+  firstForNext,
+  firstThatFits,
+  leftOut,
+  roomForAnswer,
+} from '../context-window.ts'
 import type { Picture } from '../files/attachments.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { keep, type Place, restoreKept } from '../store/kept.ts'
@@ -22,10 +30,17 @@ import type { Asked } from '../store/versions.ts'
 
 /** Maximum replies of the model for one answer: three rounds of calls, and the answer. */
 const MOST_STEPS = 4
-/** Idle time, in milliseconds, before a conversation's state is stored. It may be many megabytes. */
-const IDLE = 1500
 /** Length of the sample from which characters per token are estimated. */
 const SAMPLE = 4000
+
+interface AnswerOptions {
+  readonly begun: Asked['begun']
+  /** What the model reads of the question's files. */
+  readonly read: Read | undefined
+  /** Steps whose results the model is told with the question. Default: those of `begun`. */
+  readonly told?: readonly UsedTool[]
+  readonly onPrefill: GenerateOptions['onPrefill']
+}
 
 /**
  * Follows one conversation at a time. Another one is restored from its stored state, or processed from its
@@ -45,6 +60,9 @@ export class Speaker {
   #first = 0
   /** Token counts of texts, so that each turn counts only new ones. */
   readonly #counted = new Map<string, number>()
+  /** The settings of the last answer. */
+  #settings: Settings | undefined
+  #readingAhead = new AbortController()
   /** Set while there is unsaved state. */
   #waiting: ReturnType<typeof setTimeout> | undefined
   /** States are stored one at a time, and freed after that. */
@@ -68,18 +86,16 @@ export class Speaker {
 
   /**
    * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit in the
-   * context are dropped, oldest first. `read`: what the model reads of the question's files. `told`: steps
-   * whose results the model is told with the question.
+   * context are dropped, oldest first. Throws `context-overflow` if the last one alone is too long.
    */
   async answer(
     conversation: string,
     shownMessages: readonly StoredMessage[],
     settings: Settings,
-    begun?: Asked['begun'],
-    read?: Read,
-    told: readonly UsedTool[] = begun?.used ?? [],
+    { begun, read, told = begun?.used ?? [], onPrefill }: AnswerOptions,
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
+    this.#readingAhead.abort()
     const messages = withResults(asRead(shownMessages, read), told)
     const tools = this.#toolsFor(settings, messages)
     const past = begun === undefined ? messages.slice(0, -1) : messages
@@ -99,8 +115,11 @@ export class Speaker {
     // After an edit, dropped messages may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
+    // The session would drop a part of the question.
+    if (this.#first === questions.at(-1)) checkFits(await count.from(this.#first), contextLength)
+    this.#settings = settings
     const seen = messages.slice(this.#first)
-    const options = this.#optionsFor(settings, tools)
+    const options = { ...this.#optionsFor(settings, tools), onPrefill }
     if (begun !== undefined) {
       const used = tools.length > 0 ? usedMessages(begun.used ?? []) : []
       session.setMessages([...seen.flatMap(shown), ...used])
@@ -180,7 +199,10 @@ export class Speaker {
    * The tools that the model's template describes. Once a message has needed one they stay, so that the
    * conversation is read again only once. Without `messages`: as if one needed them.
    */
-  #toolsFor(settings: Settings, messages: readonly StoredMessage[] | undefined): readonly RunnableTool[] {
+  #toolsFor(
+    settings: Settings,
+    messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
+  ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
     if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
@@ -192,17 +214,19 @@ export class Speaker {
     return this.#knowsTools ? 'trained' : toolWay(this.engine.model)
   }
 
-  /**
-   * The call that the last message needs, as a step that was carried out; undefined if it needs none, or if
-   * the model calls tools while it answers.
-   */
+  /** Whether `call` asks the model for the last message's call. */
+  choosesCall(messages: readonly StoredMessage[], settings: Settings): boolean {
+    return this.#wayOf(settings) === 'chosen' && needsTool(messages.at(-1)?.content ?? '')
+  }
+
+  /** The call that the last message needs, as a step that was carried out; undefined if it needs none. */
   async call(
     messages: readonly StoredMessage[],
     settings: Settings,
     signal: AbortSignal,
   ): Promise<UsedTool | undefined> {
+    if (!this.choosesCall(messages, settings)) return undefined
     const question = messages.at(-1)?.content ?? ''
-    if (this.#wayOf(settings) !== 'chosen') return undefined
     // Without a call, for example because its code does not load, the model answers alone.
     const { told } = await assistOffer(this.engine, question, { tools: TOOLS, signal }).catch(() => ({
       told: undefined,
@@ -221,13 +245,43 @@ export class Speaker {
   /** Stores the state for the next visit after a short idle time. */
   keepSoon(): void {
     clearTimeout(this.#waiting)
-    this.#waiting = setTimeout(() => this.keepNow(), IDLE)
+    this.#waiting = setTimeout(() => {
+      this.keepNow()
+      void this.#readAhead().catch(() => undefined)
+    }, IDLE_MS)
+  }
+
+  /**
+   * If the next question would hardly fit, drops the oldest messages now. Models that cannot move their state
+   * then read the others again while nothing else happens. If this fails, the next answer does it.
+   */
+  async #readAhead(): Promise<void> {
+    const session = this.#session
+    const settings = this.#settings
+    if (session === undefined || settings === undefined) return
+    this.#readingAhead.abort()
+    this.#readingAhead = new AbortController()
+    const { signal } = this.#readingAhead
+    const { messages } = session
+    const tools = this.#toolsFor(settings, messages)
+    const window = { ...settings, contextLength: await this.#contextBeside(tools) }
+    const count: Counter = {
+      from: (first) => this.engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)]),
+      text: (index) => this.#countText(messages[index]?.content ?? ''),
+    }
+    const first = await firstForNext(messages, window, count)
+    if (first === 0 || !(await isIdle()) || signal.aborted || session !== this.#session) return
+    stopWhenHidden(this.#readingAhead)
+    this.#first += messages.slice(0, first).filter(isTurn).length
+    session.setMessages(messages.slice(first))
+    await session.prefill({ tools, signal })
   }
 
   /** Stores the state at once. */
   keepNow(): void {
     const session = this.#session
     const place = this.#place
+    this.#readingAhead.abort()
     if (this.#waiting === undefined || session === undefined || place === undefined) return
     clearTimeout(this.#waiting)
     this.#waiting = undefined
@@ -243,6 +297,7 @@ export class Speaker {
 
   /** Frees the conversation's state. */
   #forget(): void {
+    this.#readingAhead.abort()
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     const session = this.#session
@@ -262,7 +317,8 @@ export class Speaker {
     const kept = past.length > 0 ? await restoreKept(this.engine, place) : undefined
     this.#place = place
     this.#session =
-      kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
+      kept ??
+      this.engine.createSession({ ...(place.system !== '' && { system: place.system }), overflow: 'shift' })
     // Messages dropped before stay dropped. The stored state may be older than the conversation.
     const held = (kept?.messages ?? []).filter(isTurn).map(({ content }) => content)
     const texts = past.map((message) => this.#contentOf(message))

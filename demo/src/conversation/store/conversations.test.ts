@@ -131,7 +131,12 @@ describe('a record of the database', () => {
     const [question, answer] = readConversation({ ...whole, messages })?.messages ?? []
     expect(question?.pictures).toEqual([picture])
     expect(answer?.read).toEqual(read)
-    for (const broken of [{ by: 'words', all: 7 }, { by: 'searching', done: 1, all: 7 }, 'whole']) {
+    for (const broken of [
+      { by: 'words', all: 7 },
+      { by: 'searching', done: 1, all: 7 },
+      { by: 'prompt', done: 1, all: 7 },
+      'whole',
+    ]) {
       const record = { ...whole, messages: [{ ...messages[1], read: broken }] }
       expect(readConversation(record)?.messages[0]).toEqual({ role: 'assistant', content: 'Hi' })
     }

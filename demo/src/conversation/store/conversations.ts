@@ -8,12 +8,13 @@ export type Ending = 'cancelled' | 'length' | 'interrupted' | 'loop'
 
 /**
  * How the model read the question's files: completely, or as the passages quoted in `text`, out of `all`,
- * found by words or by meaning. `searching`: passages are still being chosen.
+ * found by words or by meaning. `searching`: passages are still being chosen. `prompt`: the model is still
+ * reading, in tokens.
  */
 export type Read =
   | { readonly by: 'whole' }
   | { readonly by: 'words' | 'meaning'; readonly text: string; readonly all: number }
-  | { readonly by: 'searching'; readonly done: number; readonly all: number }
+  | { readonly by: 'searching' | 'prompt'; readonly done: number; readonly all: number }
 
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'

@@ -103,7 +103,8 @@ export class RecordReader {
       return undefined
     }
     const others = this.#versions(lists['others'], role, depth)
-    const used = this.#list(lists['used'], isUsedTool)
+    // A call that was running when the page closed has no result.
+    const used = this.#list(lists['used'], isUsedTool).filter(({ state }) => state !== 'running')
     const pictures = this.#list(lists['pictures'], isObject).flatMap((item) => this.#picture(item))
     const optional = {
       ending: this.#field(ending, isEnding),

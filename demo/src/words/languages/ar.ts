@@ -354,6 +354,7 @@ export const LATER: LaterWords = {
   readWhole: 'قرأ النموذج الملفات كاملة.',
   readByWords: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بكلمات السؤال.',
   readByMeaning: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بمعنى السؤال.',
+  readingPrompt: 'قراءة الوحدات: {done} من {all}',
   searching: 'جارٍ البحث في الملفات: {done} من {all} مقطع',
   pageOf: 'الصفحة {page}',
   partOf: 'الجزء {part} من {all}',

@@ -286,6 +286,7 @@ export const LATER: LaterWords = {
   readWhole: 'মডেল ফাইলগুলি পুরো পড়েছে।',
   readByWords: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের শব্দ দিয়ে পাওয়া।',
   readByMeaning: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের অর্থ দিয়ে পাওয়া।',
+  readingPrompt: 'টোকেন পড়া হচ্ছে: {all}টির মধ্যে {done}টি',
   searching: 'ফাইলে খোঁজা হচ্ছে: {all}টির মধ্যে {done}টি অংশ',
   pageOf: 'পৃষ্ঠা {page}',
   partOf: '{all}টির মধ্যে অংশ {part}',

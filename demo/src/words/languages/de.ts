@@ -316,6 +316,7 @@ export const LATER: LaterWords = {
   readWhole: 'Das Modell hat die Dateien ganz gelesen.',
   readByWords: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach den Wörtern der Frage.',
   readByMeaning: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach dem Sinn der Frage.',
+  readingPrompt: 'Token werden gelesen: {done} von {all}',
   searching: 'Dateien werden durchsucht: {done} von {all} Abschnitten',
   pageOf: 'Seite {page}',
   partOf: 'Teil {part} von {all}',

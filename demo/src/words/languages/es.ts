@@ -309,6 +309,7 @@ export const LATER: LaterWords = {
   readWhole: 'El modelo leyó los archivos completos.',
   readByWords: 'El modelo leyó {count} de {all} pasajes, encontrados por las palabras de la pregunta.',
   readByMeaning: 'El modelo leyó {count} de {all} pasajes, encontrados por el sentido de la pregunta.',
+  readingPrompt: 'Leyendo tokens: {done} de {all}',
   searching: 'Buscando en los archivos: {done} de {all} pasajes',
   pageOf: 'página {page}',
   partOf: 'parte {part} de {all}',

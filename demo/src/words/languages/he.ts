@@ -305,6 +305,7 @@ export const LATER: LaterWords = {
   readWhole: 'המודל קרא את הקבצים בשלמותם.',
   readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה.',
   readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה.',
+  readingPrompt: 'קריאת אסימונים: {done} מתוך {all}',
   searching: 'חיפוש בקבצים: {done} מתוך {all} קטעים',
   pageOf: 'עמוד {page}',
   partOf: 'חלק {part} מתוך {all}',

@@ -287,6 +287,7 @@ export const LATER: LaterWords = {
   readWhole: 'मॉडल ने फ़ाइलें पूरी पढ़ीं।',
   readByWords: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के शब्दों से मिले।',
   readByMeaning: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के अर्थ से मिले।',
+  readingPrompt: 'टोकन पढ़े जा रहे हैं: {all} में से {done}',
   searching: 'फ़ाइलों में खोज: {all} में से {done} अंश',
   pageOf: 'पेज {page}',
   partOf: '{all} में से हिस्सा {part}',

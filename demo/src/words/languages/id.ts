@@ -307,6 +307,7 @@ export const LATER: LaterWords = {
   readWhole: 'Model membaca seluruh file.',
   readByWords: 'Model membaca {count} dari {all} kutipan, ditemukan menurut kata dalam pertanyaan.',
   readByMeaning: 'Model membaca {count} dari {all} kutipan, ditemukan menurut makna pertanyaan.',
+  readingPrompt: 'Membaca token: {done} dari {all}',
   searching: 'Mencari di file: {done} dari {all} kutipan',
   pageOf: 'halaman {page}',
   partOf: 'bagian {part} dari {all}',

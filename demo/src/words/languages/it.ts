@@ -309,6 +309,7 @@ export const LATER: LaterWords = {
   readWhole: 'Il modello ha letto i file per intero.',
   readByWords: 'Il modello ha letto {count} di {all} passaggi, trovati in base alle parole della domanda.',
   readByMeaning: 'Il modello ha letto {count} di {all} passaggi, trovati in base al senso della domanda.',
+  readingPrompt: 'Lettura dei token: {done} di {all}',
   searching: 'Ricerca nei file: {done} di {all} passaggi',
   pageOf: 'pagina {page}',
   partOf: 'parte {part} di {all}',

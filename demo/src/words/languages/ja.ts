@@ -301,6 +301,7 @@ export const LATER: LaterWords = {
   readWhole: 'モデルはファイル全体を読みました。',
   readByWords: 'モデルは {all} か所中 {count} か所を読みました。質問の言葉で探しました。',
   readByMeaning: 'モデルは {all} か所中 {count} か所を読みました。質問の意味で探しました。',
+  readingPrompt: 'トークンを読み取り中：{done}/{all}',
   searching: 'ファイルを検索中：{done}/{all} か所',
   pageOf: '{page} ページ',
   partOf: '{all} 中の {part} 番目',

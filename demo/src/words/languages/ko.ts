@@ -295,6 +295,7 @@ export const LATER: LaterWords = {
   readWhole: '모델이 파일 전체를 읽었습니다.',
   readByWords: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 단어로 찾았습니다.',
   readByMeaning: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 의미로 찾았습니다.',
+  readingPrompt: '토큰을 읽는 중: {done}/{all}',
   searching: '파일 검색 중: 구절 {done}/{all}',
   pageOf: '{page}페이지',
   partOf: '{all}개 중 {part}번째 부분',

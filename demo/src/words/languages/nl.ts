@@ -308,6 +308,7 @@ export const LATER: LaterWords = {
   readWhole: 'Het model heeft de bestanden helemaal gelezen.',
   readByWords: 'Het model heeft {count} van {all} passages gelezen, gevonden op de woorden van de vraag.',
   readByMeaning: 'Het model heeft {count} van {all} passages gelezen, gevonden op de betekenis van de vraag.',
+  readingPrompt: 'Tokens lezen: {done} van {all}',
   searching: 'Bestanden doorzoeken: {done} van {all} passages',
   pageOf: 'pagina {page}',
   partOf: 'deel {part} van {all}',

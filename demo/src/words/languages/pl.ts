@@ -345,6 +345,7 @@ export const LATER: LaterWords = {
   readWhole: 'Model przeczytał pliki w całości.',
   readByWords: 'Model przeczytał fragmenty: {count} z {all}, znalezione według słów pytania.',
   readByMeaning: 'Model przeczytał fragmenty: {count} z {all}, znalezione według sensu pytania.',
+  readingPrompt: 'Czytanie tokenów: {done} z {all}',
   searching: 'Przeszukiwanie plików: fragmenty {done} z {all}',
   pageOf: 'strona {page}',
   partOf: 'część {part} z {all}',

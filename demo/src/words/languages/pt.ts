@@ -302,6 +302,7 @@ export const LATER: LaterWords = {
   readWhole: 'O modelo leu os arquivos completos.',
   readByWords: 'O modelo leu {count} de {all} trechos, encontrados pelas palavras da pergunta.',
   readByMeaning: 'O modelo leu {count} de {all} trechos, encontrados pelo sentido da pergunta.',
+  readingPrompt: 'Lendo tokens: {done} de {all}',
   searching: 'Buscando nos arquivos: {done} de {all} trechos',
   pageOf: 'página {page}',
   partOf: 'parte {part} de {all}',

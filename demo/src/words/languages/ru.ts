@@ -347,6 +347,7 @@ export const LATER: LaterWords = {
   readWhole: 'Модель прочитала файлы целиком.',
   readByWords: 'Модель прочитала отрывков: {count} из {all}, найденных по словам вопроса.',
   readByMeaning: 'Модель прочитала отрывков: {count} из {all}, найденных по смыслу вопроса.',
+  readingPrompt: 'Чтение токенов: {done} из {all}',
   searching: 'Поиск в файлах: отрывок {done} из {all}',
   pageOf: 'страница {page}',
   partOf: 'часть {part} из {all}',

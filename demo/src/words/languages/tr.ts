@@ -303,6 +303,7 @@ export const LATER: LaterWords = {
   readWhole: 'Model dosyaların tamamını okudu.',
   readByWords: 'Model {all} bölümden {count} tanesini okudu, sorudaki sözcüklere göre bulundu.',
   readByMeaning: 'Model {all} bölümden {count} tanesini okudu, sorunun anlamına göre bulundu.',
+  readingPrompt: 'Token okunuyor: {done} / {all}',
   searching: 'Dosyalarda aranıyor: {done} / {all} bölüm',
   pageOf: 'sayfa {page}',
   partOf: 'bölüm {part} / {all}',

@@ -346,6 +346,7 @@ export const LATER: LaterWords = {
   readWhole: 'Модель прочитала файли повністю.',
   readByWords: 'Модель прочитала уривків: {count} з {all}, знайдених за словами запитання.',
   readByMeaning: 'Модель прочитала уривків: {count} з {all}, знайдених за змістом запитання.',
+  readingPrompt: 'Читання токенів: {done} з {all}',
   searching: 'Пошук у файлах: уривок {done} з {all}',
   pageOf: 'сторінка {page}',
   partOf: 'частина {part} з {all}',

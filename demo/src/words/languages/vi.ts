@@ -299,6 +299,7 @@ export const LATER: LaterWords = {
   readWhole: 'Mô hình đã đọc toàn bộ các tệp.',
   readByWords: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo từ trong câu hỏi.',
   readByMeaning: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo ý nghĩa của câu hỏi.',
+  readingPrompt: 'Đang đọc token: {done}/{all}',
   searching: 'Đang tìm trong tệp: {done}/{all} đoạn',
   pageOf: 'trang {page}',
   partOf: 'phần {part}/{all}',

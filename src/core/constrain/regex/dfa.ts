@@ -1,7 +1,7 @@
 // Deterministic automata for sets of texts, with exact intersection, complement and emptiness test.
 //
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
-import { memo } from '../../base/values.ts'
+import { groupBy, memo } from '../../base/values.ts'
 import { type CodePoints, codePoints, has, ofText, union } from '../code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
@@ -98,7 +98,7 @@ function* targetSteps(dfa: Dfa): Steps<(ReadonlyMap<number, CodePoints> | undefi
       targets.push(undefined)
       continue
     }
-    const columns = Map.groupBy(
+    const columns = groupBy(
       [...next.keys()].filter((column) => isLive[next[column]!]),
       (column) => next[column]!,
     )

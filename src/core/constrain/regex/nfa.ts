@@ -1,6 +1,6 @@
 // Turns a pattern's tree without anchors into states with transitions on character sets. Repetitions are
 // unrolled.
-import { memo } from '../../base/values.ts'
+import { groupBy, memo } from '../../base/values.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
@@ -77,7 +77,7 @@ export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) =>
     free[from]!.push(places[0]!)
     for (const [at, place] of places.entries()) {
       if (accepts[at]) free[place]!.push(end)
-      for (const [to, taken] of Map.groupBy(next[at]!.keys(), (column) => next[at]![column]!)) {
+      for (const [to, taken] of groupBy(next[at]!.keys(), (column) => next[at]![column]!)) {
         const before = state()
         free[place]!.push(before)
         step[before] = { set: union(...taken.map((column) => sets[column]!)), to: places[to]! }

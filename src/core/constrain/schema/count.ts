@@ -1,6 +1,7 @@
 // Counts. In: schemas. Out: a lower bound on the number of different values that are generated, so that
 // unique items and names cannot run out.
 
+import { groupBy } from '../../base/values.ts'
 import { pairs } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { columnSets, type Dfa, liveStates } from '../regex/dfa.ts'
@@ -34,7 +35,7 @@ export function countOf(conjunction: Conjunction, casesOf: CasesOf, depth = 0): 
   const counts = new Map<Type, number>()
   const atLeast = (type: Type, count: number) => counts.set(type, Math.max(counts.get(type) ?? 0, count))
   const literals = cases.filter((one) => one.type === 'literal').map(({ value }) => value)
-  for (const [type, values] of Map.groupBy(literals, typeOf)) {
+  for (const [type, values] of groupBy(literals, typeOf)) {
     atLeast(type, new Set(values.map(canonical)).size)
   }
   for (const one of cases) if (one.type !== 'literal') atLeast(one.type, caseCount(one, casesOf, depth))

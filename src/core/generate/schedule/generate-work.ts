@@ -10,8 +10,10 @@ import {
   type Lane,
   lane,
   NO_DRAFTS,
+  type OnPrefill,
   type Priority,
   type Settle,
+  tellPrefill,
   type Work,
 } from './work.ts'
 
@@ -51,6 +53,8 @@ export interface SequenceRequest {
   readonly maxTokens?: number | undefined
   /** Ids that end the text. They stay in the sequence but are not passed on. Default: none. */
   readonly stopTokens?: ReadonlySet<number> | undefined
+  /** Called after each step that has read a part of the prompt, unless it was the last part. */
+  readonly onPrefill?: OnPrefill | undefined
   /** Called for each token as it is picked. */
   readonly onToken?: ((id: number) => TokenAnswer) | undefined
   /** Called with the stop token that ends the text when it is picked. */
@@ -143,7 +147,10 @@ export class GenerateWork implements Work {
   take(logits: RowsView, now: number): Answer {
     const { sequence } = this.#lane
     // Drafts count as run tokens until they have been compared.
-    if (sequence.cached < sequence.tokens.length) return 'more'
+    if (sequence.cached < sequence.tokens.length) {
+      if (!this.decoding) tellPrefill(sequence, this.#cachedTokens, this.#request.onPrefill)
+      return 'more'
+    }
     if (this.#most <= 0) return 'done'
     if (this.drafted === 0) {
       const answer = this.#pick(0, logits, now)

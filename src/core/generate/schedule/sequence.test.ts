@@ -5,7 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import {
   BLOCK_BYTES,
+  chain,
   chainCache,
+  faults,
   type Kinds,
   type Limits,
   runRows,
@@ -27,6 +29,10 @@ const who = fc.nat(9)
 const share = fc.double({ min: 0, max: 1, noNaN: true })
 const action = fc.oneof(
   { weight: 6, arbitrary: fc.record({ type: fc.constant('turn'), who, like: who, share, fresh }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant('shorten'), who, share, count: fc.nat(150), fresh }),
+  },
   { weight: 4, arbitrary: fc.record({ type: fc.constantFrom('say', 'more'), who, fresh }) },
   {
     weight: 2,
@@ -100,6 +106,44 @@ describe.each(KINDS)('random histories with %s', (_, kinds) => {
       fc.asyncProperty(actions, limits, fc.nat(100), (acts, limit, keep) => check(kinds, limit, acts, keep)),
       LIMITS,
     )
+  })
+})
+
+describe('a sequence whose oldest tokens are removed by the caller', () => {
+  const ids = Array.from({ length: 300 }, (_, id) => id)
+  const shorter = [...ids.slice(0, 10), ...ids.slice(130), 7, 8]
+  const open = (limits = GENEROUS, isFixed = false) => {
+    const cache = chainCache({ windows: [0, 100], slabs: 0 }, limits, isFixed)
+    const sequence = new Sequence(cache, { shares: true })
+    sequence.setTokens(ids, { keep: 4 })
+    runRows(cache, sequence, 300)
+    return { cache, sequence }
+  }
+
+  test('keeps the state of the later ones, without sharing it as the state of the shorter text', () => {
+    const { cache, sequence } = open()
+    const fork = sequence.fork()
+    expect(sequence.setTokens(shorter, { keep: 4, isShortened: true })).toBe(180)
+    // The fork still has all of its blocks.
+    expect(fork.setTokens([...ids, 1], { keep: 4 })).toBe(300)
+    const other = new Sequence(cache, { shares: true })
+    expect(other.setTokens(shorter)).toBe(10)
+  })
+
+  test('reads the later ones again if the caller did not say so, or if they cannot be moved', () => {
+    expect(open().sequence.setTokens(shorter, { keep: 4 })).toBe(10)
+    expect(open().sequence.setTokens(shorter, { isShortened: true })).toBe(10)
+    const { sequence } = open(GENEROUS, true)
+    expect(sequence.setTokens(shorter, { keep: 4, isShortened: true })).toBe(10)
+  })
+
+  test('prefers state that another sequence has read without the removed ones', () => {
+    const { cache, sequence } = open()
+    const other = new Sequence(cache, { shares: true })
+    other.setTokens(shorter)
+    runRows(cache, other, 182)
+    expect(sequence.setTokens(shorter, { keep: 4, isShortened: true })).toBe(181)
+    expect(faults(cache, sequence.state, chain(cache, [], shorter.slice(0, 181)))).toEqual([])
   })
 })
 

@@ -7,46 +7,9 @@ import { SequenceState } from '../../state/sequence-state.ts'
 import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../../state/snapshot.ts'
 import type { StateCache } from '../../state/state-cache.ts'
 import type { Prefix } from '../../state/token-tree.ts'
+import { excessOf, type Fit, fitTokens, runAfterGap } from './context/fit-tokens.ts'
 
-/**
- * The part of a text that fits into a context: the first `keep` tokens, and the tokens after the dropped
- * ones.
- */
-interface Fit {
-  readonly ids: readonly number[]
-  /** All tokens dropped after the first `keep`, in order. */
-  readonly dropped: readonly number[]
-  /** How many of them had been dropped before. */
-  readonly before: number
-}
-
-/** Length to which an overlong text is shortened. The rest of the context is free until the next shift. */
-const cutLength = (keep: number, contextLength: number): number =>
-  keep + Math.floor((contextLength - keep) / 2)
-
-/**
- * Drops the tokens that were dropped before, if they are still present. If that is not enough, it drops
- * the oldest tokens after the first `keep` until about half of the context is free. `keep` must be less than
- * `contextLength`.
- */
-function fitTokens(
-  ids: ArrayLike<number>,
-  keep: number,
-  contextLength: number,
-  dropped: readonly number[],
-): Fit {
-  const before = startsWith(ids, keep, dropped) ? dropped.length : 0
-  const rest = ids.length - before
-  // The last token of a prompt is run, and the token after it needs a position.
-  const more = rest < contextLength ? 0 : rest - cutLength(keep, contextLength)
-  const all = Array.from(ids)
-  const gone = all.splice(keep, before + more)
-  return { ids: all, dropped: gone, before }
-}
-
-function startsWith(ids: ArrayLike<number>, start: number, part: readonly number[]): boolean {
-  return part.every((id, index) => ids[start + index] === id)
-}
+const NO_ENDS: ReadonlySet<number> = new Set()
 
 export interface SequenceOptions {
   /**
@@ -67,6 +30,15 @@ export interface SetTokensOptions {
    * Must be less than the context length. Default: nothing is dropped, and the request fails.
    */
   readonly keep?: number | undefined
+  /** With `keep`: the ids that end a message. Whole messages are dropped if possible. Default: none. */
+  readonly ends?: ReadonlySet<number> | undefined
+  /** With `keep`: number of tokens that must still fit after these. Default: 1. */
+  readonly room?: number | undefined
+  /**
+   * With `keep`: the caller has removed the oldest tokens after the common beginning, so the state of the
+   * later ones may be moved. Default: false.
+   */
+  readonly isShortened?: boolean | undefined
 }
 
 /**
@@ -80,6 +52,7 @@ export class Sequence {
   #state: SequenceState
   #tokens: number[] = []
   #keep: number | undefined
+  #ends = NO_ENDS
   /** The tokens dropped after the first `#keep`. */
   #dropped: number[] = []
   /** Work is scheduled on this sequence. Set by the scheduler. */
@@ -123,22 +96,29 @@ export class Sequence {
    * Throws `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if
    * there is no memory for their state; then nothing has changed.
    */
-  setTokens(ids: ArrayLike<number>, { keep }: SetTokensOptions = {}): number {
+  setTokens(
+    ids: ArrayLike<number>,
+    { keep, ends = NO_ENDS, room = 1, isShortened = false }: SetTokensOptions = {},
+  ): number {
     this.checkIdle()
-    if (keep === undefined && ids.length > this.contextLength) throw overflow(ids.length, this.contextLength)
+    const { contextLength } = this
+    if (keep === undefined && ids.length > contextLength) throw overflow(ids.length, contextLength)
     const known = keep === this.#keep ? this.#dropped : []
     const fit: Fit =
       keep === undefined
         ? { ids: Array.from(ids), dropped: [], before: 0 }
-        : fitTokens(ids, keep, this.contextLength, known)
-    // State after a gap is useless once the gap changes.
-    const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
-    if (!this.#shiftTo(fit, keep ?? 0, most)) {
+        : fitTokens(ids, { keep, contextLength, room, ends }, known)
+    const mayMove = isShortened && keep !== undefined && fit.dropped.length === 0
+    // State after a gap is useless once the gap changes, unless the gap has only grown.
+    const isOther = fit.before < this.#dropped.length && !mayMove
+    const most = isOther ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
+    if (!(mayMove ? this.#closeGap(fit.ids) : this.#shiftTo(fit, keep ?? 0, most))) {
       // After a new gap, equal ids are a coincidence: they are different tokens.
       const isCut = fit.dropped.length > fit.before
       this.#goTo(fit.ids, isCut ? Math.min(most, keep ?? 0) : most)
     }
     this.#keep = keep
+    this.#ends = ends
     this.#dropped = [...fit.dropped]
     this.#cache.shrink()
     return this.cached
@@ -170,8 +150,8 @@ export class Sequence {
   makePlace(rows: number): void {
     const keep = this.#keep
     if (keep === undefined || this.cached + rows <= this.contextLength) return
-    const excess = this.cached + rows - cutLength(keep, this.contextLength)
-    const drop = Math.min(excess, this.cached - keep)
+    const rules = { keep, contextLength: this.contextLength, ends: this.#ends }
+    const drop = excessOf(this.#tokens, this.cached, this.cached + rows, rules)
     if (drop < 1) return
     if (!this.#state.shift(keep, drop)) this.#state.trim(keep)
     this.#dropped.push(...this.#tokens.splice(keep, drop))
@@ -183,6 +163,7 @@ export class Sequence {
     const copy = new Sequence(this.#cache, { shares: this.#shares, adopts: this.#adopts })
     copy.#tokens = [...this.#tokens]
     copy.#keep = this.#keep
+    copy.#ends = this.#ends
     copy.#dropped = [...this.#dropped]
     copy.#state.release()
     copy.#state = this.#state.fork(this.#shares ? copy.#tokens : undefined)
@@ -316,6 +297,26 @@ export class Sequence {
     this.#state.keep()
     this.#state.trim(own)
     if (!this.#state.shift(keep, drop)) return false
+    this.#replaceTokens(keep, ids)
+    return true
+  }
+
+  /**
+   * Continues from its own state after the tokens that `ids` no longer has. Returns false if there is none,
+   * if it cannot be moved, or if another sequence has read at least as much of these tokens.
+   */
+  #closeGap(ids: readonly number[]): boolean {
+    const most = ids.length - 1
+    const keep = commonLength(this.#tokens, ids, Math.min(this.cached, most))
+    const run = runAfterGap(this.#tokens, this.cached, ids, keep)
+    if (run === undefined) return false
+    const own = this.#state.restorable(Math.min(keep + run.length, most) + run.drop)
+    if (own <= keep + run.drop) return false
+    const found = this.#adopts ? this.#cache.find(ids, most) : undefined
+    if (found !== undefined && found.tokens >= own - run.drop) return false
+    this.#state.keep()
+    this.#state.trim(own)
+    if (!this.#state.shift(keep, run.drop)) return false
     this.#replaceTokens(keep, ids)
     return true
   }

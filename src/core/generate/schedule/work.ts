@@ -15,8 +15,17 @@ export interface ForwardRequest {
   readonly priority?: Priority | undefined
   /** The view is valid during the call only. */
   readonly onLogits: (position: number, logits: Float32Array) => void
+  /** Called after each step that has run a part of the tokens, unless it was the last part. */
+  readonly onPrefill?: OnPrefill | undefined
   readonly signal?: AbortSignal | undefined
 }
+
+/** Called with the number of tokens run so far, and of all tokens to run; neither counts cached ones. */
+export type OnPrefill = (progress: { readonly tokens: number; readonly total: number }) => void
+
+/** Reports the progress of a sequence that began with `cached` stored tokens. */
+export const tellPrefill = (sequence: Sequence, cached: number, onPrefill: OnPrefill | undefined): void =>
+  onPrefill?.({ tokens: sequence.cached - cached, total: sequence.tokens.length - cached })
 
 /** Runs a sequence's tokens and passes on their logits. */
 export class ForwardWork implements Work {
@@ -32,6 +41,8 @@ export class ForwardWork implements Work {
   passedOver = false
   readonly #lane: Lane
   readonly #onLogits: ForwardRequest['onLogits']
+  readonly #onPrefill: OnPrefill | undefined
+  readonly #cached: number
   readonly #settle: Settle<void>
 
   constructor(request: ForwardRequest, settle: Settle<void>) {
@@ -42,6 +53,8 @@ export class ForwardWork implements Work {
     this.output = request.output ?? 'logits'
     this.signal = request.signal
     this.#onLogits = request.onLogits
+    this.#onPrefill = request.onPrefill
+    this.#cached = request.sequence.cached
     this.#settle = settle
   }
 
@@ -51,6 +64,7 @@ export class ForwardWork implements Work {
     const { sequence, rows, firstLogits } = this.#lane
     const end = sequence.cached
     const isWhole = end === sequence.tokens.length
+    if (!isWhole) tellPrefill(sequence, this.#cached, this.#onPrefill)
     const first = this.logits === 'all' ? end - rows : end - 1
     if (this.logits === 'last' && !isWhole) return 'more'
     for (let position = first; position < end; position++) {

@@ -35,7 +35,8 @@ const mix = (hash: number, value: number): number => {
   return (mixed ^ (mixed >>> 13)) >>> 0
 }
 
-export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCache {
+/** `isFixed`: its positions cannot be moved. */
+export function chainCache({ windows, slabs }: Kinds, limits: Limits, isFixed = false): StateCache {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
   const cache = new StateCache({
     ...limits,
@@ -43,6 +44,7 @@ export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCach
     windows,
     blockBytes: windows.map(() => BLOCK_BYTES),
     slabBytes: Array.from({ length: slabs }, () => SLAB_BYTES),
+    isFixed,
     move: (group, from, to, count) => move(cache, group, from, to, count),
   })
   return cache

@@ -26,6 +26,8 @@ interface Twin {
 
 export type Action =
   | { type: 'turn'; who: number; like: number; share: number; fresh: readonly number[] }
+  /** Some tokens are removed from the middle of the text, and others are added. */
+  | { type: 'shorten'; who: number; share: number; count: number; fresh: readonly number[] }
   | { type: 'say' | 'more'; who: number; fresh: readonly number[] }
   | { type: 'draft'; who: number; fresh: readonly number[]; accepted: number }
   | { type: 'fork' | 'end' | 'mark'; who: number }
@@ -91,6 +93,11 @@ export class World {
       case 'turn': {
         const { history } = this.#twin(act.like)
         this.#turn(twin, [...history.slice(0, Math.floor(act.share * history.length)), ...act.fresh])
+        return
+      }
+      case 'shorten': {
+        const start = Math.floor(act.share * twin.history.length)
+        this.#turn(twin, [...twin.history.toSpliced(start, act.count), ...act.fresh], true)
         return
       }
       case 'more':
@@ -160,8 +167,9 @@ export class World {
     return Math.max(0, ...places.map((text) => (common(text, beginning) === text.length ? text.length : 0)))
   }
 
-  #turn(twin: Twin, ids: readonly number[]): void {
+  #turn(twin: Twin, ids: readonly number[], isShortened = false): void {
     const { sequence } = twin
+    const tokens = [...sequence.tokens]
     const known = this.#known(twin, ids)
     const { cached } = sequence
     const continues =
@@ -169,23 +177,23 @@ export class World {
       common(ids, twin.history) === twin.history.length &&
       cached === sequence.tokens.length
     try {
-      const kept = sequence.setTokens(ids, { keep: this.#keep })
+      const kept = sequence.setTokens(ids, { keep: this.#keep, isShortened })
       const dropped = ids.length - sequence.tokens.length
       const more = dropped - twin.dropped
       this.#checkLength(ids.length, sequence.tokens.length)
       // It is either the state of exactly these tokens, or the shifted state of the same conversation.
-      const moved = twin.words.map((words) =>
-        words.toSpliced(this.#keep ?? 0, Math.max(0, more)).slice(0, kept),
-      )
-      const isMoved = twin.words.length > 0 && faults(this.cache, sequence.state, moved).length === 0
+      const gaps = isShortened ? gapsBetween(tokens, sequence.tokens.slice(0, kept)) : []
+      const moved = [[this.#keep ?? 0, Math.max(0, more)] as const, ...gaps]
+        .map(([start, count]) => twin.words.map((words) => words.toSpliced(start, count).slice(0, kept)))
+        .find((words) => words.length > 0 && faults(this.cache, sequence.state, words).length === 0)
       Object.assign(twin, { history: [...ids], dropped })
-      twin.words = isMoved ? moved : chain(this.cache, [], this.#tokens(twin).slice(0, kept))
+      twin.words = moved ?? chain(this.cache, [], this.#tokens(twin).slice(0, kept))
       if (this.#keep === undefined) expect(kept).toBeLessThanOrEqual(known)
       if (this.#isGenerous && this.#isExact && !(twin.isAlone && this.#kinds.slabs > 0))
         expect(kept).toBe(known)
       // A continuing conversation keeps everything that it does not have to drop.
       const isPlain = this.#kinds.slabs === 0 && this.#kinds.windows.every((window) => window === 0)
-      if (continues && isPlain && cached > (this.#keep ?? 0) + more)
+      if (continues && !isShortened && isPlain && cached > (this.#keep ?? 0) + more)
         expect(kept).toBeGreaterThanOrEqual(cached - more)
     } catch (error) {
       expect(codeOf(error)).toMatch(/context-overflow|out-of-memory/)
@@ -347,6 +355,15 @@ export class World {
 async function bytesOf({ pieces, rest }: Saved): Promise<Uint8Array<ArrayBuffer>> {
   for await (const piece of rest) pieces.push(piece)
   return new Blob(pieces).bytes()
+}
+
+/** Each place and number of tokens whose removal from `tokens` leaves a text that begins with `ids`. */
+function gapsBetween(tokens: readonly number[], ids: readonly number[]): (readonly [number, number])[] {
+  const start = common(tokens, ids)
+  const rest = ids.slice(start)
+  return tokens.flatMap((_, count) =>
+    rest.every((id, index) => tokens[start + count + index] === id) ? [[start, count] as const] : [],
+  )
 }
 
 const codeOf = (error: unknown): string => (isHalfbyteError(error) ? error.code : String(error))

@@ -2,12 +2,13 @@
 // the newest session, notes that are trusted or measured again, and sortable dates.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../../test/helpers/file-server.ts'
-import { makeRoom, storedFiles, storedSessions } from '../../../engine/api/stored.ts'
+import { makeRoom, storedFiles } from '../../../engine/api/stored.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { deviceNotes } from './notes.ts'
 import { SessionStore } from './sessions.ts'
+import { storedSessions } from './stored-sessions.ts'
 
 const DAY_MS = 24 * 3600 * 1000
 const TODAY = Date.UTC(2026, 10, 25)

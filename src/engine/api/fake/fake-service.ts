@@ -4,7 +4,7 @@ import { checkedOptions } from '../../reply/reply-options.ts'
 import type { EngineInfo, MemoryUse, ModelInfo } from '../../types/model.ts'
 import type { ScoredToken } from '../../types/reply.ts'
 import type { EngineService, GenerateRequest, Prompt, SavedSession, TextOrIds } from '../../wire/protocol.ts'
-import { type Outlet, openOutlet } from '../../wire/reply-stream.ts'
+import { NO_REPLY, type Outlet, openOutlet } from '../../wire/reply-stream.ts'
 import { type FakeReply, type FakeRequest, sendReply, wordsOf } from './fake-reply.ts'
 
 /** Gets the reply to a request from the test. */
@@ -47,7 +47,7 @@ export class FakeService implements EngineService {
       .finally(() => this.#running.delete(outlet))
   }
 
-  async #reply({ prompt, overflow, ...given }: GenerateRequest, outlet: Outlet): Promise<void> {
+  async #reply({ prompt, overflow, prefill, ...given }: GenerateRequest, outlet: Outlet): Promise<void> {
     const options = checkedOptions(given.options)
     const { contextLength } = this.#model
     const text = this.#textOf(prompt)
@@ -59,6 +59,11 @@ export class FakeService implements EngineService {
           'engine a model with a longer contextLength',
         { tokens: promptTokens, contextLength },
       )
+    }
+    if (prefill !== undefined) {
+      const usage = { ...NO_REPLY.usage, promptTokens, cachedTokens: promptTokens }
+      outlet.end({ ...NO_REPLY, usage, finishReason: 'stop' }, Math.min(contextLength, promptTokens))
+      return
     }
     const messages = prompt.type === 'messages' ? prompt.messages : []
     const { tools = [], prefix = '' } = prompt.type === 'messages' ? prompt : {}

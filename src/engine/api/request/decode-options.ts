@@ -95,6 +95,14 @@ export async function decodeRequest(
   return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
 }
 
+/** A tool as the model sees it, without its function. */
+export const described = ({ name, description, parameters, strict }: Tool): Tool => ({
+  name,
+  ...(strict !== undefined && { strict }),
+  ...(description !== undefined && { description }),
+  ...(parameters !== undefined && { parameters }),
+})
+
 /** The constraint on calls, if a tool is strict. The worker rejects anything that isn't a tool. */
 function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   if (!Array.isArray(tools) || !tools.some((tool) => tool?.strict === true)) return undefined
@@ -119,6 +127,7 @@ export const notLoaded =
 
 export interface ReplyOptions {
   readonly signal: AbortSignal | undefined
+  readonly onPrefill: GenerateOptions['onPrefill']
   readonly tools: readonly RunnableTool[] | undefined
   /** Whether a tool has a function. */
   readonly isRun: boolean
@@ -136,10 +145,10 @@ export interface ReplyOptions {
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')
-    const { signal, tools, maxSteps, prefix, reasoningPrefix, templateArguments, processors, ...decode } =
-      given as GenerateOptions
+    const { signal, onPrefill, tools, maxSteps, processors, ...rest } = given as GenerateOptions
+    const { prefix, reasoningPrefix, templateArguments, ...decode } = rest
     const isRun = Array.isArray(tools) && tools.some((tool) => tool?.execute !== undefined)
-    const own = { signal, tools, isRun, maxSteps, prefix, reasoningPrefix, templateArguments }
+    const own = { signal, onPrefill, tools, isRun, maxSteps, prefix, reasoningPrefix, templateArguments }
     checkSignal(signal)
     checkVariables(templateArguments)
     if (processors === undefined) return { ...own, decode }
@@ -180,5 +189,6 @@ export function startReply(
     options.signal,
     (sink, isWanted) => begin(options, sink, isWanted),
     (result) => onSettle?.(result, options),
+    options.onPrefill,
   )
 }

@@ -1,7 +1,7 @@
 // The host in every other tab: asks the engine of the leading tab through the channel.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { GenerateRequest, StreamCommand } from '../../wire/protocol.ts'
-import { type Feed, feedOf, pass, type Sink } from '../../wire/reply-stream.ts'
+import { type Feed, feedOf, isLast, pass, type Sink } from '../../wire/reply-stream.ts'
 import { fromFailure } from '../../wire/wire-failure.ts'
 import { type CallName, type Host, isAnswer, Lost, type TabMessage, type Unsent } from './tab-messages.ts'
 
@@ -68,7 +68,7 @@ export class RemoteHost implements Host {
       hear: (message) => {
         if (message.type === 'garbled') fail(unread())
         if (message.type !== 'report') return
-        if (message.report.type !== 'chunk') this.#settle(id)
+        if (isLast(message.report)) this.#settle(id)
         pass(message.report, sink)
       },
       lose: () => fail(new Lost()),

@@ -1,7 +1,7 @@
 // The leading tab's side: answers the messages of other tabs with the engine of this one.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { StreamCommand } from '../../wire/protocol.ts'
-import { type Feed, reportingSink } from '../../wire/reply-stream.ts'
+import { type Feed, isLast, reportingSink } from '../../wire/reply-stream.ts'
 import { toFailure } from '../../wire/wire-failure.ts'
 import type { LocalEngine } from './local-host.ts'
 import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-messages.ts'
@@ -103,7 +103,7 @@ export class TabServer {
       if (commands.get(id) === command) commands.delete(id)
     }
     const sink = reportingSink((report) => {
-      if (report.type !== 'chunk') forget()
+      if (isLast(report)) forget()
       this.#post({ type: 'report', to, id, report })
     })
     const { session } = request

@@ -10,7 +10,7 @@ import type { Feed, Sink } from '../../wire/reply-stream.ts'
  * Part of the names of the channel and the locks, so that tabs of different versions do not interact. Change
  * it whenever the meaning of a message here or in wire/protocol.ts changes.
  */
-export const TABS_VERSION = 3
+export const TABS_VERSION = 4
 
 /** Calls of the engine service that have one answer. Those with a port can be aborted. */
 export const CALLS = {
@@ -169,8 +169,14 @@ function isCall(name: string, args: unknown): boolean {
 
 function isRequest(request: unknown): boolean {
   if (!isObject(request)) return false
-  const { session, prompt, options, constraint } = request
-  return isMaybe(isCount)(session) && isObject(prompt) && isObject(options) && isMaybe(isWritten)(constraint)
+  const { session, prompt, options, constraint, prefill } = request
+  return (
+    isMaybe(isCount)(session) &&
+    isObject(prompt) &&
+    isObject(options) &&
+    isMaybe(isWritten)(constraint) &&
+    isMaybe(isObject)(prefill)
+  )
 }
 
 const GRAMMAR_LISTS = {
@@ -205,7 +211,7 @@ function isCommand(command: unknown): command is StreamCommand {
 
 function isReport(report: unknown): report is StreamReport {
   if (!isObject(report)) return false
-  const { type, chunk, outcome, contextUsed, failure } = report
+  const { type, chunk, progress, outcome, contextUsed, failure } = report
   switch (type) {
     case 'chunk':
       return (
@@ -214,6 +220,8 @@ function isReport(report: unknown): report is StreamReport {
         isMaybe(isText)(chunk['reasoning']) &&
         isCount(chunk['tokens'])
       )
+    case 'prefill':
+      return hasCounts('tokens', 'total')(progress)
     case 'end':
       return isOutcome(outcome) && isCount(contextUsed)
     case 'failed':

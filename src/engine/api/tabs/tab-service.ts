@@ -347,6 +347,7 @@ export class TabService {
       }
       try {
         feed = host.generate(request, {
+          prefill: (progress) => post({ type: 'prefill', progress }),
           chunk,
           end: (outcome, contextUsed) => end({ type: 'end', outcome, contextUsed }),
           fail,

@@ -8,8 +8,8 @@ import { isObject } from '../../../core/base/values.ts'
 import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
 import type { Outcome, TextChunk, Timings, Usage } from '../../types/reply.ts'
 import type { Feed, Sink } from '../../wire/reply-stream.ts'
-import type { ReplyOptions } from '../request/decode-options.ts'
-import type { GenerationResult, ReplyChunk, ReplyStep, RunnableTool, ToolRun } from '../types.ts'
+import { described, type ReplyOptions } from '../request/decode-options.ts'
+import type { GenerationResult, ReplyChunk, ReplyStep, ToolRun } from '../types.ts'
 import { type CheckedTool, checkedTool, runCall } from './run-call.ts'
 
 const MAX_STEPS = 6
@@ -115,6 +115,7 @@ class Steps implements Feed {
     this.#foreign = this.#ahead
     return new Promise((resolve, reject) => {
       this.#feed = this.#host.ask(this.#options(), {
+        prefill: (progress) => this.#host.sink.prefill(progress),
         chunk: (chunk) => {
           const { text, reasoning = '' } = chunk
           if (text !== '' && !isTextParted) {
@@ -162,13 +163,6 @@ class Steps implements Feed {
 
 /** The separator between the texts of two steps. */
 const GAP = '\n\n'
-
-const described = ({ name, description, parameters, strict }: RunnableTool): Tool => ({
-  name,
-  ...(strict !== undefined && { strict }),
-  ...(description !== undefined && { description }),
-  ...(parameters !== undefined && { parameters }),
-})
 
 const messageOf = ({ id, name, result = '' }: ToolRun): Message => ({
   role: 'tool',

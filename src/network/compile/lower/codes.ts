@@ -3,7 +3,7 @@
 // themselves, with scale 1 and zero point 0.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
-import { hasInput } from '../../onnx/ir/graph.ts'
+import { hasInput, readersOf } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { formOf, perElement } from '../../onnx/operators/contrib/products.ts'
@@ -18,6 +18,7 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { operand } from './lowering/operands.ts'
 import { productOf } from './products.ts'
+import { convolve } from './windows.ts'
 
 const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
   if (!hasInput(node, index)) return fallback
@@ -84,24 +85,43 @@ const dynamicQuantize: Handler = (lowering, node) => {
   lowering.values.setConstant(zero, tensorOf('u8', [], [0]))
 }
 
-/** Unrounded rows times a matrix's codes, minus their zero points. */
-const matMulInteger: Handler = (lowering, node) => {
-  const [left = '', right = ''] = node.inputs
-  const a = lowering.values.ref(node, left)
-  if (a.value.kind !== 'f32')
+/**
+ * The floats that DynamicQuantizeLinear made codes of, if input 0 are such codes. The product then has the
+ * wrong scale for sums of integers, so it must become floats at once.
+ */
+function unrounded(lowering: Lowering, node: Node): Ref {
+  const readers = readersOf(lowering.graph).get(node.outputs[0]!) ?? []
+  if (readers.some(({ op }) => op !== 'Cast')) throw unclaimed(node, 'its sums are used as integers')
+  const x = lowering.values.ref(node, node.inputs[0]!)
+  if (x.value.kind !== 'f32')
     throw unclaimed(node, 'codes that do not come from DynamicQuantizeLinear are not compiled')
   const offset: Tensor | undefined = hasInput(node, 2)
     ? lowering.values.known(node.inputs[2]!)
     : tensorOf('u8', [], [0])
   if (offset === undefined || numbersOf(offset).some((each) => each !== 0))
-    throw unclaimed(node, 'its rows have a zero point that does not come from DynamicQuantizeLinear')
-  const axis = lowering.values.dims(node, right).length - 1
-  const b: Ref = lowering.values.decoded(node, right, {
+    throw unclaimed(node, 'its codes have a zero point that does not come from DynamicQuantizeLinear')
+  return x
+}
+
+/** The codes of input 1 minus their zero points, input 3. */
+const centredCodes = (lowering: Lowering, node: Node, axis: number): Ref =>
+  lowering.values.decoded(node, node.inputs[1]!, {
     axis,
     scale: [1],
     zero: constantOf(lowering, node, 3, [0]),
   })
+
+const matMulInteger: Handler = (lowering, node) => {
+  const a = unrounded(lowering, node)
+  const axis = lowering.values.dims(node, node.inputs[1]!).length - 1
+  const b = centredCodes(lowering, node, axis)
   lowering.values.name(node.outputs[0]!, productOf(lowering, node, a, b))
+}
+
+const convInteger: Handler = (lowering, node) => {
+  const x = unrounded(lowering, node)
+  const filters = centredCodes(lowering, node, 0)
+  convolve(lowering, node, { x, filters, group: intOf(node, 'group', 1) })
 }
 
 interface ScaledInputs {
@@ -220,6 +240,7 @@ export const CODE_HANDLERS = {
   DequantizeLinear: dequantize,
   QuantizeLinear: quantize,
   DynamicQuantizeLinear: dynamicQuantize,
+  ConvInteger: convInteger,
   MatMulInteger: matMulInteger,
   'com.microsoft:DynamicQuantizeMatMul': dynamicQuantizeMatMul,
   'com.microsoft:MatMulIntegerToFloat': matMulIntegerToFloat,

@@ -23,8 +23,14 @@ function sidesOf(lowering: Lowering, node: Node) {
   return { x, filters, bias, group: intOf(node, 'group', 1) }
 }
 
-const conv: Handler = (lowering, node) => {
-  const { x, filters, bias, group } = sidesOf(lowering, node)
+const conv: Handler = (lowering, node) => convolve(lowering, node, sidesOf(lowering, node))
+
+/** Throws `format` if the filters do not fit the input. */
+export function convolve(
+  lowering: Lowering,
+  node: Node,
+  { x, filters, bias, group }: Pick<Convolution, 'x' | 'filters' | 'bias' | 'group'>,
+): void {
   const [count, perGroup] = dimsOf(filters) as [number, number]
   const channels = dimsOf(x)[1]!
   if (dimsOf(x).length < 3 || channels !== perGroup * group || count % group !== 0)

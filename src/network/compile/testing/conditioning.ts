@@ -1,8 +1,9 @@
 // How far a graph's outputs move when its numbers are rounded differently. In: a graph and its inputs. Out:
 // the largest change of each output element.
-import { EVALUATORS } from '../../../../test/conformance/onnx/verify/evaluate.ts'
+
 import { Random } from '../../../../test/helpers/random.ts'
 import { evaluateNode } from '../../onnx/evaluate.ts'
+import { EVALUATORS } from '../../onnx/evaluators.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 

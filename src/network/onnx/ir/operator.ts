@@ -141,7 +141,7 @@ export interface Operator {
   /**
    * One tensor for each output that the node names; undefined for an unused one. The caller rounds f16 and
    * bf16 results, so evaluators may compute in f64 or f32. Absent for operators that are never computed
-   * while a model is read; `test/conformance/onnx/verify/` has theirs.
+   * while a model is read; `evaluators.ts` has theirs.
    */
   readonly evaluate?: Evaluate | undefined
 }

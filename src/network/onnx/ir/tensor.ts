@@ -1,6 +1,7 @@
 // Tensors in memory, as evaluators read and create them, and their dtypes.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
+import { isMiniFloat, toMiniFloat } from './mini-floats.ts'
 
 /** Element types. The names are our own; `DTYPES` maps TensorProto's numbers to them. */
 export type DType = keyof typeof ARRAYS
@@ -18,8 +19,8 @@ export type Elements =
   | BigUint64Array
 
 /**
- * Elements in row-major order. f16 and bf16 are held as f32, rounded to the dtype; i4 and u4 have one
- * element per byte; bool is 0 or 1.
+ * Elements in row-major order. Floats of fewer bits are held as f32, rounded to the dtype; integers of 4 and 2
+ * bits have one element per byte; bool is 0 or 1.
  */
 export interface Tensor {
   readonly dtype: DType
@@ -32,6 +33,12 @@ const ARRAYS = {
   f64: Float64Array,
   f16: Float32Array,
   bf16: Float32Array,
+  f8e4m3fn: Float32Array,
+  f8e4m3fnuz: Float32Array,
+  f8e5m2: Float32Array,
+  f8e5m2fnuz: Float32Array,
+  f8e8m0: Float32Array,
+  f4e2m1: Float32Array,
   i8: Int8Array,
   u8: Uint8Array,
   i16: Int16Array,
@@ -42,6 +49,8 @@ const ARRAYS = {
   u64: BigUint64Array,
   i4: Int8Array,
   u4: Uint8Array,
+  i2: Int8Array,
+  u2: Uint8Array,
   bool: Uint8Array,
 } as const
 
@@ -51,6 +60,12 @@ export const BITS: Readonly<Record<DType, number>> = {
   f64: 64,
   f16: 16,
   bf16: 16,
+  f8e4m3fn: 8,
+  f8e4m3fnuz: 8,
+  f8e5m2: 8,
+  f8e5m2fnuz: 8,
+  f8e8m0: 8,
+  f4e2m1: 4,
   i8: 8,
   u8: 8,
   i16: 16,
@@ -61,6 +76,8 @@ export const BITS: Readonly<Record<DType, number>> = {
   u64: 64,
   i4: 4,
   u4: 4,
+  i2: 2,
+  u2: 2,
   bool: 8,
 }
 
@@ -82,6 +99,14 @@ export const DTYPES: ReadonlyMap<number, DType> = new Map<number, DType>([
     [12, 'u32'],
     [13, 'u64'],
     [16, 'bf16'],
+    [17, 'f8e4m3fn'],
+    [18, 'f8e4m3fnuz'],
+    [19, 'f8e5m2'],
+    [20, 'f8e5m2fnuz'],
+    [23, 'f4e2m1'],
+    [24, 'f8e8m0'],
+    [25, 'u2'],
+    [26, 'i2'],
     [21, 'u4'],
     [22, 'i4'],
   ] as const),
@@ -92,7 +117,7 @@ export const INTEGERS: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32
 export const NUMBERS: readonly DType[] = [...FLOATS, ...INTEGERS]
 export const ALL_DTYPES = Object.keys(ARRAYS) as readonly DType[]
 
-export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype)
+export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype) || isMiniFloat(dtype)
 export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u64'
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
@@ -194,6 +219,7 @@ export const bfloat16Of = (pattern: number): number => {
 export function rounder(dtype: DType): (value: number) => number {
   if (dtype === 'f16') return (value) => halfToFloat(floatToHalf(value))
   if (dtype === 'bf16') return toBfloat16
+  if (isMiniFloat(dtype)) return (value) => toMiniFloat(dtype, value)
   return (value) => value
 }
 

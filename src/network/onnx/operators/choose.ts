@@ -3,20 +3,24 @@
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
+import { isMiniFloat, toMiniFloat } from '../ir/mini-floats.ts'
 import {
   define,
   type Evaluation,
+  flagOf,
   given,
   type Inference,
   intOf,
   LATEST_OPSET,
   type Operator,
   sameType,
+  stringOf,
   unclaimed,
   unfit,
 } from '../ir/operator.ts'
 import {
   ALL_DTYPES,
+  BITS,
   DTYPES,
   type DType,
   isBig,
@@ -78,9 +82,20 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
   return { dtype, dims: input?.dims, elements: keeps && isWhole ? input.elements : undefined }
 }
 
-/** Fractions are truncated; numbers out of range wrap. */
-function evaluateCast(input: Tensor, dtype: DType): Tensor {
+/**
+ * Fractions are truncated; numbers out of range wrap. In floats of 8 bits they become the largest number unless
+ * the node says otherwise.
+ */
+function evaluateCast(node: Node, input: Tensor, dtype: DType): Tensor {
   const made = zeros(dtype, input.dims)
+  if (isMiniFloat(dtype)) {
+    const saturates = flagOf(node, 'saturate', true)
+    const mode = stringOf(node, 'round_mode', 'up')
+    if (mode !== 'up') throw unclaimed(node, `its round_mode is ${mode}`)
+    const read = reader(input)
+    for (let at = 0; at < made.data.length; at++) made.data[at] = toMiniFloat(dtype, read(at), saturates)
+    return made
+  }
   if (isBig(dtype) && isBig(input.dtype)) {
     ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
     return made
@@ -103,7 +118,7 @@ const cast: Operator = define({
   attributes: { to: 'int', ...SATURATE },
   dtypes: [ALL_DTYPES],
   infer: ({ node, inputs: [input] }) => [inferCast(targetOf(node), input)],
-  evaluate: (context) => [evaluateCast(given(context, 0), targetOf(context.node))],
+  evaluate: (context) => [evaluateCast(context.node, given(context, 0), targetOf(context.node))],
 })
 
 const castLike: Operator = define({
@@ -113,14 +128,15 @@ const castLike: Operator = define({
   attributes: SATURATE,
   dtypes: [ALL_DTYPES],
   infer: ({ inputs: [input, like] }) => [like && inferCast(like.dtype, input)],
-  evaluate: (context) => [evaluateCast(given(context, 0), given(context, 1).dtype)],
+  evaluate: (context) => [evaluateCast(context.node, given(context, 0), given(context, 1).dtype)],
 })
 
-/** Four-bit integers are stored as bytes, which do not wrap at four bits. */
+/** Integers below 8 bits are stored as bytes, which do not wrap at their bits. */
 function wrapped(dtype: DType, value: number): number {
-  if (dtype === 'u4') return Math.trunc(value) & 15
-  if (dtype === 'i4') return (Math.trunc(value) << 28) >> 28
-  return value
+  const bits = BITS[dtype]
+  if (bits >= 8 || isFloat(dtype)) return value
+  if (dtype.startsWith('u')) return Math.trunc(value) & (2 ** bits - 1)
+  return (Math.trunc(value) << (32 - bits)) >> (32 - bits)
 }
 
 /** Limits are inputs from opset 11. The upper limit wins if they cross. */

@@ -2,7 +2,8 @@
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
-import { define, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { isMiniFloat, toMiniFloat } from '../ir/mini-floats.ts'
+import { define, flagOf, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import {
   BITS,
   countOf,
@@ -18,7 +19,8 @@ import {
 import { inferProduct } from './products.ts'
 import { roundEven } from './unary.ts'
 
-const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
+const MINI_FLOATS: readonly DType[] = ['f8e4m3fn', 'f8e4m3fnuz', 'f8e5m2', 'f8e5m2fnuz', 'f4e2m1']
+const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4', 'i2', 'u2', ...MINI_FLOATS]
 const BYTES: readonly DType[] = ['i8', 'u8']
 
 /** Smallest and largest number of an integer dtype. */
@@ -83,18 +85,29 @@ const quantizeLinear: Operator = define({
     const zero = inputs[2]
     const made = zeros(quantisedOf(node, zero?.dtype), x.dims)
     const place = places(node, x.dims, scale, zero)
-    const [low, high] = limitsOf(made.dtype)
     const divide = quotientIn(dtypeOf(node, 'precision') ?? (x.dtype === 'i32' ? scale.dtype : x.dtype))
     const value = reader(x)
     const size = reader(scale)
     const offset = zero ? reader(zero) : () => 0
-    for (let at = 0; at < made.data.length; at++) {
-      const rounded = roundEven(divide(value(at), size(place(at)))) + offset(place(at))
-      made.data[at] = Math.min(high, Math.max(low, Number.isNaN(rounded) ? 0 : rounded))
-    }
+    const round = codeOf(node, made.dtype)
+    for (let at = 0; at < made.data.length; at++)
+      made.data[at] = round(divide(value(at), size(place(at))), offset(place(at)))
     return [made]
   },
 })
+
+/** Rounds a quotient to the dtype's codes, with their zero point. */
+function codeOf(node: Node, dtype: DType): (quotient: number, zero: number) => number {
+  if (isMiniFloat(dtype)) {
+    const saturates = flagOf(node, 'saturate', true)
+    return (quotient, zero) => toMiniFloat(dtype, quotient + zero, saturates)
+  }
+  const [low, high] = limitsOf(dtype)
+  return (quotient, zero) => {
+    const rounded = roundEven(quotient) + zero
+    return Math.min(high, Math.max(low, Number.isNaN(rounded) ? 0 : rounded))
+  }
+}
 
 /** The quotient, rounded and clamped to the dtype. */
 function quotientIn(dtype: DType): (a: number, b: number) => number {

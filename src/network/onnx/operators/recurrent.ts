@@ -104,4 +104,12 @@ const gru: Operator = define({
   attributes: { ...ATTRIBUTES, linear_before_reset: 'int' },
 })
 
-export const RECURRENT: readonly Operator[] = [lstm, gru]
+const rnn: Operator = define({
+  ...LAYER,
+  name: 'RNN',
+  inputs: [3, 6],
+  outputs: [0, 2],
+  attributes: ATTRIBUTES,
+})
+
+export const RECURRENT: readonly Operator[] = [lstm, gru, rnn]

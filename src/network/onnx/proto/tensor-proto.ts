@@ -3,7 +3,8 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import { halfTable } from '../../../core/base/half.ts'
 import { malformed } from '../../../core/formats/malformed.ts'
 import type { Message } from '../../../core/formats/protobuf.ts'
-import { BITS, bfloat16Of, DTYPES, type DType, type Tensor, zeros } from '../ir/tensor.ts'
+import { isMiniFloat, miniFloatOf } from '../ir/mini-floats.ts'
+import { BITS, bfloat16Of, DTYPES, type DType, type Elements, type Tensor, zeros } from '../ir/tensor.ts'
 
 const MAX_RANK = 16
 const EXTERNAL = 1
@@ -88,8 +89,7 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
     throw unsupportedTensor(file, name, 'is in another file, but must be in this one')
   if (data.in === 'raw') return tensorFromBytes(file, name, dtype, dims, data.bytes)
   const found = data.in === 'none' ? 0 : data.values.length
-  const due =
-    dtype === 'i4' || dtype === 'u4' ? byteLength : dims.reduce((product, size) => product * size, 1)
+  const due = BITS[dtype] < 8 ? byteLength : dims.reduce((product, size) => product * size, 1)
   if (found !== due)
     throw malformed(file, `tensor ${name} has ${found} elements, but its shape [${dims}] needs ${due}`)
   const made = zeros(dtype, dims)
@@ -104,12 +104,12 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   return made
 }
 
-/** In lists of integers, half floats are stored as bit patterns and 4-bit integers as pairs. */
+/** In lists of integers, half floats are stored as bit patterns, and elements below 8 bits as bytes of several. */
 function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     for (const [index, value] of values.entries()) data[index] = BigInt(value)
-  } else if (dtype === 'i4' || dtype === 'u4') {
-    unpackNibbles(data as Int8Array | Uint8Array, dtype, Uint8Array.from(values, Number))
+  } else if (BITS[dtype] < 8) {
+    unpackBits(data, dtype, Uint8Array.from(values, Number))
   } else {
     const value = patternReader(dtype)
     for (const [index, each] of values.entries()) data[index] = value(Number(each))
@@ -119,6 +119,7 @@ function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint
 function patternReader(dtype: DType): (pattern: number) => number {
   if (dtype === 'f16') return (pattern) => halfTable()[pattern & 0xffff]!
   if (dtype === 'bf16') return bfloat16Of
+  if (isMiniFloat(dtype)) return (pattern) => miniFloatOf(dtype, pattern)
   return (value) => value
 }
 
@@ -137,8 +138,11 @@ export function tensorFromBytes(
       `tensor ${name} has ${bytes.byteLength} bytes, but its shape [${dims}] needs ${due}`,
     )
   const made = zeros(dtype, dims)
-  if (dtype === 'i4' || dtype === 'u4') unpackNibbles(made.data as Int8Array | Uint8Array, dtype, bytes)
-  else if (dtype === 'f16' || dtype === 'bf16') {
+  if (BITS[dtype] < 8) unpackBits(made.data, dtype, bytes)
+  else if (isMiniFloat(dtype)) {
+    const value = patternReader(dtype)
+    for (let at = 0; at < made.data.length; at++) made.data[at] = value(bytes[at]!)
+  } else if (dtype === 'f16' || dtype === 'bf16') {
     const value = patternReader(dtype)
     for (let at = 0; at < made.data.length; at++)
       made.data[at] = value(bytes[2 * at]! | (bytes[2 * at + 1]! << 8))
@@ -146,11 +150,15 @@ export function tensorFromBytes(
   return made
 }
 
-/** The first of two elements is the low nibble. */
-function unpackNibbles(to: Int8Array | Uint8Array, dtype: 'i4' | 'u4', bytes: Uint8Array): void {
+/** The first of the elements in a byte has the low bits. */
+function unpackBits(to: Elements, dtype: DType, bytes: Uint8Array): void {
+  const bits = BITS[dtype]
+  const perByte = 8 / bits
+  const value = isMiniFloat(dtype) ? patternReader(dtype) : undefined
+  const isSigned = dtype.startsWith('i')
   for (let at = 0; at < to.length; at++) {
-    const nibble = (bytes[at >> 1]! >> (4 * (at & 1))) & 15
-    to[at] = dtype === 'i4' && nibble > 7 ? nibble - 16 : nibble
+    const pattern = (bytes[Math.floor(at / perByte)]! >> (bits * (at % perByte))) & (2 ** bits - 1)
+    to[at] = value?.(pattern) ?? (isSigned && pattern >= 2 ** (bits - 1) ? pattern - 2 ** bits : pattern)
   }
 }
 

@@ -1,7 +1,8 @@
 // Writes nodes, constants and values as an ONNX file: the bytes of a ModelProto.
 import { floatToHalf } from '../../../core/base/half.ts'
 import type { Attribute, Constant, Graph, Node, Type } from '../ir/graph.ts'
-import { DTYPES, type DType, type Tensor } from '../ir/tensor.ts'
+import { isMiniFloat, miniFloatPattern } from '../ir/mini-floats.ts'
+import { BITS, DTYPES, type DType, type Tensor } from '../ir/tensor.ts'
 import { ProtoWriter } from './proto-writer.ts'
 
 export interface WrittenModel {
@@ -137,10 +138,15 @@ export function tensorBytes({ dtype, data }: Tensor): Uint8Array {
     const words = new Uint32Array(Float32Array.from(data as Float32Array).buffer)
     return new Uint8Array(Uint16Array.from(words, (word) => word >>> 16).buffer)
   }
-  if (dtype !== 'i4' && dtype !== 'u4') return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-  // The first of two elements is the low nibble.
-  return Uint8Array.from(
-    { length: Math.ceil(data.length / 2) },
-    (_, at) => (Number(data[2 * at]) & 15) | ((Number(data[2 * at + 1] ?? 0) & 15) << 4),
-  )
+  const bits = BITS[dtype]
+  const patternOf = isMiniFloat(dtype)
+    ? (value: number) => miniFloatPattern(dtype, value)
+    : (value: number) => value & (2 ** bits - 1)
+  if (bits === 8 && isMiniFloat(dtype)) return Uint8Array.from(data as Float32Array, patternOf)
+  if (bits >= 8) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+  // The first of the elements in a byte has the low bits.
+  const made = new Uint8Array(Math.ceil((data.length * bits) / 8))
+  for (const [at, value] of (data as Int8Array).entries())
+    made[Math.floor((at * bits) / 8)]! |= patternOf(value) << ((at * bits) % 8)
+  return made
 }

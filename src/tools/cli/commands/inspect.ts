@@ -6,11 +6,9 @@ import type { SamplerOptions } from '../../../core/generate/sampler/sampler-opti
 import { printPlan } from '../../../core/graph/plan/print.ts'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
-import { programFor } from '../../../network/compile/compiled-graph.ts'
-import { outlineOf } from '../../../network/compile/fallback/outline.ts'
 import { NETWORK_WEIGHTS } from '../../../network/compile/lower/policy.ts'
 import { readNetwork } from '../../../network/compile/open-network.ts'
-import { printProgram } from '../../../network/compile/program/print.ts'
+import { outlineOf } from '../../../network/compile/staged/outline.ts'
 import { evaluateDim } from '../../../network/onnx/ir/dims.ts'
 import { probeEngine } from '../command-engine.ts'
 import { openModelFiles } from '../files.ts'
@@ -145,10 +143,7 @@ async function networkPage(
     const own = NETWORK_WEIGHTS.find((policy) => policy === weights)
     if (own === undefined)
       throw wrongOption('--weights', weights, `one of ${NETWORK_WEIGHTS.join(', ')} for a graph`)
-    const plan =
-      fallback === undefined
-        ? printProgram(programFor(graph, new Map(shapes), own).program)
-        : await outlineOf(graph, new Map(shapes), own, signal)
+    const plan = await outlineOf(graph, new Map(shapes), { weights: own, fallback }, signal)
     const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
     return `network with inputs ${inputs.join(', ')}\n${plan}`
   } finally {

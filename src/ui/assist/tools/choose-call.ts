@@ -65,6 +65,7 @@ export const withResult = (message: string, { name, arguments: given }: ToolCall
   return `${message}\n\n(This was worked out: ${fact}\nAnswer in one sentence, with this result.)`
 }
 
+/** With schemas: from signatures alone, a model of half a billion weights chooses fewer calls right. */
 const systemText = (tools: readonly AssistTool[]): string =>
   [
     'Choose the function that works out what the message asks for. Answer in JSON: its name, and its arguments. If none helps, the name is "none".',

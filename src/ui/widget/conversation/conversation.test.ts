@@ -4,7 +4,8 @@ import { expect, test, vi } from 'vitest'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
 import { openToy, PLAIN } from '../../../engine/api/testing/toy-engine.ts'
-import type { Message, Session } from '../../../engine/api/types.ts'
+import type { Message, PrefillProgress, Session } from '../../../engine/api/types.ts'
+import { toyModel } from '../../../engine/testing/toy-model.ts'
 import type { Encoder } from '../../chat/encoder-slot.ts'
 import { ENGLISH } from '../../words/english.ts'
 import { Conversation } from './conversation.ts'
@@ -324,4 +325,59 @@ test('a model that is large enough chooses a tool before it answers, which is sh
   it.ask('Thank you!')
   expect(await it.answer(engine, settings)).toMatchObject({ content: 'more' })
   expect(it.entries.at(-1)?.toolRuns).toBeUndefined()
+})
+
+test('in idle time the oldest messages are dropped, and the next question is read at once', async () => {
+  const { it } = conversation()
+  const engine = await openToy(toyModel({ contextLength: 260 }))
+  const sessions: Session[] = []
+  const create = engine.createSession.bind(engine)
+  engine.createSession = (options) => {
+    const session = create(options)
+    sessions.push(session)
+    return session
+  }
+  const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 100 } }
+  // Words that do not repeat, which would end the answer.
+  for (const question of [
+    'abcdefghijklmnopqrstuvwxyz 0123456789',
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ 012345',
+    'third',
+  ]) {
+    it.ask(question)
+    await it.answer(engine, settings)
+  }
+  expect(sessions[0]?.contextUsed).toBeGreaterThan(195)
+  await it.readAhead(engine, settings)
+  expect(sessions).toHaveLength(1)
+  expect(sessions[0]?.contextUsed).toBeLessThanOrEqual(195)
+  expect(it.entries).toHaveLength(6)
+  it.ask('four')
+  expect(await it.answer(engine, settings)).toMatchObject({ content: 'You said four' })
+  await it.dispose()
+})
+
+test('long reading is shown, and passed on to the page', async () => {
+  const { it } = conversation()
+  const engine = await openToy()
+  const seen: PrefillProgress[] = []
+  const shown: unknown[] = []
+  const now = vi.spyOn(performance, 'now')
+  it.ask('hello '.repeat(60))
+  const answer = it.answer(engine, {
+    ...SETTINGS,
+    generateOptions: {
+      ...PLAIN,
+      maxTokens: 2,
+      onPrefill: (progress) => {
+        seen.push(progress)
+        shown.push(it.activity)
+        now.mockReturnValue(1e9)
+      },
+    },
+  })
+  await answer.finally(() => now.mockRestore())
+  expect(seen.length).toBeGreaterThan(1)
+  expect(shown[0]).toEqual({ name: 'answering' })
+  expect(shown.at(-1)).toEqual({ name: 'reading', done: seen.at(-1)?.tokens, total: seen.at(-1)?.total })
 })

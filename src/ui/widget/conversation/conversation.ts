@@ -12,17 +12,29 @@ import type {
   Session,
 } from '../../../engine/api/types.ts'
 import { beforeLoop } from '../../chat/loops.ts'
+import { IDLE_MS, isIdle, stopWhenHidden } from '../../chat/reading/idle.ts'
+import { whenLong } from '../../chat/reading/progress.ts'
 import { fill } from '../../words/message.ts'
 import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
+/** Answers and tools that need no model, in a script of their own. */
+const ASSIST = () => import('../../assist/index.ts')
 /** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
+/** Share of the context that is free for the next question and its answer. */
+const NEXT_SHARE = 0.25
 
 /** What is currently happening to an answer. */
 type Activity =
   | { readonly name: 'answering' }
-  | { readonly name: 'searching'; readonly done: number; readonly total: number }
+  | { readonly name: 'searching' | 'reading'; readonly done: number; readonly total: number }
+
+interface OpenSession {
+  readonly engine: Engine
+  readonly system: string | undefined
+  readonly it: Session
+}
 
 interface ConversationEvents {
   /** The entries or the activity changed. */
@@ -37,10 +49,12 @@ export class Conversation {
   #activity: Activity | undefined
   #error: unknown
   readonly #events: ConversationEvents
-  #session: { readonly engine: Engine; readonly system: string | undefined; readonly it: Session } | undefined
+  #session: OpenSession | undefined
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
+  #readingAhead = new AbortController()
+  #idle: ReturnType<typeof setTimeout> | undefined
   /** Pending answers, including those that are no longer awaited. */
   readonly #queue = new SerialQueue()
 
@@ -119,6 +133,7 @@ export class Conversation {
    */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
+    this.#endReading()
     const stop = new AbortController()
     this.#stop = stop
     const question = this.#entries
@@ -130,6 +145,7 @@ export class Conversation {
       if (this.#stop !== stop) return undefined
       this.#finish([...question, entry])
       this.#events.onEntry(entry)
+      this.#idle = setTimeout(() => void this.readAhead(engine, settings).catch(() => undefined), IDLE_MS)
       return entry
     } catch (error) {
       if (this.#stop !== stop) return undefined
@@ -143,6 +159,28 @@ export class Conversation {
       }
       return undefined
     }
+  }
+
+  /**
+   * Drops the oldest messages if the next one would hardly fit, and reads what the model has not read as it
+   * will be sent: without passages, or after dropped messages if their state cannot be moved. The next
+   * answer ends this, and does the rest.
+   */
+  async readAhead(engine: Engine, settings: Settings): Promise<void> {
+    const session = this.#session
+    if (this.#activity !== undefined || session?.engine !== engine || !(await isIdle())) return
+    if (this.#activity !== undefined || session !== this.#session) return
+    const { it } = await this.#sessionOf(engine, settings, this.#entries)
+    this.#endReading()
+    stopWhenHidden(this.#readingAhead)
+    const room = Math.max(1, Math.floor(engine.model.contextLength * NEXT_SHARE))
+    await it.prefill({ room, tools: toolsOf(settings), signal: this.#readingAhead.signal })
+  }
+
+  #endReading(): void {
+    clearTimeout(this.#idle)
+    this.#readingAhead.abort()
+    this.#readingAhead = new AbortController()
   }
 
   /** Ends the answer in progress; its text so far stays. */
@@ -165,7 +203,7 @@ export class Conversation {
   ): Promise<Entry> {
     const { content: question = '', pictures = [] } = asked.at(-1) ?? {}
     checkSight(engine, pictures)
-    const session = await this.#sessionOf(engine, settings, asked.slice(0, -1))
+    const { it: session } = await this.#sessionOf(engine, settings, asked.slice(0, -1))
     const passages = await this.#passages(engine, settings, question, signal)
     const toolRuns: ToolRun[] = []
     let text = ''
@@ -193,9 +231,17 @@ export class Conversation {
       show()
     }
     const content = withPassages(told?.message ?? question, passages, settings)
+    const { generateOptions } = settings
+    const showReading = whenLong(({ tokens: done, total }) => {
+      if (!signal.aborted) this.#show({ name: 'reading', done, total }, [...asked, entry()])
+    })
     const generation = session.send(saidOf(engine, { role: 'user', content, pictures }), {
-      ...settings.generateOptions,
+      ...generateOptions,
       tools,
+      onPrefill: (progress) => {
+        showReading(progress)
+        return generateOptions.onPrefill?.(progress)
+      },
     })
     this.#generation = generation
     for await (const { text: said, reasoning = '', toolRun } of generation) {
@@ -220,18 +266,19 @@ export class Conversation {
    * The session, with `before` as its conversation: without the passages of earlier questions and without
    * calls, which would fill a small context.
    */
-  async #sessionOf(engine: Engine, { system }: Settings, before: readonly Entry[]): Promise<Session> {
+  async #sessionOf(engine: Engine, { system }: Settings, before: readonly Entry[]): Promise<OpenSession> {
     const old = this.#session
     if (old?.engine !== engine || old.system !== system) {
       await this.#endSession()
       this.#session = { engine, system, it: engine.createSession({ system, overflow: 'shift' }) }
     }
-    const session = this.#session?.it as Session
-    session.setMessages(before.map((entry) => saidOf(engine, entry)))
+    const session = this.#session as OpenSession
+    session.it.setMessages(before.map((entry) => saidOf(engine, entry)))
     return session
   }
 
   async #endSession(): Promise<void> {
+    this.#endReading()
     const session = this.#session?.it
     this.#session = undefined
     await session?.dispose().catch(() => undefined)
@@ -283,9 +330,13 @@ export class Conversation {
   }
 }
 
+/** The tools that every question has. */
+const toolsOf = ({ tools }: Settings): readonly RunnableTool[] | undefined =>
+  tools === 'assist' || tools.length === 0 ? undefined : tools
+
 /** The text of an answer that needs no model. */
 async function ownAnswer(question: string, assist: Assist): Promise<string | undefined> {
-  const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
+  const { careAnswer, exactAnswer } = await ASSIST()
   return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
@@ -303,7 +354,7 @@ async function toolsFor(
 ): Promise<Offered> {
   if (tools !== 'assist') return tools.length > 0 ? { tools } : {}
   // If the script of these tools cannot be loaded, the model answers alone.
-  const assist = await import('../../assist/index.ts').catch(() => undefined)
+  const assist = await ASSIST().catch(() => undefined)
   return (await assist?.assistOffer(engine, question, { signal })) ?? {}
 }
 

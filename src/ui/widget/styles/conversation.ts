@@ -131,6 +131,9 @@ export const conversationStyles = css`
       font-size: max(1em, 16px);
     }
   }
+  textarea::placeholder {
+    white-space: nowrap;
+  }
   textarea:focus-visible {
     outline-offset: -1px;
   }

@@ -132,7 +132,20 @@ export function entriesView(view: EntriesView): TemplateResult {
   if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })
   const keyOf = (_: unknown, index: number) => index
   return html`${repeat(entries, keyOf, (_, index) => entryView(view, index))}
-    ${activity?.name === 'searching' ? html`<p class="searching">${say(words.searching, { done: activity.done, total: activity.total }, view.language)}</p>` : nothing}`
+    ${activity === undefined ? nothing : activityView(activity, words, view.language)}`
+}
+
+function activityView(
+  activity: NonNullable<Conversation['activity']>,
+  words: Words,
+  language: string,
+): unknown {
+  if (activity.name === 'answering') return nothing
+  const { done, total } = activity
+  if (activity.name === 'searching')
+    return html`<p class="searching">${say(words.searching, { done, total }, language)}</p>`
+  return html`<label class="searching">${say(words.readingPrompt, { done, total }, language)}
+    <progress max=${total} value=${done}></progress></label>`
 }
 
 function entryView(

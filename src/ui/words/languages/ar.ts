@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: 'حجم {name} هو {size}. حد الصورة {most}.',
   pictureBroken: '{name} تالف، أو لا يستطيع هذا المتصفح عرضه.',
   pictureGone: 'صورة: {name}',
+  readingPrompt: 'قراءة الوحدات: {done} من {total}',
   searching: 'جارٍ قراءة المستندات: {done} من {total}',
   sources: 'المصادر',
   source: 'المصدر {number}',

@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name}-এর আকার {size}। ছবি {most} পর্যন্ত হতে পারে।',
   pictureBroken: '{name} নষ্ট, বা এই ব্রাউজার তা দেখাতে পারে না।',
   pictureGone: 'ছবি: {name}',
+  readingPrompt: 'টোকেন পড়া হচ্ছে: {total}টির মধ্যে {done}টি',
   searching: 'নথি পড়া হচ্ছে: {total}-এর {done}',
   sources: 'উৎস',
   source: 'উৎস {number}',

@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} hat {size}. Ein Bild darf bis zu {most} haben.',
   pictureBroken: '{name} ist beschädigt, oder dieser Browser kann es nicht anzeigen.',
   pictureGone: 'Bild: {name}',
+  readingPrompt: 'Token werden gelesen: {done} von {total}',
   searching: 'Dokumente werden gelesen: {done} von {total}',
   sources: 'Quellen',
   source: 'Quelle {number}',

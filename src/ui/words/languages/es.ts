@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} ocupa {size}. Una imagen puede ocupar hasta {most}.',
   pictureBroken: '{name} está dañada, o este navegador no puede mostrarla.',
   pictureGone: 'Imagen: {name}',
+  readingPrompt: 'Leyendo tokens: {done} de {total}',
   searching: 'Leyendo los documentos: {done} de {total}',
   sources: 'Fuentes',
   source: 'Fuente {number}',

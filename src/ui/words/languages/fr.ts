@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} fait {size}. Une image peut faire {most} au plus.',
   pictureBroken: '{name} est endommagée, ou ce navigateur ne peut pas l’afficher.',
   pictureGone: 'Image : {name}',
+  readingPrompt: 'Lecture des tokens : {done} sur {total}',
   searching: 'Lecture des documents : {done} sur {total}',
   sources: 'Sources',
   source: 'Source {number}',

@@ -50,6 +50,7 @@ export const WIDGET: WidgetWords = {
   reading: 'קריאת המודל מהמכשיר הזה',
   preparing: 'הכנת המודל',
   ready: 'מוכן',
+  readingPrompt: 'קריאת אסימונים: {done} מתוך {total}',
   searching: 'קריאת המסמכים: {done} מתוך {total}',
   sources: 'מקורות',
   source: 'מקור {number}',

@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} {size} की है। तस्वीर {most} तक की हो सकती है।',
   pictureBroken: '{name} ख़राब है, या यह ब्राउज़र उसे नहीं दिखा सकता।',
   pictureGone: 'तस्वीर: {name}',
+  readingPrompt: 'टोकन पढ़े जा रहे हैं: {total} में से {done}',
   searching: 'दस्तावेज़ पढ़े जा रहे हैं: {total} में से {done}',
   sources: 'स्रोत',
   source: 'स्रोत {number}',

@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} berukuran {size}. Satu gambar paling banyak {most}.',
   pictureBroken: '{name} rusak, atau browser ini tidak dapat menampilkannya.',
   pictureGone: 'Gambar: {name}',
+  readingPrompt: 'Membaca token: {done} dari {total}',
   searching: 'Membaca dokumen: {done} dari {total}',
   sources: 'Sumber',
   source: 'Sumber {number}',

@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} è di {size}. Un’immagine può essere fino a {most}.',
   pictureBroken: '{name} è danneggiata, o questo browser non può mostrarla.',
   pictureGone: 'Immagine: {name}',
+  readingPrompt: 'Lettura dei token: {done} di {total}',
   searching: 'Lettura dei documenti: {done} di {total}',
   sources: 'Fonti',
   source: 'Fonte {number}',

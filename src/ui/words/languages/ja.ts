@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} は {size} です。画像の上限は {most} です。',
   pictureBroken: '{name} は壊れているか、このブラウザでは表示できません。',
   pictureGone: '画像：{name}',
+  readingPrompt: 'トークンを読み取り中：{done}/{total}',
   searching: '文書を読み取り中：{done}/{total}',
   sources: '出典',
   source: '出典 {number}',

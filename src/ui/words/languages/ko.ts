@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name}의 크기는 {size}입니다. 이미지는 최대 {most}입니다.',
   pictureBroken: '{name}은(는) 손상되었거나 이 브라우저가 표시할 수 없습니다.',
   pictureGone: '이미지: {name}',
+  readingPrompt: '토큰을 읽는 중: {done}/{total}',
   searching: '문서를 읽는 중: {done}/{total}',
   sources: '출처',
   source: '출처 {number}',

@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} is {size}. Een afbeelding mag tot {most} zijn.',
   pictureBroken: '{name} is beschadigd, of deze browser kan haar niet tonen.',
   pictureGone: 'Afbeelding: {name}',
+  readingPrompt: 'Tokens lezen: {done} van {total}',
   searching: 'Documenten lezen: {done} van {total}',
   sources: 'Bronnen',
   source: 'Bron {number}',

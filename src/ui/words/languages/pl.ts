@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} ma {size}. Obraz może mieć najwyżej {most}.',
   pictureBroken: '{name} jest uszkodzony lub ta przeglądarka nie może go pokazać.',
   pictureGone: 'Obraz: {name}',
+  readingPrompt: 'Czytanie tokenów: {done} z {total}',
   searching: 'Czytanie dokumentów: {done} z {total}',
   sources: 'Źródła',
   source: 'Źródło {number}',

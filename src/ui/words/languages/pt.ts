@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} tem {size}. Uma imagem pode ter até {most}.',
   pictureBroken: '{name} está danificada, ou este navegador não consegue mostrá-la.',
   pictureGone: 'Imagem: {name}',
+  readingPrompt: 'Lendo tokens: {done} de {total}',
   searching: 'Lendo os documentos: {done} de {total}',
   sources: 'Fontes',
   source: 'Fonte {number}',

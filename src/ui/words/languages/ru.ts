@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: 'Размер {name} — {size}. Изображение может занимать до {most}.',
   pictureBroken: '{name} повреждено, или этот браузер не может его показать.',
   pictureGone: 'Изображение: {name}',
+  readingPrompt: 'Чтение токенов: {done} из {total}',
   searching: 'Чтение документов: {done} из {total}',
   sources: 'Источники',
   source: 'Источник {number}',

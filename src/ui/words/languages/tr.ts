@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} {size}. Bir resim en çok {most} olabilir.',
   pictureBroken: '{name} bozuk veya bu tarayıcı onu gösteremiyor.',
   pictureGone: 'Resim: {name}',
+  readingPrompt: 'Token okunuyor: {done} / {total}',
   searching: 'Belgeler okunuyor: {done} / {total}',
   sources: 'Kaynaklar',
   source: 'Kaynak {number}',

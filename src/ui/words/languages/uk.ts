@@ -62,6 +62,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: 'Розмір {name} — {size}. Зображення може займати до {most}.',
   pictureBroken: '{name} пошкоджено, або цей браузер не може його показати.',
   pictureGone: 'Зображення: {name}',
+  readingPrompt: 'Читання токенів: {done} з {total}',
   searching: 'Читання документів: {done} з {total}',
   sources: 'Джерела',
   source: 'Джерело {number}',

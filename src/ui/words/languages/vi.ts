@@ -63,6 +63,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} có dung lượng {size}. Một hình ảnh tối đa {most}.',
   pictureBroken: '{name} bị hỏng, hoặc trình duyệt này không hiển thị được.',
   pictureGone: 'Hình ảnh: {name}',
+  readingPrompt: 'Đang đọc token: {done}/{total}',
   searching: 'Đang đọc tài liệu: {done}/{total}',
   sources: 'Nguồn',
   source: 'Nguồn {number}',

@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} 大小为 {size}。图片最大为 {most}。',
   pictureBroken: '{name} 已损坏，或此浏览器无法显示。',
   pictureGone: '图片：{name}',
+  readingPrompt: '正在读取词元：{done}/{total}',
   searching: '正在阅读文档：{done}/{total}',
   sources: '来源',
   source: '来源 {number}',

@@ -61,6 +61,7 @@ export const WIDGET: WidgetWords = {
   pictureLarge: '{name} 大小為 {size}。圖片最大為 {most}。',
   pictureBroken: '{name} 已損毀，或這個瀏覽器無法顯示。',
   pictureGone: '圖片：{name}',
+  readingPrompt: '正在讀取詞元：{done}/{total}',
   searching: '正在閱讀文件：{done}/{total}',
   sources: '來源',
   source: '來源 {number}',

@@ -23,6 +23,8 @@ export const value = (
 
 export interface Case {
   readonly bytes: Uint8Array
+  /** Only onnxruntime-web runs one of its nodes. */
+  readonly needsFallback?: boolean
   /** Operators that are reported, in the order of the graph. */
   readonly foreign: readonly string[]
   readonly feeds: readonly Readonly<Record<string, NetworkTensor>>[]
@@ -204,13 +206,17 @@ export const CASES: Record<string, () => Case> = {
       [value('y'), value('last')],
     ),
     foreign: ['LSTM'],
+    needsFallback: true,
     feeds: [{ x: floats(4, 2, 64) }, { x: floats(1, 3, 64) }],
   }),
   'with graphs in attributes that read what is around them': () => ({
     ...branches(),
-    // The loop's three steps are compiled.
-    foreign: ['If'],
+    // The branch that the values choose is compiled, and so are the loop's three steps.
+    foreign: [],
   }),
+  'with a branch that an input chooses': () => ({ ...chosen(), foreign: [] }),
+  'with a loop whose steps are computed': () => ({ ...counted('steps'), foreign: [] }),
+  'with a loop that ends by its own condition': () => ({ ...counted('condition'), foreign: ['Loop'] }),
   'of half floats': () => ({
     bytes: built(
       (to) => {
@@ -299,4 +305,53 @@ function branches(): Omit<Case, 'foreign'> {
   )
   const data = (of: number) => ({ x: { ...floats(2, 8), data: new Float32Array(16).fill(of) } })
   return { bytes, feeds: [data(0.25), data(-0.25)] }
+}
+
+/** A branch for each of two rates, as voice detectors have it. */
+function chosen(): Omit<Case, 'foreign'> {
+  const to = new NodeWriter()
+  const isFast = to.op('Equal', ['rate', to.int(16_000)])
+  const branch = (op: string, name: string): WrittenGraph => ({
+    nodes: [{ op, inputs: ['x'], outputs: [name] }],
+    outputs: [value(name)],
+  })
+  to.node('If', [isFast], ['sound'], {
+    then_branch: branch('Tanh', 'fast'),
+    else_branch: branch('Sigmoid', 'slow'),
+  })
+  to.node('Neg', ['sound'], ['y'])
+  const inputs = [X, value('rate', [], TYPE.i64)]
+  const bytes = modelBytes({ nodes: to.nodes, constants: to.constants, inputs, outputs: [value('y')] }, OPSET)
+  const at = (rate: number) => ({
+    x: floats(2, 8),
+    rate: { dtype: 'i64', dims: [], data: BigInt64Array.of(BigInt(rate)) } as const,
+  })
+  return { bytes, feeds: [at(16_000), at(8000), at(16_000)] }
+}
+
+/** A loop of as many steps as the sum of the input says, or until the total exceeds it. */
+function counted(by: 'steps' | 'condition'): Omit<Case, 'foreign'> {
+  const to = new NodeWriter()
+  const sum = to.op('ReduceSum', ['x'], { keepdims: 0 })
+  const count = to.op('Cast', [to.op('Abs', [sum])], { to: TYPE.i64 })
+  const limit = to.float(3)
+  const largest: readonly WrittenNode[] = [
+    { op: 'ReduceMax', inputs: ['grown'], outputs: ['largest'], attributes: { keepdims: 0 } },
+    { op: 'Less', inputs: ['largest', limit], outputs: ['goes'] },
+  ]
+  const body: WrittenGraph = {
+    nodes: [
+      { op: 'Add', inputs: ['total', 'x'], outputs: ['grown'] },
+      ...(by === 'steps' ? [{ op: 'Identity', inputs: ['going'], outputs: ['goes'] }] : largest),
+    ],
+    inputs: [value('turn', [], TYPE.i64), value('going', [], TYPE.bool), value('total')],
+    outputs: [value('goes', [], TYPE.bool), value('grown')],
+  }
+  to.node('Loop', [by === 'steps' ? count : to.int(20), '', 'x'], ['y'], { body })
+  const bytes = modelBytes(
+    { nodes: to.nodes, constants: to.constants, inputs: [X], outputs: [value('y')] },
+    OPSET,
+  )
+  const data = (of: number) => ({ x: { ...floats(2, 8), data: new Float32Array(16).fill(of) } })
+  return { bytes, feeds: [data(0.25), data(0.5), data(0.25)] }
 }

@@ -34,10 +34,15 @@ function numbersOf({ type, data }: Tensor): number[] {
   return Array.from(new Uint16Array(buffer, byteOffset, length), halfToFloat)
 }
 
+const FALLBACKS = Object.entries(CASES).flatMap(([name, make]) => [
+  { name, make, fallback: 'ort' as const },
+  ...(make().needsFallback ? [] : [{ name, make, fallback: undefined }]),
+])
+
 describe('nodes that are not compiled', () => {
-  test.each(Object.entries(CASES))('%s', async (_, make) => {
+  test.each(FALLBACKS)('$name, with fallback: $fallback', async ({ make, fallback }) => {
     const { bytes, foreign, feeds } = make()
-    const network = await load(bytes)
+    const network = await load(bytes, { fallback })
     const session = await InferenceSession.create(bytes, { logSeverityLevel: 4 })
     for (const each of feeds) {
       const found = await network.run(each)
@@ -52,7 +57,10 @@ describe('nodes that are not compiled', () => {
           expect(Math.abs(own[at]! - number)).toBeLessThanOrEqual(TOLERANCE[found[name]!.dtype] ?? 0)
       }
     }
-    expect(network.foreignNodes().map(({ op }) => op)).toEqual(foreign)
+    const runtime = fallback ?? 'script'
+    expect(network.foreignNodes().map(({ op, runtime }) => ({ op, runtime }))).toEqual(
+      foreign.map((op) => ({ op, runtime })),
+    )
     await network.dispose()
     await session.release()
   })
@@ -60,13 +68,14 @@ describe('nodes that are not compiled', () => {
 
 const MIDDLE = CASES['in the middle']!().bytes
 
-test('without the option, the error names the node and the option', async () => {
-  const network = await load(MIDDLE, {})
+test('without the option, the error for a node that nothing else runs names it and the option', async () => {
+  const { bytes, feeds } = CASES['with weights that lie in the file, and a state']!()
+  const network = await load(bytes, {})
   expect(network.foreignNodes()).toEqual([])
-  await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
+  await expect(network.run(feeds[0]!)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/^node unit \(LpNormalization\): .*; set fallback: 'ort' to run it in/),
-    detail: { node: 'unit', op: 'LpNormalization' },
+    message: expect.stringMatching(/^node states \(LSTM\): .*; set fallback: 'ort' to run it in/),
+    detail: { node: 'states', op: 'LSTM' },
   })
   await network.dispose()
 })
@@ -74,7 +83,7 @@ test('without the option, the error names the node and the option', async () => 
 test('the load reports which nodes run elsewhere, and why', async () => {
   const network = await load(MIDDLE)
   expect(network.foreignNodes()).toEqual([
-    { node: 'unit', op: 'LpNormalization', reason: 'no operator LpNormalization of opset 17 is known' },
+    { node: 'unit', op: 'LpNormalization', runtime: 'ort', reason: 'the compiler does not support it' },
   ])
   expect(network.outputs).toEqual([{ name: 'y', dtype: 'f32', dims: ['rows', 12] }])
   await network.dispose()

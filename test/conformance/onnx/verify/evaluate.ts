@@ -1,27 +1,8 @@
-// The evaluator with every operator. It defines what a graph computes. Operators that are never evaluated
-// while a model is read have their evaluators in this folder, so a page does not load them.
-import {
-  type Evaluators,
-  evaluate as evaluateGraph,
-  type Resources,
-} from '../../../../src/network/onnx/evaluate.ts'
+// The evaluator with every operator. It defines what a graph computes.
+import { evaluate as evaluateGraph, type Resources } from '../../../../src/network/onnx/evaluate.ts'
+import { EVALUATORS } from '../../../../src/network/onnx/evaluators.ts'
 import type { Graph } from '../../../../src/network/onnx/ir/graph.ts'
 import type { Tensor } from '../../../../src/network/onnx/ir/tensor.ts'
-import { ACTIVATIONS } from './activations.ts'
-import { FUSED } from './fused.ts'
-import { IMAGES } from './images.ts'
-import { NORMS } from './norms.ts'
-import { PRODUCTS } from './products.ts'
-import { RECURRENT } from './recurrent.ts'
-
-export const EVALUATORS: Evaluators = new Map([
-  ...ACTIVATIONS,
-  ...FUSED,
-  ...IMAGES,
-  ...NORMS,
-  ...PRODUCTS,
-  ...RECURRENT,
-])
 
 /** Throws the same errors as the evaluator in src/. */
 export const evaluate = (

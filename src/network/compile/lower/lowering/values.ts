@@ -3,7 +3,7 @@ import type { ByteSource } from '../../../../core/base/bytes.ts'
 import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import { type Graph, isStored, type Node, producersOf, type Type } from '../../../onnx/ir/graph.ts'
 import { unclaimed } from '../../../onnx/ir/operator.ts'
-import { arrayOf, countOf, type DType, isFloat, numbersOf, type Tensor } from '../../../onnx/ir/tensor.ts'
+import { arrayOf, countOf, type DType, FLOATS, numbersOf, type Tensor } from '../../../onnx/ir/tensor.ts'
 import { unheldOf, WHY_UNHELD } from '../../loops/held.ts'
 import {
   type BlockCodes,
@@ -23,7 +23,7 @@ export const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', '
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
 
 export function kindOf(node: Node, dtype: DType): Kind {
-  if (isFloat(dtype)) return 'f32'
+  if (FLOATS.includes(dtype)) return 'f32'
   if (WHOLE.includes(dtype)) return 'i32'
   throw unclaimed(node, `values of ${dtype} are not compiled`)
 }

@@ -2,8 +2,10 @@
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
-import { define, intOf, intsOf, type Operator, stringOf, unfit } from '../../ir/operator.ts'
-import { FLOATS } from '../../ir/tensor.ts'
+import { define, type Inference, intOf, intsOf, type Operator, stringOf, unfit } from '../../ir/operator.ts'
+import { type DType, FLOATS } from '../../ir/tensor.ts'
+
+const BYTES: readonly DType[] = ['i8', 'u8']
 
 /** How the window moves along one axis of the input. */
 export interface Axis {
@@ -39,16 +41,20 @@ const conv: Operator = define({
   ...FILTERED,
   name: 'Conv',
   attributes: { ...WINDOW, group: 'int' },
-  infer({ node, inputs: [x, filters] }) {
-    if (x === undefined) return [undefined]
-    const kernel = kernelOf(filters)
-    if (x.dims === undefined || filters?.dims === undefined || kernel === undefined)
-      return [{ dtype: x.dtype }]
-    const axes = axesOf(node, x.dims.slice(2), kernel)
-    const places = axes?.map((axis, at) => lengthOf(axis, x.dims![at + 2]!))
-    return [{ dtype: x.dtype, dims: places && [x.dims[0]!, filters.dims[0]!, ...places] }]
-  },
+  infer: (context) => inferConv(context, context.inputs[0]?.dtype),
 })
+
+function inferConv(
+  { node, inputs: [x, filters] }: Pick<Inference, 'node' | 'inputs'>,
+  dtype: DType | undefined,
+): [Type | undefined] {
+  if (dtype === undefined) return [undefined]
+  const kernel = kernelOf(filters)
+  if (x?.dims === undefined || filters?.dims === undefined || kernel === undefined) return [{ dtype }]
+  const axes = axesOf(node, x.dims.slice(2), kernel)
+  const places = axes?.map((axis, at) => lengthOf(axis, x.dims![at + 2]!))
+  return [{ dtype, dims: places && [x.dims[0]!, filters.dims[0]!, ...places] }]
+}
 
 /** Undefined if the padding depends on an unknown size. */
 export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
@@ -85,6 +91,28 @@ export function lengthOf({ kernel, stride, dilation, before, after }: Axis, size
   const reach = addDims(size, before + after - (kernel - 1) * dilation - 1)
   return addDims(divideDims(reach, stride), 1)
 }
+
+const convInteger: Operator = define({
+  ...FILTERED,
+  name: 'ConvInteger',
+  inputs: [2, 4],
+  attributes: { ...WINDOW, group: 'int' },
+  dtypes: [BYTES],
+  infer: (context) => inferConv(context, 'i32'),
+})
+
+/** Inputs: x, its scale and zero point, the filters and theirs, the output's, and an i32 bias. */
+const qLinearConv: Operator = define({
+  ...FILTERED,
+  name: 'QLinearConv',
+  inputs: [8, 9],
+  attributes: { ...WINDOW, group: 'int' },
+  dtypes: [BYTES, ['f32'], BYTES, BYTES, ['f32'], BYTES, ['f32'], BYTES, ['i32']],
+  infer(context) {
+    const { inputs } = context
+    return inferConv({ ...context, inputs: [inputs[0], inputs[3]] }, inputs[7]?.dtype)
+  },
+})
 
 /** Each input position is spread over a window of output positions. */
 const convTranspose: Operator = define({
@@ -153,4 +181,4 @@ export function spreadAxes(
 const without = (node: Node, name: string): Node['attributes'] =>
   new Map([...node.attributes].filter(([each]) => each !== name))
 
-export const CONV: readonly Operator[] = [conv, convTranspose]
+export const CONV: readonly Operator[] = [conv, convInteger, convTranspose, qLinearConv]

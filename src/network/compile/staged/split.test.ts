@@ -23,7 +23,11 @@ function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: 
   const ran: Node[] = []
   let stages = 0
   for (let left: Graph = graph; left.nodes.length > 0; ) {
-    const { compiled, foreign: parts, rest } = splitGraph(left, (node) => foreign.has(node))
+    const {
+      compiled,
+      foreign: parts,
+      rest,
+    } = splitGraph(left, (node) => (foreign.has(node) ? 'ort' : 'compiled'))
     expect(compiled.nodes.some((node) => foreign.has(node))).toBe(false)
     expect(parts.flatMap(({ nodes }) => nodes).every((node) => foreign.has(node))).toBe(true)
     for (const part of [compiled, ...parts]) {
@@ -80,7 +84,7 @@ const graphOf = (nodes: readonly Node[]): Graph => ({
   nodes,
 })
 
-const FOREIGN = (each: Node) => each.op === 'Foreign'
+const FOREIGN = ({ op }: Node) => (op === 'Foreign' ? 'ort' : 'compiled')
 
 test('adjacent foreign nodes form one part, others are separate parts, and their readers wait', () => {
   const nodes = [

@@ -1,25 +1,25 @@
-// A graph that runs in two runtimes: nodes that the compiler cannot run go to onnxruntime-web, the rest is
-// compiled. A run proceeds in stages, because the sizes of a foreign part's outputs are known only after it
-// has run.
+// A graph that runs in stages. Nodes that the compiler cannot run are evaluated in TypeScript or by
+// onnxruntime-web between programs. Sizes that depend on their values, and the branches that an If or a Loop
+// takes, are known only after a stage has run, so the next stage is planned then.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
-import type { Graph, Input, Type } from '../../onnx/ir/graph.ts'
+import { type Graph, hasGraph, type Input, type Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
-import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
+import { COMPILER_PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
 import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
 import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
 import type { LoadedProgram } from '../run/machine.ts'
-import { withFloatProducts } from './float-products.ts'
-import { Sessions } from './sessions.ts'
-import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
-import { type PlannedStage, planStage, reasonsOf, refusedNodes } from './stage.ts'
+import { isScripted, runScript } from './script-parts.ts'
+import type { Sessions } from './sessions.ts'
+import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
+import { type PlannedStage, planStage, reasonsOf, refusedNodes, runtimes } from './stage.ts'
 
 /** A stage whose program is loaded, and the stages after it, keyed by the sizes of its parts' outputs. */
 interface Stage extends Omit<PlannedStage, 'compiled'> {
@@ -27,11 +27,14 @@ interface Stage extends Omit<PlannedStage, 'compiled'> {
   readonly next: LruCache<string, Stage>
 }
 
-export class MixedGraph implements RunnableGraph {
+export class StagedGraph implements RunnableGraph {
   readonly machine: LazyMachine
   readonly parameters: number
   readonly #graph: Graph
-  readonly #sessions = new Sessions()
+  /** Without them, nothing runs in onnxruntime-web. */
+  readonly #sessions: Sessions | undefined
+  /** Inputs whose values decide which nodes run: a program is made for each of their values. */
+  readonly #deciding: readonly string[]
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
   readonly #queue = new SerialQueue()
   readonly #foreign = new Map<string, ForeignNode>()
@@ -39,26 +42,35 @@ export class MixedGraph implements RunnableGraph {
   readonly #limits: NetworkLimits | undefined
   #isClosed = false
 
-  private constructor(graph: Graph, options: CompileOptions) {
+  private constructor(graph: Graph, options: CompileOptions, sessions: Sessions | undefined) {
     this.#graph = graph
+    this.#sessions = sessions
+    this.#deciding = decidingAmong(graph)
     this.parameters = parametersOf(graph)
     this.#limits = options.limits
     this.machine = new LazyMachine(graph, options)
   }
 
   /**
-   * Runs the passes on the graph, and opens a session for each foreign part that can be found without sizes.
-   * Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node either.
+   * Runs the passes on the graph and, with a fallback, opens a session for each foreign part that can be found
+   * without sizes. Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node either.
    */
-  static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
-    const own = options.weights === 'f32' ? withFloatProducts(graph) : graph
+  static async open(
+    graph: Graph,
+    options: CompileOptions & { readonly fallback?: 'ort' | undefined },
+    signal?: AbortSignal,
+  ): Promise<StagedGraph> {
+    const fallback = options.fallback === undefined ? undefined : await import('./sessions.ts')
+    const own =
+      fallback !== undefined && options.weights === 'f32' ? fallback.withFloatProducts(graph) : graph
     const budget = new ProgramBudget(options.limits, signal)
-    const mixed = new MixedGraph(runPasses(own, COMPILER_PASSES, { budget }).graph, options)
+    const passed = runPasses(own, COMPILER_PASSES, { budget }).graph
+    const staged = new StagedGraph(passed, options, fallback && new fallback.Sessions())
     try {
-      await mixed.#survey(signal)
-      return mixed
+      await staged.#survey(signal)
+      return staged
     } catch (error) {
-      await mixed.dispose()
+      await staged.dispose()
       throw error
     }
   }
@@ -78,7 +90,7 @@ export class MixedGraph implements RunnableGraph {
   /** Waits for the current run. */
   async dispose(): Promise<void> {
     this.#isClosed = true
-    await this.#queue.run(() => this.#sessions.close())
+    await this.#queue.run(async () => this.#sessions?.close())
     this.machine.dispose()
   }
 
@@ -95,7 +107,7 @@ export class MixedGraph implements RunnableGraph {
     checkDtypes(this.#graph, feeds)
     const found = new Map<string, Tensor>()
     let values = new Map(feeds)
-    let stage: Stage | undefined = await this.#firstStage(shapesOf(feeds), signal)
+    let stage: Stage | undefined = await this.#firstStage(feeds, signal)
     while (stage !== undefined) {
       this.#check(signal)
       if (stage.compiled !== undefined) {
@@ -103,7 +115,7 @@ export class MixedGraph implements RunnableGraph {
         for (const [name, tensor] of made) values.set(name, tensor)
       }
       for (const part of stage.foreign) {
-        const made = await this.#sessions.run(part, this.#declared(part, stage), values, signal)
+        const made = await this.#foreignRun(part, stage, values, signal)
         for (const [name, tensor] of made) values.set(name, tensor)
         this.#check(signal)
       }
@@ -114,7 +126,8 @@ export class MixedGraph implements RunnableGraph {
       const { rest }: Stage = stage
       const current: Map<string, Tensor> = values
       values = new Map(rest?.inputs.map(({ name }) => [name, current.get(name)!]))
-      stage = rest && (await this.#nextStage(stage, rest, values, signal))
+      const decided: ReadonlyMap<string, Tensor> = picked(stage.deciding, current)
+      stage = rest && (await this.#nextStage(stage, rest, { values, decided }, signal))
     }
     return new Map(this.#graph.outputs.map((name) => [name, found.get(name)!]))
   }
@@ -124,22 +137,44 @@ export class MixedGraph implements RunnableGraph {
     signal?.throwIfAborted()
   }
 
-  /** Finds the foreign parts that do not depend on sizes, and the types of their outputs. */
+  /**
+   * Finds the types of all values as far as they are known without sizes and, with a fallback, the foreign parts
+   * that do not depend on sizes.
+   */
   async #survey(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#sessions === undefined) {
+      for (const [name, type] of inferTypes(this.#graph)) this.#types.set(name, type)
+      return
+    }
     const sizes = namesOfSizes(this.#graph)
     let graph: Graph | undefined = this.#graph
     while (graph !== undefined) {
       for (const [name, type] of inferTypes(graph)) this.#types.set(name, type)
       const reasons = refusedNodes(graph, this.#types, sizes)
-      const { foreign, rest } = splitGraph(graph, (node) => reasons.has(node))
+      const { foreign, deciding, rest } = splitGraph(
+        graph,
+        runtimes(graph, { reasons, types: this.#types, fallback: 'ort' }),
+      )
       this.#note(reasonsOf(foreign, reasons))
       for (const part of foreign) {
         const made = await this.#sessions.outputTypes(part, this.#types, signal)
         for (const [name, type] of made) this.#types.set(name, type)
       }
       signal?.throwIfAborted()
+      // What an If or a Loop runs is known only with the values that decide it.
+      if (deciding.length > 0) return
       graph = rest.length === 0 ? undefined : restOf(graph, rest, (name) => this.#types.get(name))
     }
+  }
+
+  #foreignRun(
+    part: Part,
+    stage: Stage,
+    values: ReadonlyMap<string, Tensor>,
+    signal: AbortSignal | undefined,
+  ): Promise<ReadonlyMap<string, Tensor>> {
+    if (part.runtime === 'script') return runScript(part, values, this.#limits, signal)
+    return this.#sessions!.run(part, this.#declared(part, stage), values, signal)
   }
 
   #note(nodes: readonly ForeignNode[]): void {
@@ -157,30 +192,32 @@ export class MixedGraph implements RunnableGraph {
     )
   }
 
-  async #firstStage(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Stage> {
-    const key = keyOf(this.#graph, shapes)
+  async #firstStage(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Stage> {
+    const decided = picked(this.#deciding, feeds)
+    const shapes = shapesOf(feeds)
+    const key = keyOf(this.#graph, shapes) + valuesOf(decided)
     const known = this.#first.get(key)
     if (known !== undefined) return known
     const budget = new ProgramBudget(this.#limits, signal)
-    return this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES, budget), budget, signal)
+    const graph = boundGraph(this.#graph, shapes, COMPILER_PASSES, budget, decided)
+    return this.#loaded(this.#first, key, graph, budget, signal)
   }
 
-  /** `rest`: the remaining graph after the stage; `values`: its inputs. */
+  /**
+   * `rest`: the remaining graph after the stage; `values`: its inputs; `decided`: those of them that become
+   * constants.
+   */
   async #nextStage(
     { next }: Stage,
     rest: Graph,
-    values: ReadonlyMap<string, Tensor>,
+    { values, decided }: Readonly<Record<'values' | 'decided', ReadonlyMap<string, Tensor>>>,
     signal?: AbortSignal,
   ): Promise<Stage> {
-    const key = keyOf(rest, shapesOf(values))
+    const key = keyOf(rest, shapesOf(values)) + valuesOf(decided)
     const known = next.get(key)
     if (known !== undefined) return known
-    const inputs = rest.inputs.map(({ name }): Input => {
-      const { dtype, dims } = values.get(name)!
-      return { name, type: { dtype, dims } }
-    })
     const budget = new ProgramBudget(this.#limits, signal)
-    const { graph } = runPasses({ ...rest, inputs }, PASSES, { budget })
+    const graph = boundGraph(withTypes(rest, values), shapesOf(values), COMPILER_PASSES, budget, decided)
     return this.#loaded(next, key, graph, budget, signal)
   }
 
@@ -196,7 +233,8 @@ export class MixedGraph implements RunnableGraph {
     budget: ProgramBudget,
     signal?: AbortSignal,
   ): Promise<Stage> {
-    const planned = planStage(graph, this.machine.weights, budget)
+    const fallback = this.#sessions && 'ort'
+    const planned = planStage(graph, { weights: this.machine.weights, budget, fallback })
     this.#note(planned.reasons)
     const { compiled } = planned
     const loaded =
@@ -220,3 +258,46 @@ async function constantOf(
   const constant = constants.get(name)
   return constant && constantTensor(name, constant, signal)
 }
+
+/** The graph with inputs of these types, whose shapes have no symbols. */
+const withTypes = (graph: Graph, values: ReadonlyMap<string, Tensor>): Graph => ({
+  ...graph,
+  inputs: graph.inputs.map(({ name }): Input => {
+    const { dtype, dims } = values.get(name)!
+    return { name, type: { dtype, dims } }
+  }),
+})
+
+const picked = (names: readonly string[], values: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> =>
+  new Map(names.flatMap((name) => (values.has(name) ? [[name, values.get(name)!] as const] : [])))
+
+/** A part of a program's key. */
+const valuesOf = (decided: ReadonlyMap<string, Tensor>): string =>
+  [...decided.values()].map(({ data }) => ` ${data}`).join()
+
+/**
+ * Inputs of a single integer that alone decide what an If or a Loop runs, such as a sampling rate. Others that
+ * do so are read once the values before them are computed.
+ */
+function decidingAmong(graph: Graph): readonly string[] {
+  const numbers = new Set(graph.inputs.filter(isNumber).map(({ name }) => name))
+  if (numbers.size === 0) return []
+  // For each value that passes compute from these inputs: the inputs that it depends on.
+  const known = new Map<string, ReadonlySet<string>>()
+  for (const name of graph.constants.keys()) known.set(name, new Set())
+  for (const name of numbers) known.set(name, new Set([name]))
+  const deciding = new Set<string>()
+  for (const node of graph.nodes) {
+    for (const name of decidingInputs(node)) for (const input of known.get(name) ?? []) deciding.add(input)
+    const sources = node.inputs.map((name) => (name === '' ? new Set<string>() : known.get(name)))
+    if (!isScripted(node) || hasGraph(node) || sources.some((each) => each === undefined)) continue
+    const all = new Set(sources.flatMap((each) => [...each!]))
+    for (const name of node.outputs) known.set(name, all)
+  }
+  return [...deciding]
+}
+
+const isNumber = ({ type }: Input): boolean =>
+  (type?.dtype === 'i64' || type?.dtype === 'i32' || type?.dtype === 'bool') &&
+  type.dims !== undefined &&
+  type.dims.every((size) => size === 1)

@@ -1,9 +1,9 @@
 // Evaluators of recurrent layers.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import { type Evaluation, flagOf, given } from '../../../../src/network/onnx/ir/operator.ts'
-import { reader, type Tensor, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
-import { isBackward, recurrenceOf } from '../../../../src/network/onnx/operators/recurrent.ts'
+import type { Evaluators } from '../evaluate.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, given } from '../ir/operator.ts'
+import { reader, type Tensor, tensorOf } from '../ir/tensor.ts'
+import { isBackward, recurrenceOf } from '../operators/recurrent.ts'
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
@@ -50,6 +50,12 @@ const gruStep: Step = ({ node, hidden, inputs, along, bias, state }) => {
     const update = gate(at)
     state[at] = (1 - update) * made + update * before[at]!
   }
+}
+
+const rnnStep: Step = ({ hidden, inputs, along, bias, state }) => {
+  const before = state.slice()
+  for (let at = 0; at < hidden; at++)
+    state[at] = Math.tanh(inputs[at]! + along(before, at) + bias(at) + bias(hidden + at))
 }
 
 function evaluateRecurrent(context: Evaluation, gates: number, step: Step): Tensor[] {
@@ -115,4 +121,5 @@ type Read = (index: number) => number
 export const RECURRENT: Evaluators = new Map([
   ['LSTM', (context) => evaluateRecurrent(context, 4, lstmStep)],
   ['GRU', (context) => evaluateRecurrent(context, 3, gruStep)],
+  ['RNN', (context) => evaluateRecurrent(context, 1, rnnStep)],
 ])

@@ -1,19 +1,10 @@
 // Evaluators of norms.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { axisOf, broadcast, broadcastIndices } from '../../../../src/network/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import {
-  type Evaluation,
-  flagOf,
-  floatOf,
-  given,
-  intOf,
-  unclaimed,
-  unfit,
-  wants,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import { countOf, reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
-import { meanDims, stashOf } from '../../../../src/network/onnx/operators/norms.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { axisOf, broadcast, broadcastIndices } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, floatOf, given, intOf, unclaimed, unfit, wants } from '../ir/operator.ts'
+import { countOf, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { meanDims, stashOf } from '../operators/norms.ts'
 import { biased } from './activations.ts'
 
 interface NormOptions {

@@ -1,11 +1,14 @@
 // Splits a graph around the nodes that the compiler cannot run: a part to compile first, the foreign parts
 // that read its outputs, and the rest, which is split again once the sizes of the foreign outputs are known.
+
 import { type Constant, type Graph, type Input, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
+import type { Runtime } from '../refusal.ts'
 
 /** Nodes that run together, with their inputs and the outputs that others read. */
 export interface Part {
+  readonly runtime: Runtime | 'compiled'
   readonly nodes: readonly Node[]
   /** Names of values computed before it. */
   readonly inputs: readonly string[]
@@ -17,50 +20,96 @@ export interface Split {
   /** Nodes that read only inputs, constants and each other, and are compiled. */
   readonly compiled: Part
   /**
-   * The foreign nodes that come next, each part connected. No part reads another, and a part uses one
-   * version of each operator set.
+   * The foreign nodes that come next, all of one runtime, each part connected. No part reads another, and a
+   * part for onnxruntime-web uses one version of each operator set.
    */
   readonly foreign: readonly Part[]
+  /** Names of computed values that decide which nodes of the rest run, such as the condition of an `If`. */
+  readonly deciding: readonly string[]
   /** Everything that reads a foreign part. Empty once the graph's end is reached. */
   readonly rest: readonly Node[]
 }
 
-export function splitGraph(graph: Graph, isForeign: (node: Node) => boolean): Split {
+/**
+ * `runtimeOf`: where a node runs; `undecided` if that depends on the values of its `decidingInputs`, which the
+ * rest of the graph then has as constants.
+ */
+export function splitGraph(
+  graph: Graph,
+  runtimeOf: (node: Node) => Runtime | 'compiled' | 'undecided',
+): Split {
   const ready = new Set([...graph.inputs.map(({ name }) => name), ...graph.constants.keys()])
   const isReady = (node: Node) => readsOf(node).every((name) => ready.has(name))
   const take = (nodes: readonly Node[], isTaken: (node: Node) => boolean): Node[] =>
     nodes.filter((node) => {
-      const isNext = isTaken(node) && isReady(node)
+      const isNext = isReady(node) && isTaken(node)
       if (isNext) for (const name of node.outputs) ready.add(name)
       return isNext
     })
-  const compiled = take(graph.nodes, (node) => !isForeign(node))
+  const compiled = take(graph.nodes, (node) => runtimeOf(node) === 'compiled')
   const known = new Set(compiled)
   const others = graph.nodes.filter((node) => !known.has(node))
-  const versions = new Map<string, number>()
-  const foreign = take(others, (node) => {
-    if (!isForeign(node) || !isReady(node)) return false
-    // A pass may have made a node of a later version than the file's.
-    const version = versions.get(node.domain) ?? node.version
-    versions.set(node.domain, version)
-    return version === node.version
-  })
+  const isUndecided = (node: Node) => runtimeOf(node) === 'undecided'
+  const deciding = others
+    .filter(isUndecided)
+    .flatMap(decidingInputs)
+    .filter((name) => ready.has(name) && !graph.constants.has(name))
+  const { foreign, runtime } = foreignAmong(others, take, runtimeOf)
   for (const node of foreign) known.add(node)
   const rest = others.filter((node) => !known.has(node))
-  const wanted = new Set([...graph.outputs, ...foreign.flatMap(readsOf), ...rest.flatMap(readsOf)])
+  const wanted = new Set([
+    ...graph.outputs,
+    ...deciding,
+    ...foreign.flatMap(readsOf),
+    ...rest.flatMap(readsOf),
+  ])
   const later = new Set([...graph.outputs, ...rest.flatMap(readsOf)])
   return {
-    compiled: partOf(graph, compiled, wanted),
-    foreign: connected(foreign).map((nodes) => partOf(graph, nodes, later)),
+    compiled: partOf(graph, 'compiled', compiled, wanted),
+    foreign: connected(foreign).map((nodes) => partOf(graph, runtime, nodes, later)),
+    deciding: [...new Set(deciding)],
     rest,
   }
 }
 
+/** The foreign nodes that can run next, in the runtime of the first one. */
+function foreignAmong(
+  nodes: readonly Node[],
+  take: (nodes: readonly Node[], isTaken: (node: Node) => boolean) => Node[],
+  runtimeOf: (node: Node) => Runtime | 'compiled' | 'undecided',
+): { readonly foreign: readonly Node[]; readonly runtime: Runtime } {
+  let runtime: Runtime | undefined
+  const versions = new Map<string, number>()
+  const foreign = take(nodes, (node) => {
+    const own = runtimeOf(node)
+    if (own === 'compiled' || own === 'undecided') return false
+    runtime ??= own
+    // A pass may have made a node of a later version than the file's.
+    const version = versions.get(node.domain) ?? node.version
+    versions.set(node.domain, version)
+    return own === runtime && (own === 'script' || version === node.version)
+  })
+  return { foreign, runtime: runtime ?? 'script' }
+}
+
+/** The inputs of a node whose values decide which nodes it runs, or how often. */
+export function decidingInputs({ op, domain, inputs }: Node): readonly string[] {
+  if (domain !== '') return []
+  const count = op === 'If' ? 1 : op === 'Loop' ? 2 : 0
+  return inputs.slice(0, count).filter((name) => name !== '')
+}
+
 /** `wanted`: names that are read elsewhere. */
-function partOf({ constants }: Graph, nodes: readonly Node[], wanted: ReadonlySet<string>): Part {
+function partOf(
+  { constants }: Graph,
+  runtime: Part['runtime'],
+  nodes: readonly Node[],
+  wanted: ReadonlySet<string>,
+): Part {
   const made = new Set(nodes.flatMap(({ outputs }) => outputs))
   const read = [...new Set(nodes.flatMap(readsOf))].filter((name) => !made.has(name))
   return {
+    runtime,
     nodes,
     inputs: read.filter((name) => !constants.has(name)),
     outputs: [...made].filter((name) => wanted.has(name)),

@@ -1,30 +1,12 @@
 // Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  countOf,
-  reader,
-  stridesOf,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
-import {
-  type Axis,
-  axesOf,
-  lengthOf,
-  spreadAxes,
-} from '../../../../src/network/onnx/operators/images/conv.ts'
-import { countedTaps, type PoolAxis, poolOf } from '../../../../src/network/onnx/operators/images/pool.ts'
-import {
-  blocksOf,
-  isResized,
-  listed,
-  scalingsOf,
-  tapsOf,
-} from '../../../../src/network/onnx/operators/images/resize.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
+import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/conv.ts'
+import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
+import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
 
-function evaluateConv(context: Evaluation): Tensor {
+export function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context
   const x = given(context, 0)
   const filters = given(context, 1)
@@ -53,32 +35,41 @@ function evaluateConv(context: Evaluation): Tensor {
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(x.dims.slice(2))
   const read = reader(x)
-  const weight = reader(filters)
+  const weights = Float64Array.from(filters.data as ArrayLike<number>)
   const shift = bias && reader(bias)
   const write = writer(made)
-  let next = 0
-  for (let b = 0; b < batch!; b++) {
-    for (let filter = 0; filter < count!; filter++) {
-      const first = Math.floor(filter / (count! / group)) * perGroup!
-      for (let place = 0; place < countOf(places); place++) {
-        let total = shift?.(filter) ?? 0
+  const each = count! / group
+  const positions = countOf(places)
+  const depth = perGroup! * taps
+  const patch = new Float64Array(depth)
+  const inside = new Int32Array(depth)
+  for (let block = 0; block < batch! * group; block++)
+    for (let place = 0; place < positions; place++) {
+      // What the window reads of this group's channels; nothing in the padding, whatever the weight there.
+      let filled = 0
+      for (let channel = 0; channel < perGroup!; channel++)
         for (let tap = 0; tap < taps; tap++) {
           const offset = offsets[place * taps + tap]!
           if (offset < 0) continue
-          for (let channel = 0; channel < perGroup!; channel++)
-            total +=
-              read((b * channels! + first + channel) * area + offset) *
-              weight((filter * perGroup! + channel) * taps + tap)
+          patch[filled] = read((block * perGroup! + channel) * area + offset)
+          inside[filled++] = channel * taps + tap
         }
-        write(next++, total)
+      for (let own = 0; own < each; own++) {
+        const filter = (block % group) * each + own
+        let total = shift?.(filter) ?? 0
+        for (let at = 0; at < filled; at++) total += patch[at]! * weights[filter * depth + inside[at]!]!
+        write((Math.floor(block / group) * count! + filter) * positions + place, total)
       }
     }
-  }
   return made
 }
 
 /** For each position and tap of the window, the position in the input; -1 in the padding. */
-function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
+export function windows(
+  axes: readonly Axis[],
+  sizes: readonly number[],
+  places: readonly number[],
+): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
   const strides = stridesOf(sizes)
   const steps = stridesOf(places)

@@ -1,18 +1,11 @@
 // Evaluators of activations, and of softmax and its like.
 import { erf } from '../../../../src/core/base/erf.ts'
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { axisOf, broadcastIndices } from '../../../../src/network/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import {
-  type Evaluate,
-  floatOf,
-  given,
-  intOf,
-  stringOf,
-  unfit,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import { countOf, reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
-import { largest } from '../../../../src/network/onnx/operators/reduce.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluate, floatOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
+import { countOf, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { largest } from '../operators/reduce.ts'
 
 type Compute = (x: number) => number
 

@@ -1,27 +1,14 @@
 // Evaluators of products of codes, and of products whose operands are transposed first.
-import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
-import { walk } from '../../../../src/network/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import {
-  type Evaluation,
-  floatOf,
-  given,
-  unclaimed,
-  unfit,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  reader,
-  stridesOf,
-  type Tensor,
-  tensorOf,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
-import { dimsTurned, turns } from '../../../../src/network/onnx/operators/contrib/products.ts'
-import { pick } from '../../../../src/network/onnx/operators/layout.ts'
-import { product } from '../../../../src/network/onnx/operators/products.ts'
-import { limitsOf } from '../../../../src/network/onnx/operators/quantise.ts'
-import { roundEven } from '../../../../src/network/onnx/operators/unary.ts'
+import type { Evaluators } from '../evaluate.ts'
+import { walk } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, floatOf, given, unclaimed, unfit } from '../ir/operator.ts'
+import { reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
+import { dimsTurned, turns } from '../operators/contrib/products.ts'
+import { pick } from '../operators/layout.ts'
+import { product } from '../operators/products.ts'
+import { limitsOf } from '../operators/quantise.ts'
+import { roundEven } from '../operators/unary.ts'
 import { biased } from './activations.ts'
 
 /** One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. */

@@ -10,6 +10,8 @@ import { constantTensor } from '../run/constants.ts'
 import { checkPassed, dtypeFrom, fromOrt, toOrt } from './ort-tensors.ts'
 import type { Part } from './split.ts'
 
+export { withFloatProducts } from './float-products.ts'
+
 type Runtime = typeof import('onnxruntime-web/wasm')
 
 /** Maximum number of open sessions; the oldest is released first. */

@@ -1,26 +1,10 @@
 // Attention, evaluated. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the
 // values weighted by the softmax of the scores; keys and values with those of earlier steps in front.
 
-import { broadcastIndices } from '../../../../src/network/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import {
-  type Evaluation,
-  flagOf,
-  floatOf,
-  given,
-  intOf,
-  unfit,
-  wants,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import {
-  DTYPES,
-  FLOATS,
-  reader,
-  rounder,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../../../src/network/onnx/ir/tensor.ts'
+import { broadcastIndices } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, floatOf, given, intOf, unfit, wants } from '../ir/operator.ts'
+import { DTYPES, FLOATS, reader, rounder, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { softmax } from './activations.ts'
 
 /** [batch][head][row][dim], whatever the order in memory. */

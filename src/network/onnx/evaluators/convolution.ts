@@ -1,14 +1,7 @@
 // Evaluator of ONNX Runtime's CausalConvWithState. In: rows, weights, a bias, the newest inputs of earlier
 // steps. Out: each channel's sums over its own and earlier inputs, and the newest inputs.
-import {
-  type Evaluation,
-  given,
-  stringOf,
-  unclaimed,
-  unfit,
-  wants,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import { reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
+import { type Evaluation, given, stringOf, unclaimed, unfit, wants } from '../ir/operator.ts'
+import { reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { sigmoid } from './activations.ts'
 
 export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefined)[] {

@@ -2,13 +2,22 @@
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
+import { unclaimed } from '../../onnx/ir/operator.ts'
 import { boundProgram } from '../bind.ts'
 import { refusalOf } from '../lower/lower.ts'
 import type { WeightPolicy } from '../lower/policy.ts'
 import type { Program } from '../program/program.ts'
-import { type ForeignNode, refusedIn } from '../refusal.ts'
+import { type ForeignNode, type Runtime, refusedIn, withWayOut } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
-import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
+import { isScripted } from './script-parts.ts'
+import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
+
+export interface StageOptions {
+  readonly weights: WeightPolicy
+  readonly budget: ProgramBudget
+  /** Which nodes onnxruntime-web runs: those that are not compiled, or none. */
+  readonly fallback: 'ort' | undefined
+}
 
 export interface PlannedStage {
   /** The rest of the graph at this stage. */
@@ -16,6 +25,8 @@ export interface PlannedStage {
   /** The program and its graph; undefined if a foreign part comes first. */
   readonly compiled: { readonly program: Program; readonly graph: Graph } | undefined
   readonly foreign: readonly Part[]
+  /** Names of computed values that the rest has as constants. */
+  readonly deciding: readonly string[]
   /** Why the nodes of the foreign parts are not compiled. */
   readonly reasons: readonly ForeignNode[]
   /** The types of all values, as far as known before the foreign parts run. */
@@ -25,14 +36,17 @@ export interface PlannedStage {
 }
 
 /**
- * `graph`: bound, after its passes. A node that cannot be planned becomes foreign. Other errors, such as
- * mismatched sizes, are thrown.
+ * `graph`: bound, after its passes. A node that cannot be planned becomes foreign. Throws `unsupported` for
+ * one that no runtime runs. Other errors, such as mismatched sizes, are thrown.
  */
-export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBudget): PlannedStage {
+export function planStage(graph: Graph, { weights, budget, fallback }: StageOptions): PlannedStage {
   const types = inferTypes(graph)
   const reasons = refusedNodes(graph, types)
   for (;;) {
-    const { compiled, foreign, rest } = splitGraph(graph, (node) => reasons.has(node))
+    const { compiled, foreign, deciding, rest } = splitGraph(
+      graph,
+      runtimes(graph, { reasons, types, fallback }),
+    )
     const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
     budget.startAgain()
     try {
@@ -41,6 +55,7 @@ export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBu
         compiled:
           own.nodes.length === 0 ? undefined : boundProgram(own, { weights, leftOut: NOTHING, budget }),
         foreign,
+        deciding,
         reasons: reasonsOf(foreign, reasons),
         types,
         rest: rest.length === 0 ? undefined : restOf(graph, rest, () => undefined),
@@ -51,6 +66,28 @@ export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBu
       if (refused === undefined || nodes.length === 0) throw error
       for (const node of nodes) reasons.set(node, refused.reason)
     }
+  }
+}
+
+/** Where each node of a graph runs. Throws `unsupported` for a node that nothing runs. */
+export function runtimes(
+  { constants }: Graph,
+  {
+    reasons,
+    types,
+    fallback,
+  }: Pick<StageOptions, 'fallback'> & {
+    readonly reasons: ReadonlyMap<Node, string>
+    readonly types: ReadonlyMap<string, Type>
+  },
+): (node: Node) => Runtime | 'compiled' | 'undecided' {
+  return (node) => {
+    const reason = reasons.get(node)
+    if (reason === undefined) return 'compiled'
+    if (decidingInputs(node).some((name) => !constants.has(name))) return 'undecided'
+    if (fallback !== undefined) return fallback
+    if (isScripted(node, types)) return 'script'
+    throw withWayOut(unclaimed(node, reason))
   }
 }
 
@@ -73,8 +110,13 @@ export function refusedNodes(
 }
 
 export const reasonsOf = (parts: readonly Part[], reasons: ReadonlyMap<Node, string>): ForeignNode[] =>
-  parts.flatMap(({ nodes }) =>
-    nodes.map((node) => ({ node: node.name, op: node.op, reason: reasons.get(node)! })),
+  parts.flatMap(({ nodes, runtime }) =>
+    nodes.map((node) => ({
+      node: node.name,
+      op: node.op,
+      runtime: runtime as Runtime,
+      reason: reasons.get(node)!,
+    })),
   )
 
 const typedInputs = ({ inputs }: Part, types: ReadonlyMap<string, Type>) =>

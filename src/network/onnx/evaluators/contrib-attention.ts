@@ -2,7 +2,7 @@
 // earlier steps, positions. Out: rows of values; the keys and values of earlier steps, followed by the new
 // ones.
 
-import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
+import type { Node } from '../ir/graph.ts'
 import {
   type Evaluation,
   flagOf,
@@ -13,8 +13,8 @@ import {
   unclaimed,
   unfit,
   wants,
-} from '../../../../src/network/onnx/ir/operator.ts'
-import { reader, type Tensor, tensorOf, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
+} from '../ir/operator.ts'
+import { reader, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 import {
   ADDED,
   MULTI_BIAS,
@@ -23,10 +23,10 @@ import {
   PADDING,
   plainHeadCounts,
   QKV,
-} from '../../../../src/network/onnx/operators/contrib/attention.ts'
+} from '../operators/contrib/attention.ts'
 import { biased } from './activations.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from './attention.ts'
-import { rotated, rowOf, written } from './fused.ts'
+import { rotated, rowOf, written } from './rotations.ts'
 
 /** Inputs of GroupQueryAttention that only some graphs have. */
 const POSITIONS = 9

@@ -1,0 +1,87 @@
+// Replaces recurrent layers whose weights are 8-bit codes by the same layers with decoded weights, which are
+// constants if the codes are. Unlike ONNX Runtime, they do not round their inputs and states to 8 bits.
+import { type Attribute, type Constant, type Graph, hasInput, type Node } from '../ir/graph.ts'
+import { type Tensor, tensorOf } from '../ir/tensor.ts'
+import { namesIn } from './branches.ts'
+import { type Pass, withNodes } from './pass.ts'
+
+/** The opset of the new nodes. */
+const VERSION = 14
+/** The first inputs of the layer that are not an LSTM's: scales and zero points of both weights. */
+const CODED = 8
+
+export const decodeLayers: Pass = {
+  name: 'layers of codes',
+  run(graph) {
+    if (!graph.nodes.some(isCoded)) return graph
+    const decoding = new Decoding(graph)
+    const nodes = graph.nodes.flatMap((node) => (isCoded(node) ? decoding.layer(node) : [node]))
+    return { ...withNodes(graph, nodes), constants: decoding.constants }
+  },
+}
+
+const isCoded = ({ op, domain, inputs }: Node): boolean =>
+  op === 'DynamicQuantizeLSTM' && domain === 'com.microsoft' && inputs.length === CODED + 4
+
+class Decoding {
+  readonly constants: Map<string, Constant>
+  readonly #names: Set<string>
+
+  constructor(graph: Graph) {
+    this.constants = new Map(graph.constants)
+    this.#names = new Set(namesIn(graph))
+  }
+
+  /** Weights are [directions, inputs, 4 x hidden] there, and an LSTM's are transposed. */
+  layer(node: Node): Node[] {
+    const made: Node[] = []
+    const weights = [0, 1].map((side) => {
+      const codes = node.inputs[1 + side]!
+      const scale = node.inputs[CODED + 2 * side]!
+      const zero = hasInput(node, CODED + 2 * side + 1) ? node.inputs[CODED + 2 * side + 1]! : undefined
+      const add = (op: string, inputs: readonly string[], attributes: Record<string, Attribute> = {}) => {
+        const output = this.#free(`${codes} ${op}`)
+        const all = new Map(Object.entries(attributes))
+        made.push({
+          name: node.name,
+          op,
+          domain: '',
+          version: VERSION,
+          inputs,
+          outputs: [output],
+          attributes: all,
+        })
+        return output
+      }
+      const floats = (name: string) => add('Cast', [name], { to: { kind: 'int', value: FLOAT } })
+      // One per direction, or one per direction and row: both broadcast over the inputs.
+      const spread = (name: string) => {
+        const rows = add('Reshape', [name, this.#constant(tensorOf('i64', [2], [0, -1]))])
+        return add('Unsqueeze', [rows, this.#constant(tensorOf('i64', [1], [1]))])
+      }
+      const centred = zero === undefined ? floats(codes) : add('Sub', [floats(codes), spread(floats(zero))])
+      const decoded = add('Mul', [centred, spread(scale)])
+      return add('Transpose', [decoded], { perm: { kind: 'ints', value: [0, 2, 1] } })
+    })
+    const inputs = node.inputs.slice(0, CODED).with(1, weights[0]!).with(2, weights[1]!)
+    while (inputs.at(-1) === '') inputs.pop()
+    return [...made, { ...node, op: 'LSTM', domain: '', version: VERSION, inputs }]
+  }
+
+  #constant(tensor: Tensor): string {
+    const free = this.#free('shape')
+    this.constants.set(free, tensor)
+    return free
+  }
+
+  /** An unused name. */
+  #free(name: string): string {
+    let free = name
+    for (let at = this.#names.size; this.#names.has(free); at++) free = `${name} ${at}`
+    this.#names.add(free)
+    return free
+  }
+}
+
+/** TensorProto's number of f32. */
+const FLOAT = 1
