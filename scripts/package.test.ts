@@ -12,6 +12,7 @@ import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedApp, packedApp } from '../e2e/packed/app.ts'
+import { TRANSLATED } from '../src/ui/words/languages.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -130,7 +131,12 @@ test('only scripts in the folder of modules and readers name them, as if they we
 
 /** What scripts in dist/cdn import on demand: an encoder, and the package for the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  'widget.js': ['import(`./assist.js', 'import(`./pictures.js', 'import(`./embedder.js'],
+  'widget.js': [
+    'import(`./assist.js',
+    ...TRANSLATED.map((code) => `import(\`./languages/${code}.js`),
+    'import(`./pictures.js',
+    'import(`./embedder.js',
+  ],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
 }
@@ -152,6 +158,7 @@ test('scripts for pages without a bundler import only what a page requests, and 
     'assist.js',
     'embedder.js',
     'halfbyte.js',
+    ...TRANSLATED.map((code) => `languages/${code}.js`),
     'network.js',
     'openai.js',
     'pictures.js',
