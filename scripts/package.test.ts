@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => app?.remove())
 
-test('the package contains what it needs and nothing else', () => {
+test('the package contains the files that it needs and no others', () => {
   const outside = files.filter((name) => !/^(?:dist|docs\/guide)\//.test(name)).sort()
   expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   expect(files).toContain('dist/cli.js')
@@ -59,7 +59,7 @@ test('the package contains what it needs and nothing else', () => {
   expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
 })
 
-test('every document named in a message is in the package', async () => {
+test('the package contains every document named in a message', async () => {
   const named = new Set<string>()
   for (const name of files.filter((name) => /^dist\/.*\.js$/.test(name))) {
     const source = (await readFile(join(app.installed, name), 'utf8')).replaceAll(
@@ -111,10 +111,10 @@ test('the package has no duplicate files', async () => {
   expect([...byHash.values()].filter((names) => names.length > 1)).toEqual([])
 })
 
-/** The part of the library from which bundlers take the URLs of modules and readers. */
+/** The part of the library in which bundlers find the URLs of modules and readers. */
 const ADDRESSES = /^dist\/cdn\/browser-host-[\w-]+\.js$/
 
-test('only scripts in the folder of modules and readers name them, as if they were next to a bundle', async () => {
+test('only scripts in the folder of modules and readers contain their URLs, as if they were next to a bundle', async () => {
   const naming = new Map<string, string[]>()
   for (const name of files.filter((name) => name.endsWith('.js'))) {
     const source = await readFile(join(app.installed, name), 'utf8')
@@ -205,7 +205,7 @@ test('publint reports nothing, not even suggestions', async () => {
   expect(messages).toEqual([])
 })
 
-test('types and programs agree under every module resolution', async () => {
+test('types match the programs under every module resolution', async () => {
   const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
   const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
   const { problems } = (await checkPackage(packed)) as Analysis
@@ -271,7 +271,7 @@ test('the installed command prints its version', async () => {
   expect(stdout).toBe(`${manifest['version']}\n`)
 })
 
-test('the installed command lists the model that it contains, and says where to find the other one', async () => {
+test('the installed command lists the model in the package, and says where to find the other one', async () => {
   const command = join(app.installed, 'dist/cli.js')
   const { stdout } = await run(process.execPath, [command, 'models', '--json'])
   const listed: { id: string; isEmbedded: boolean }[] = JSON.parse(stdout)
@@ -302,7 +302,7 @@ test('an old Node gets a one-sentence error, in syntax that it can parse', async
   expect(tell(`${oldest}.0.0`)).toEqual({ said: '', exitCode: 3 })
 })
 
-test('package managers that check engines install it under Node 20, with all its dependencies', async () => {
+test('package managers that check `engines` install it under Node 20, with all its dependencies', async () => {
   const oldestOf = ({ engines }: { engines?: { node?: string } }) =>
     Number.parseInt(engines?.node?.replace(/^\D+/, '') ?? '0', 10)
   const dependencies = Object.keys(manifest['dependencies'] as object)
@@ -335,7 +335,7 @@ test('a page can import the URL of a model in the package', async () => {
   expect(model?.type === 'asset' && shipped.equals(model.source as Uint8Array)).toBe(true)
 })
 
-/** A file that must compile, and one that must not. */
+/** A file that must compile, and a file that must not. */
 const PROGRAMS = ['consumer.mts', 'misuse.mts']
 
 // `esnext` declares the disposal types; the package declares them for older libs.

@@ -1,5 +1,5 @@
 // The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a
-// bound that differs from its constant, and for a check whose file none of its row's tests load.
+// bound that differs from its constant, and for a check whose file is not loaded by any test in its row.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ interface Row {
 /** A path in the table, from the root. */
 const fromRoot = (path: string) => (/^(?:test|demo)\//.test(path) ? path : `src/${path}`)
 
-/** The table's rows with full paths: a name without a folder is in the preceding name's folder. */
+/** The table's rows with full paths. A name without a folder is in the folder of the preceding name. */
 function rows(): Row[] {
   const [, table = ''] = /\| input \|[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)+)/.exec(read('SECURITY.md')) ?? []
   return table
@@ -65,7 +65,7 @@ function constant(path: string, name: string): number {
   return value
 }
 
-/** A number as the table writes it. */
+/** A number in the form that the table uses. */
 const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
   ['', (value) => value.toLocaleString('en')],
   ['KiB', (value) => `${value / 2 ** 10} KiB`],
@@ -73,7 +73,9 @@ const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
   ['2^', (value) => `2^${Math.log2(value)}`],
 ])
 
-/** The start of the row's name, the constant's file and name, the unit, and the text after the number. */
+/**
+ * The start of the row's name, the constant's file and name, the unit, and the text that follows the number.
+ */
 const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit: string, after: string])[] = [
   ['JSON of any file', 'core/base/json.ts', 'MOST_DEPTH', '', ' levels'],
   ['JSON of any file', 'core/base/json.ts', 'MOST_VALUES', '', ' brackets and commas'],
@@ -137,10 +139,10 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['file name', 'core/formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
   ['texts and datasets', 'tools/cli/files.ts', 'MAX_BYTES', 'MiB', ''],
   ['texts and datasets', 'core/base/bytes.ts', 'LONGEST_LINE', '', ' characters per line'],
-  ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ' together'],
-  ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_READERS', '', ' being received'],
-  ['request to', 'tools/cli/serve/http-server.ts', 'MOST_CONNECTIONS', '', ' connections'],
-  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MOST_FILE_BYTES', 'MiB', ''],
+  ['request to', 'tools/cli/serve/request-bodies.ts', 'MAX_HELD_BYTES', 'MiB', ' together'],
+  ['request to', 'tools/cli/serve/request-bodies.ts', 'MAX_READERS', '', ' being received'],
+  ['request to', 'tools/cli/serve/http-server.ts', 'MAX_CONNECTIONS', '', ' connections'],
+  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MAX_FILE_BYTES', 'MiB', ''],
   ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_LEVELS', '', ' levels'],
   ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
   ['stored file', 'core/store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],

@@ -212,7 +212,7 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   </button>`
 }
 
-/** Figures are not announced: they change all the time. */
+/** Figures are not announced, because they change all the time. */
 function loadingSaid(phase: Loading): string {
   if (retryOf(phase) === undefined) return t('loading')
   const { label, more } = describe(phase.progress)

@@ -9,7 +9,8 @@ import { nextTask } from './tasks.ts'
 const inSentence = (heading: string): string => (language() === 'en' ? heading.toLowerCase() : heading)
 
 /**
- * Renders into the page's own tree, so one style sheet serves all. The browser saves and restores the focus.
+ * Renders into the page's own tree, so that one style sheet covers everything. The browser saves and restores
+ * the focus.
  */
 export abstract class Modal extends LitElement {
   static override properties = { isOpen: { state: true }, shown: { state: true } }
@@ -30,7 +31,7 @@ export abstract class Modal extends LitElement {
     return this
   }
 
-  /** Opens the dialog at once, renders its pieces in one task each, and then makes it visible. */
+  /** Opens the dialog at once, renders each piece in its own task, and then makes the dialog visible. */
   async open(): Promise<void> {
     if (this.#dialog?.open) return
     this.isOpen = true

@@ -1,8 +1,8 @@
-// Runs very expensive graphs, each in its own process. In: those of src/network/compile/testing/bombs.ts.
-// Out: a table of the outcomes, with processor time and memory.
+// Runs very expensive graphs, each in its own process. In: the graphs of
+// src/network/compile/testing/bombs.ts. Out: a table of the outcomes, with processor time and memory.
 //
 //   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]
-// A process that takes more processor time than this is terminated (Linux only).
+// A process that takes more processor time than --seconds is terminated (Linux only).
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
@@ -37,7 +37,7 @@ const SIZES: readonly (readonly [BombName, number])[] = [
 
 const command = new Command('bombs')
   .argument('[names...]', 'graphs; default: all')
-  .option('--seconds <n>', 'maximum processor time of each, in seconds', whole(1), 60)
+  .option('--seconds <n>', 'maximum processor time per graph, in seconds', whole(1), 60)
   .option('--child <n>', 'index of the graph that this process opens', whole(0))
   .parse()
 const values = command.opts<{

@@ -1,5 +1,5 @@
 // The page's texts in Arabic, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/ar.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ar.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -207,6 +207,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'مرفوض',
   sumUnread: 'لم أتمكن من حساب ذلك بيقين. اكتبه بالأرقام، مثل 15 % of 240.',
   toolTime: 'الوقت في مكان',
@@ -348,20 +349,11 @@ export const LATER: LaterWords = {
   pastedNote: 'النص طويل، ولذلك أُرفق كملف. ينقله زر التعديل إلى الرسالة.',
   editName: 'تعديل {name} في الرسالة',
   editLong: 'مع {name} تصبح الرسالة {count} حرف، والحد {most}. اتركه مرفقًا.',
-  tooMany: 'يمكن أن تضم الرسالة {most} ملف على الأكثر، وبهذا تصبح {count}. أرفق أقل.',
-  tooLong: 'حجم {name} هو {size}، والحد للملف {most}. أرفق جزءًا منه.',
-  noText: 'لا تقرأ هذه الصفحة ملفات من نوع {name}. أرفق نصًا أو صفحة ويب أو PDF أو صورة.',
   readWhole: 'قرأ النموذج الملفات كاملة.',
-  readByWords: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بكلمات السؤال.',
-  readByMeaning: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بمعنى السؤال.',
+  readByWords: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بكلمات السؤال: {sources}',
+  readByMeaning: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بمعنى السؤال: {sources}',
   readingPrompt: 'قراءة الوحدات: {done} من {all}',
   searching: 'جارٍ البحث في الملفات: {done} من {all} مقطع',
-  pageOf: 'الصفحة {page}',
-  partOf: 'الجزء {part} من {all}',
-  pdfPassword: '{name} محمي بكلمة مرور. احفظ نسخة دونها وأرفقها.',
-  pdfEmpty: 'لا نص في {name}: صفحاته صور. أرفق الصور، أو ملف PDF فيه نص.',
-  pdfLong: '{name} أطول من أن يُقرأ هنا. أرفق جزءًا منه.',
-  pdfDamaged: '{name} تالف أو ليس PDF.',
   tooHeavy: 'حجم {name} هو {size}، والحد {most}. أرفق ملفًا أصغر.',
   noPicture: 'لا يستطيع هذا المتصفح عرض {name}. أرفقه بصيغة PNG أو JPEG أو WebP.',
   blind: 'لا يرى هذا النموذج الصور. اختر نموذجًا يراها للسؤال عن {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in Bengali, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/bn.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/bn.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -184,6 +184,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'প্রত্যাখ্যাত',
   sumUnread: 'আমি এটি নিশ্চিতভাবে হিসাব করতে পারিনি। অঙ্কে লিখুন, যেমন 15 % of 240.',
   toolTime: 'কোনো জায়গার সময়',
@@ -280,20 +281,11 @@ export const LATER: LaterWords = {
   pastedNote: 'লেখাটি লম্বা, তাই ফাইল হিসেবে যোগ হয়েছে। সম্পাদনার বোতাম এটিকে বার্তায় নেয়।',
   editName: 'বার্তায় {name} সম্পাদনা করুন',
   editLong: '{name}-সহ বার্তায় {count}টি অক্ষর হবে; সর্বোচ্চ {most}টি হতে পারে। ফাইল হিসেবেই রাখুন।',
-  tooMany: 'একটি বার্তায় সর্বোচ্চ {most}টি ফাইল থাকতে পারে, এতে {count}টি হবে। কম যোগ করুন।',
-  tooLong: '{name}-এর আকার {size}; ফাইল সর্বোচ্চ {most} হতে পারে। একটি অংশ যোগ করুন।',
-  noText: 'এই পৃষ্ঠা {name}-এর মতো ফাইল পড়ে না। লেখা, ওয়েব পৃষ্ঠা, PDF বা ছবি যোগ করুন।',
   readWhole: 'মডেল ফাইলগুলি পুরো পড়েছে।',
-  readByWords: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের শব্দ দিয়ে পাওয়া।',
-  readByMeaning: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের অর্থ দিয়ে পাওয়া।',
+  readByWords: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের শব্দ দিয়ে পাওয়া: {sources}',
+  readByMeaning: 'মডেল {all}টির মধ্যে {count}টি অংশ পড়েছে, প্রশ্নের অর্থ দিয়ে পাওয়া: {sources}',
   readingPrompt: 'টোকেন পড়া হচ্ছে: {all}টির মধ্যে {done}টি',
   searching: 'ফাইলে খোঁজা হচ্ছে: {all}টির মধ্যে {done}টি অংশ',
-  pageOf: 'পৃষ্ঠা {page}',
-  partOf: '{all}টির মধ্যে অংশ {part}',
-  pdfPassword: '{name} পাসওয়ার্ড দিয়ে বন্ধ। পাসওয়ার্ড ছাড়া কপি সংরক্ষণ করে যোগ করুন।',
-  pdfEmpty: '{name}-এ কোনো লেখা নেই: পৃষ্ঠাগুলি ছবি। ছবিগুলি, বা লেখাসহ PDF যোগ করুন।',
-  pdfLong: '{name} এখানে পড়ার জন্য খুব লম্বা। একটি অংশ যোগ করুন।',
-  pdfDamaged: '{name} নষ্ট বা PDF নয়।',
   tooHeavy: '{name}-এর আকার {size}; সর্বোচ্চ {most} হতে পারে। ছোট একটি যোগ করুন।',
   noPicture: 'এই ব্রাউজার {name} দেখাতে পারে না। PNG, JPEG বা WebP হিসেবে যোগ করুন।',
   blind: 'এই মডেল ছবি দেখতে পায় না। {name} সম্পর্কে জিজ্ঞাসা করতে ছবি দেখার মডেল বেছে নিন।',

@@ -1,5 +1,5 @@
 // The page's texts in German, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/de.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/de.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -197,6 +197,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'abgelehnt',
   sumUnread:
     'Das konnte ich nicht sicher ausrechnen. Bitte schreibe es in Ziffern, zum Beispiel 15 % of 240.',
@@ -309,21 +310,13 @@ export const LATER: LaterWords = {
     'Der Text ist lang und wird daher als Datei angehängt. Ihr Bearbeiten-Knopf verschiebt ihn in die Nachricht.',
   editName: '{name} in der Nachricht bearbeiten',
   editLong: 'Mit {name} hätte die Nachricht {count} Zeichen; erlaubt sind {most}. Lass die Datei angehängt.',
-  tooMany: 'Eine Nachricht kann höchstens {most} Dateien haben, und dies wären {count}. Hänge weniger an.',
-  tooLong: '{name} hat {size}; eine Datei darf höchstens {most} haben. Hänge einen Teil davon an.',
-  noText:
-    'Die Art von {name} kann diese Seite nicht lesen. Hänge Text, eine Webseite, ein PDF oder ein Bild an.',
   readWhole: 'Das Modell hat die Dateien ganz gelesen.',
-  readByWords: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach den Wörtern der Frage.',
-  readByMeaning: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach dem Sinn der Frage.',
+  readByWords:
+    'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach den Wörtern der Frage: {sources}',
+  readByMeaning:
+    'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach dem Sinn der Frage: {sources}',
   readingPrompt: 'Token werden gelesen: {done} von {all}',
   searching: 'Dateien werden durchsucht: {done} von {all} Abschnitten',
-  pageOf: 'Seite {page}',
-  partOf: 'Teil {part} von {all}',
-  pdfPassword: '{name} ist durch ein Passwort gesperrt. Speichere eine Kopie ohne Passwort und hänge sie an.',
-  pdfEmpty: '{name} hat keinen Text: Die Seiten sind Bilder. Hänge die Bilder an oder ein PDF mit Text.',
-  pdfLong: '{name} ist zu lang, um hier gelesen zu werden. Hänge einen Teil davon an.',
-  pdfDamaged: '{name} ist beschädigt oder kein PDF.',
   tooHeavy: '{name} hat {size}; erlaubt sind höchstens {most}. Hänge eine kleinere Datei an.',
   noPicture: 'Dieser Browser kann {name} nicht anzeigen. Hänge es als PNG, JPEG oder WebP an.',
   blind:

@@ -1,5 +1,5 @@
 // The page's texts in Spanish, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/es.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/es.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -194,6 +194,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'rechazado',
   sumUnread: 'No he podido calcularlo con certeza. Escríbelo en cifras, por ejemplo 15 % of 240.',
   toolTime: 'Hora en un lugar',
@@ -302,21 +303,13 @@ export const LATER: LaterWords = {
   editName: 'Editar {name} en el mensaje',
   editLong:
     'Con {name}, el mensaje tendría {count} caracteres; puede tener {most} como máximo. Déjalo adjunto.',
-  tooMany: 'Un mensaje puede tener {most} archivos como máximo, y así serían {count}. Adjunta menos.',
-  tooLong: '{name} ocupa {size}; un archivo puede ocupar {most} como máximo. Adjunta una parte.',
-  noText:
-    'Esta página no lee archivos del tipo de {name}. Adjunta texto, una página web, un PDF o una imagen.',
   readWhole: 'El modelo leyó los archivos completos.',
-  readByWords: 'El modelo leyó {count} de {all} pasajes, encontrados por las palabras de la pregunta.',
-  readByMeaning: 'El modelo leyó {count} de {all} pasajes, encontrados por el sentido de la pregunta.',
+  readByWords:
+    'El modelo leyó {count} de {all} pasajes, encontrados por las palabras de la pregunta: {sources}',
+  readByMeaning:
+    'El modelo leyó {count} de {all} pasajes, encontrados por el sentido de la pregunta: {sources}',
   readingPrompt: 'Leyendo tokens: {done} de {all}',
   searching: 'Buscando en los archivos: {done} de {all} pasajes',
-  pageOf: 'página {page}',
-  partOf: 'parte {part} de {all}',
-  pdfPassword: '{name} está protegido con contraseña. Guarda una copia sin ella y adjúntala.',
-  pdfEmpty: '{name} no tiene texto: sus páginas son imágenes. Adjunta las imágenes o un PDF con texto.',
-  pdfLong: '{name} es demasiado largo para leerlo aquí. Adjunta una parte.',
-  pdfDamaged: '{name} está dañado o no es un PDF.',
   tooHeavy: '{name} ocupa {size}; puede ocupar {most} como máximo. Adjunta uno más pequeño.',
   noPicture: 'Este navegador no puede mostrar {name}. Adjúntalo como PNG, JPEG o WebP.',
   blind: 'Este modelo no puede ver imágenes. Elige un modelo de visión para preguntar por {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in French, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/fr.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/fr.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -198,6 +198,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'décliné',
   sumUnread: 'Je n’ai pas pu calculer cela avec certitude. Écrivez-le en chiffres, par exemple 15 % of 240.',
   toolTime: 'Heure dans un lieu',
@@ -308,23 +309,13 @@ export const LATER: LaterWords = {
   editName: 'Modifier {name} dans le message',
   editLong:
     'Avec {name}, le message aurait {count} caractères ; il peut en avoir {most} au plus. Laissez-le joint.',
-  tooMany: 'Un message peut avoir {most} fichiers au plus, et il y en aurait {count}. Joignez-en moins.',
-  tooLong: '{name} fait {size} ; un fichier peut faire {most} au plus. Joignez-en une partie.',
-  noText:
-    'Cette page ne lit pas les fichiers comme {name}. Joignez du texte, une page web, un PDF ou une image.',
   readWhole: 'Le modèle a lu les fichiers en entier.',
-  readByWords: 'Le modèle a lu {count} passages sur {all}, trouvés d’après les mots de la question.',
-  readByMeaning: 'Le modèle a lu {count} passages sur {all}, trouvés d’après le sens de la question.',
+  readByWords:
+    'Le modèle a lu {count} passages sur {all}, trouvés d’après les mots de la question: {sources}',
+  readByMeaning:
+    'Le modèle a lu {count} passages sur {all}, trouvés d’après le sens de la question: {sources}',
   readingPrompt: 'Lecture des tokens : {done} sur {all}',
   searching: 'Recherche dans les fichiers : {done} passages sur {all}',
-  pageOf: 'page {page}',
-  partOf: 'partie {part} sur {all}',
-  pdfPassword:
-    '{name} est protégé par un mot de passe. Enregistrez une copie sans mot de passe et joignez-la.',
-  pdfEmpty:
-    '{name} n’a pas de texte : ses pages sont des images. Joignez les images, ou un PDF avec du texte.',
-  pdfLong: '{name} est trop long pour être lu ici. Joignez-en une partie.',
-  pdfDamaged: '{name} est endommagé ou n’est pas un PDF.',
   tooHeavy: '{name} fait {size} ; il peut faire {most} au plus. Joignez un fichier plus petit.',
   noPicture: 'Ce navigateur ne peut pas afficher {name}. Joignez-le en PNG, JPEG ou WebP.',
   blind:

@@ -1,5 +1,5 @@
 // The page's texts in Hebrew, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/he.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/he.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -187,14 +187,15 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'נדחה',
+  sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   toolTime: 'השעה במקום',
   toolDays: 'ימים בין תאריכים',
   toolRunning: 'פועל: {name}',
   toolFailed: 'נכשל: {name}',
   toolSteps: 'שלבי התשובה',
   takePhoto: 'צילום תמונה',
-  sumUnread: 'לא הצלחתי לקרוא את החישוב. כתבו אותו בספרות, למשל 15% of 240.',
   noAnswer: 'המודל לא ענה. נסחו את השאלה אחרת, או בחרו מודל גדול יותר.',
   englishAnswer:
     'אני יודע רק אנגלית, וגם אותה לא הרבה: אפשר לשאול אותי באנגלית, או לבחור מודל גדול יותר שיודע את השפה שלך.',
@@ -299,20 +300,11 @@ export const LATER: LaterWords = {
   pastedNote: 'הטקסט ארוך, ולכן הוא מצורף כקובץ. כפתור העריכה שלו מעביר אותו אל ההודעה.',
   editName: 'עריכת {name} בתוך ההודעה',
   editLong: 'עם {name} יהיו בהודעה {count} תווים, ומותר {most}. השאירו אותו מצורף.',
-  tooMany: 'להודעה יכולים להיות {most} קבצים, ואלה יהיו {count}. צרפו פחות.',
-  tooLong: 'ב־{name} יש {size}; לקובץ מותר {most}. צרפו חלק ממנו.',
-  noText: 'הדף אינו קורא קבצים מהסוג של {name}. צרפו טקסט, דף אינטרנט, PDF או תמונה.',
   readWhole: 'המודל קרא את הקבצים בשלמותם.',
-  readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה.',
-  readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה.',
+  readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה: {sources}',
+  readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה: {sources}',
   readingPrompt: 'קריאת אסימונים: {done} מתוך {all}',
   searching: 'חיפוש בקבצים: {done} מתוך {all} קטעים',
-  pageOf: 'עמוד {page}',
-  partOf: 'חלק {part} מתוך {all}',
-  pdfPassword: '{name} נעול בסיסמה. שמרו עותק בלי סיסמה וצרפו אותו.',
-  pdfEmpty: 'ב־{name} אין טקסט: העמודים שלו הם תמונות. צרפו את התמונות, או PDF עם טקסט.',
-  pdfLong: '{name} ארוך מדי לקריאה כאן. צרפו חלק ממנו.',
-  pdfDamaged: '{name} פגום או שאינו PDF.',
   tooHeavy: 'הגודל של {name} הוא {size}, ומותר עד {most}. צרפו קובץ קטן יותר.',
   noPicture: 'הדפדפן הזה אינו יכול להציג את {name}. צרפו אותה כ־PNG, כ־JPEG או כ־WebP.',
   blind: 'המודל הזה אינו רואה תמונות. בחרו מודל עם מגדל ראייה כדי לשאול על {name}.',

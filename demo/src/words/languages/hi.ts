@@ -1,5 +1,5 @@
 // The page's texts in Hindi, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/hi.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/hi.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -185,6 +185,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'अस्वीकृत',
   sumUnread: 'मैं इसका पक्का हिसाब नहीं लगा सका। कृपया अंकों में लिखें, जैसे 15 % of 240.',
   toolTime: 'किसी जगह का समय',
@@ -281,20 +282,11 @@ export const LATER: LaterWords = {
   pastedNote: 'टेक्स्ट लंबा है, इसलिए फ़ाइल के रूप में जोड़ा गया। बदलने का बटन उसे संदेश में ले जाता है।',
   editName: 'संदेश में {name} बदलें',
   editLong: '{name} के साथ संदेश में {count} अक्षर होंगे; ज़्यादा से ज़्यादा {most} हो सकते हैं। इसे जुड़ा रहने दें।',
-  tooMany: 'एक संदेश में ज़्यादा से ज़्यादा {most} फ़ाइलें हो सकती हैं, और ये {count} होंगी। कम जोड़ें।',
-  tooLong: '{name} {size} की है; फ़ाइल ज़्यादा से ज़्यादा {most} की हो सकती है। उसका एक हिस्सा जोड़ें।',
-  noText: 'यह पेज {name} जैसी फ़ाइलें नहीं पढ़ता। टेक्स्ट, वेब पेज, PDF या तस्वीर जोड़ें।',
   readWhole: 'मॉडल ने फ़ाइलें पूरी पढ़ीं।',
-  readByWords: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के शब्दों से मिले।',
-  readByMeaning: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के अर्थ से मिले।',
+  readByWords: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के शब्दों से मिले: {sources}',
+  readByMeaning: 'मॉडल ने {all} में से {count} अंश पढ़े, जो सवाल के अर्थ से मिले: {sources}',
   readingPrompt: 'टोकन पढ़े जा रहे हैं: {all} में से {done}',
   searching: 'फ़ाइलों में खोज: {all} में से {done} अंश',
-  pageOf: 'पेज {page}',
-  partOf: '{all} में से हिस्सा {part}',
-  pdfPassword: '{name} पर पासवर्ड लगा है। बिना पासवर्ड की कॉपी सेव करके जोड़ें।',
-  pdfEmpty: '{name} में टेक्स्ट नहीं है: उसके पेज तस्वीरें हैं। तस्वीरें जोड़ें, या टेक्स्ट वाली PDF।',
-  pdfLong: '{name} यहाँ पढ़ने के लिए बहुत लंबी है। उसका एक हिस्सा जोड़ें।',
-  pdfDamaged: '{name} ख़राब है या PDF नहीं है।',
   tooHeavy: '{name} {size} की है; ज़्यादा से ज़्यादा {most} हो सकती है। छोटी फ़ाइल जोड़ें।',
   noPicture: 'यह ब्राउज़र {name} नहीं दिखा सकता। उसे PNG, JPEG या WebP के रूप में जोड़ें।',
   blind: 'यह मॉडल तस्वीरें नहीं देख सकता। {name} के बारे में पूछने के लिए विज़न मॉडल चुनें।',

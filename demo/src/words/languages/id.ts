@@ -1,5 +1,5 @@
 // The page's texts in Indonesian, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/id.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/id.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -193,6 +193,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'ditolak',
   sumUnread: 'Saya tidak dapat menghitungnya dengan pasti. Tulis dengan angka, misalnya 15 % of 240.',
   toolTime: 'Waktu di suatu tempat',
@@ -301,20 +302,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Teksnya panjang, jadi dilampirkan sebagai file. Tombol editnya memindahkannya ke pesan.',
   editName: 'Edit {name} di pesan',
   editLong: 'Dengan {name}, pesan menjadi {count} karakter; paling banyak {most}. Biarkan terlampir.',
-  tooMany: 'Satu pesan paling banyak {most} file, dan ini menjadi {count}. Lampirkan lebih sedikit.',
-  tooLong: '{name} berukuran {size}; satu file paling banyak {most}. Lampirkan sebagian.',
-  noText: 'Halaman ini tidak membaca file seperti {name}. Lampirkan teks, halaman web, PDF, atau gambar.',
   readWhole: 'Model membaca seluruh file.',
-  readByWords: 'Model membaca {count} dari {all} kutipan, ditemukan menurut kata dalam pertanyaan.',
-  readByMeaning: 'Model membaca {count} dari {all} kutipan, ditemukan menurut makna pertanyaan.',
+  readByWords: 'Model membaca {count} dari {all} kutipan, ditemukan menurut kata dalam pertanyaan: {sources}',
+  readByMeaning: 'Model membaca {count} dari {all} kutipan, ditemukan menurut makna pertanyaan: {sources}',
   readingPrompt: 'Membaca token: {done} dari {all}',
   searching: 'Mencari di file: {done} dari {all} kutipan',
-  pageOf: 'halaman {page}',
-  partOf: 'bagian {part} dari {all}',
-  pdfPassword: '{name} dikunci dengan sandi. Simpan salinan tanpa sandi, lalu lampirkan.',
-  pdfEmpty: '{name} tidak berisi teks: halamannya berupa gambar. Lampirkan gambarnya, atau PDF dengan teks.',
-  pdfLong: '{name} terlalu panjang untuk dibaca di sini. Lampirkan sebagian.',
-  pdfDamaged: '{name} rusak atau bukan PDF.',
   tooHeavy: '{name} berukuran {size}; paling banyak {most}. Lampirkan yang lebih kecil.',
   noPicture: 'Browser ini tidak dapat menampilkan {name}. Lampirkan sebagai PNG, JPEG, atau WebP.',
   blind: 'Model ini tidak dapat melihat gambar. Pilih model penglihatan untuk bertanya tentang {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in Italian, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/it.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/it.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -194,6 +194,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'rifiutato',
   sumUnread: 'Non sono riuscito a calcolarlo con certezza. Scrivilo in cifre, per esempio 15 % of 240.',
   toolTime: 'Ora in un luogo',
@@ -303,20 +304,13 @@ export const LATER: LaterWords = {
   editName: 'Modifica {name} nel messaggio',
   editLong:
     'Con {name} il messaggio avrebbe {count} caratteri; può averne al massimo {most}. Lascialo allegato.',
-  tooMany: 'Un messaggio può avere al massimo {most} file, e così sarebbero {count}. Allegane meno.',
-  tooLong: '{name} è di {size}; un file può essere al massimo di {most}. Allegane una parte.',
-  noText: 'Questa pagina non legge file come {name}. Allega testo, una pagina web, un PDF o un’immagine.',
   readWhole: 'Il modello ha letto i file per intero.',
-  readByWords: 'Il modello ha letto {count} di {all} passaggi, trovati in base alle parole della domanda.',
-  readByMeaning: 'Il modello ha letto {count} di {all} passaggi, trovati in base al senso della domanda.',
+  readByWords:
+    'Il modello ha letto {count} di {all} passaggi, trovati in base alle parole della domanda: {sources}',
+  readByMeaning:
+    'Il modello ha letto {count} di {all} passaggi, trovati in base al senso della domanda: {sources}',
   readingPrompt: 'Lettura dei token: {done} di {all}',
   searching: 'Ricerca nei file: {done} di {all} passaggi',
-  pageOf: 'pagina {page}',
-  partOf: 'parte {part} di {all}',
-  pdfPassword: '{name} è protetto da password. Salvane una copia senza password e allegala.',
-  pdfEmpty: '{name} non contiene testo: le sue pagine sono immagini. Allega le immagini, o un PDF con testo.',
-  pdfLong: '{name} è troppo lungo per essere letto qui. Allegane una parte.',
-  pdfDamaged: '{name} è danneggiato o non è un PDF.',
   tooHeavy: '{name} è di {size}; può essere al massimo di {most}. Allegane uno più piccolo.',
   noPicture: 'Questo browser non può mostrare {name}. Allegalo come PNG, JPEG o WebP.',
   blind: 'Questo modello non vede le immagini. Scegli un modello visivo per chiedere di {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in Japanese, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/ja.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ja.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -188,6 +188,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '拒否しました',
   sumUnread: '確実に計算できませんでした。数字で書いてください。例：15 % of 240。',
   toolTime: 'ある場所の時刻',
@@ -293,22 +294,11 @@ export const LATER: LaterWords = {
   editName: '{name} をメッセージ内で編集',
   editLong:
     '{name} を入れるとメッセージは {count} 文字になります。上限は {most} 文字です。添付のままにしてください。',
-  tooMany:
-    '1 件のメッセージのファイルは {most} 個までですが、これで {count} 個になります。添付を減らしてください。',
-  tooLong: '{name} は {size} です。ファイルの上限は {most} です。一部を添付してください。',
-  noText:
-    '{name} はこのページが読める種類のファイルではありません。テキスト、ウェブページ、PDF、画像を添付してください。',
   readWhole: 'モデルはファイル全体を読みました。',
-  readByWords: 'モデルは {all} か所中 {count} か所を読みました。質問の言葉で探しました。',
-  readByMeaning: 'モデルは {all} か所中 {count} か所を読みました。質問の意味で探しました。',
+  readByWords: 'モデルは {all} か所中 {count} か所を読みました。質問の言葉で探しました: {sources}',
+  readByMeaning: 'モデルは {all} か所中 {count} か所を読みました。質問の意味で探しました: {sources}',
   readingPrompt: 'トークンを読み取り中：{done}/{all}',
   searching: 'ファイルを検索中：{done}/{all} か所',
-  pageOf: '{page} ページ',
-  partOf: '{all} 中の {part} 番目',
-  pdfPassword: '{name} はパスワードで保護されています。パスワードなしのコピーを保存して添付してください。',
-  pdfEmpty: '{name} にはテキストがなく、ページは画像です。画像か、テキストのある PDF を添付してください。',
-  pdfLong: '{name} は長すぎてここでは読めません。一部を添付してください。',
-  pdfDamaged: '{name} は壊れているか、PDF ではありません。',
   tooHeavy: '{name} は {size} です。上限は {most} です。小さいファイルを添付してください。',
   noPicture: 'このブラウザでは {name} を表示できません。PNG、JPEG、WebP で添付してください。',
   blind: 'このモデルには画像が見えません。{name} について質問するには、画像を扱うモデルを選んでください。',

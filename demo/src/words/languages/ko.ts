@@ -1,5 +1,5 @@
 // The page's texts in Korean, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/ko.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ko.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -188,6 +188,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '거부됨',
   sumUnread: '확실하게 계산하지 못했습니다. 숫자로 써 주세요. 예: 15 % of 240.',
   toolTime: '어떤 곳의 시각',
@@ -289,20 +290,11 @@ export const LATER: LaterWords = {
   pastedNote: '텍스트가 길어서 파일로 첨부되었습니다. 편집 버튼을 누르면 메시지로 옮겨집니다.',
   editName: '메시지에서 {name} 편집',
   editLong: '{name}을(를) 넣으면 메시지가 {count}자가 되며, 최대 {most}자입니다. 첨부한 채로 두세요.',
-  tooMany: '메시지 하나의 파일은 최대 {most}개인데 {count}개가 됩니다. 더 적게 첨부하세요.',
-  tooLong: '{name}의 크기는 {size}이며, 파일은 최대 {most}입니다. 일부만 첨부하세요.',
-  noText: '이 페이지는 {name} 같은 파일을 읽지 않습니다. 텍스트, 웹 페이지, PDF 또는 이미지를 첨부하세요.',
   readWhole: '모델이 파일 전체를 읽었습니다.',
-  readByWords: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 단어로 찾았습니다.',
-  readByMeaning: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 의미로 찾았습니다.',
+  readByWords: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 단어로 찾았습니다: {sources}',
+  readByMeaning: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 의미로 찾았습니다: {sources}',
   readingPrompt: '토큰을 읽는 중: {done}/{all}',
   searching: '파일 검색 중: 구절 {done}/{all}',
-  pageOf: '{page}페이지',
-  partOf: '{all}개 중 {part}번째 부분',
-  pdfPassword: '{name}은(는) 암호로 잠겨 있습니다. 암호 없는 사본을 저장하여 첨부하세요.',
-  pdfEmpty: '{name}에는 텍스트가 없고 페이지가 이미지입니다. 이미지나 텍스트가 있는 PDF를 첨부하세요.',
-  pdfLong: '{name}은(는) 여기서 읽기에 너무 깁니다. 일부만 첨부하세요.',
-  pdfDamaged: '{name}은(는) 손상되었거나 PDF가 아닙니다.',
   tooHeavy: '{name}의 크기는 {size}이며, 최대 {most}입니다. 더 작은 파일을 첨부하세요.',
   noPicture: '이 브라우저는 {name}을(를) 표시할 수 없습니다. PNG, JPEG 또는 WebP로 첨부하세요.',
   blind: '이 모델은 이미지를 볼 수 없습니다. {name}에 대해 질문하려면 비전 모델을 선택하세요.',

@@ -1,5 +1,5 @@
 // The page's texts in Dutch, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/nl.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/nl.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -193,6 +193,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'afgewezen',
   sumUnread: 'Dat kon ik niet met zekerheid uitrekenen. Schrijf het in cijfers, bijvoorbeeld 15 % of 240.',
   toolTime: 'Tijd op een plaats',
@@ -300,23 +301,13 @@ export const LATER: LaterWords = {
   editName: '{name} in het bericht bewerken',
   editLong:
     'Met {name} zou het bericht {count} tekens hebben; het mag er hoogstens {most} hebben. Laat het toegevoegd.',
-  tooMany:
-    'Een bericht kan hoogstens {most} bestanden hebben, en dit zouden er {count} zijn. Voeg er minder toe.',
-  tooLong: '{name} is {size}; een bestand mag hoogstens {most} zijn. Voeg een deel ervan toe.',
-  noText:
-    'Deze pagina leest geen bestanden als {name}. Voeg tekst, een webpagina, een pdf of een afbeelding toe.',
   readWhole: 'Het model heeft de bestanden helemaal gelezen.',
-  readByWords: 'Het model heeft {count} van {all} passages gelezen, gevonden op de woorden van de vraag.',
-  readByMeaning: 'Het model heeft {count} van {all} passages gelezen, gevonden op de betekenis van de vraag.',
+  readByWords:
+    'Het model heeft {count} van {all} passages gelezen, gevonden op de woorden van de vraag: {sources}',
+  readByMeaning:
+    'Het model heeft {count} van {all} passages gelezen, gevonden op de betekenis van de vraag: {sources}',
   readingPrompt: 'Tokens lezen: {done} van {all}',
   searching: 'Bestanden doorzoeken: {done} van {all} passages',
-  pageOf: 'pagina {page}',
-  partOf: 'deel {part} van {all}',
-  pdfPassword: '{name} is beveiligd met een wachtwoord. Sla een kopie zonder wachtwoord op en voeg die toe.',
-  pdfEmpty:
-    '{name} heeft geen tekst: de pagina’s zijn afbeeldingen. Voeg de afbeeldingen toe, of een pdf met tekst.',
-  pdfLong: '{name} is te lang om hier te lezen. Voeg een deel ervan toe.',
-  pdfDamaged: '{name} is beschadigd of geen pdf.',
   tooHeavy: '{name} is {size}; het mag hoogstens {most} zijn. Voeg een kleiner bestand toe.',
   noPicture: 'Deze browser kan {name} niet tonen. Voeg het toe als PNG, JPEG of WebP.',
   blind: 'Dit model kan geen afbeeldingen zien. Kies een model dat dat kan om naar {name} te vragen.',

@@ -1,5 +1,5 @@
 // The page's texts in Polish, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/pl.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/pl.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -208,6 +208,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'odrzucono',
   sumUnread: 'Nie udało mi się tego pewnie obliczyć. Zapisz to cyframi, na przykład 15 % of 240.',
   toolTime: 'Godzina w danym miejscu',
@@ -339,20 +340,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Tekst jest długi, więc dołączono go jako plik. Przycisk edycji przenosi go do wiadomości.',
   editName: 'Edytuj {name} w wiadomości',
   editLong: 'Z {name} wiadomość miałaby {count} znaków; może mieć najwyżej {most}. Zostaw plik dołączony.',
-  tooMany: 'Wiadomość może mieć najwyżej tyle plików: {most}, a byłoby ich {count}. Dołącz mniej.',
-  tooLong: '{name} ma {size}; plik może mieć najwyżej {most}. Dołącz jego część.',
-  noText: 'Ta strona nie czyta plików takich jak {name}. Dołącz tekst, stronę internetową, PDF lub obraz.',
   readWhole: 'Model przeczytał pliki w całości.',
-  readByWords: 'Model przeczytał fragmenty: {count} z {all}, znalezione według słów pytania.',
-  readByMeaning: 'Model przeczytał fragmenty: {count} z {all}, znalezione według sensu pytania.',
+  readByWords: 'Model przeczytał fragmenty: {count} z {all}, znalezione według słów pytania: {sources}',
+  readByMeaning: 'Model przeczytał fragmenty: {count} z {all}, znalezione według sensu pytania: {sources}',
   readingPrompt: 'Czytanie tokenów: {done} z {all}',
   searching: 'Przeszukiwanie plików: fragmenty {done} z {all}',
-  pageOf: 'strona {page}',
-  partOf: 'część {part} z {all}',
-  pdfPassword: '{name} jest chroniony hasłem. Zapisz kopię bez hasła i dołącz ją.',
-  pdfEmpty: '{name} nie zawiera tekstu: jego strony to obrazy. Dołącz obrazy albo PDF z tekstem.',
-  pdfLong: '{name} jest za długi, aby go tu przeczytać. Dołącz jego część.',
-  pdfDamaged: '{name} jest uszkodzony lub nie jest plikiem PDF.',
   tooHeavy: '{name} ma {size}; może mieć najwyżej {most}. Dołącz mniejszy.',
   noPicture: 'Ta przeglądarka nie może pokazać {name}. Dołącz go jako PNG, JPEG lub WebP.',
   blind: 'Ten model nie widzi obrazów. Wybierz model, który je widzi, aby zapytać o {name}.',

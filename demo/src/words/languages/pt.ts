@@ -1,5 +1,5 @@
 // The page's texts in Portuguese, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/pt.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/pt.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -191,6 +191,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'recusado',
   sumUnread: 'Não consegui calcular isso com certeza. Escreva em algarismos, por exemplo 15 % of 240.',
   toolTime: 'Hora em um lugar',
@@ -295,21 +296,11 @@ export const LATER: LaterWords = {
   editName: 'Editar {name} na mensagem',
   editLong:
     'Com {name}, a mensagem teria {count} caracteres; ela pode ter no máximo {most}. Deixe-o anexado.',
-  tooMany: 'Uma mensagem pode ter no máximo {most} arquivos, e assim seriam {count}. Anexe menos.',
-  tooLong: '{name} tem {size}; um arquivo pode ter no máximo {most}. Anexe uma parte dele.',
-  noText:
-    'Esta página não lê arquivos do tipo de {name}. Anexe texto, uma página da web, um PDF ou uma imagem.',
   readWhole: 'O modelo leu os arquivos completos.',
-  readByWords: 'O modelo leu {count} de {all} trechos, encontrados pelas palavras da pergunta.',
-  readByMeaning: 'O modelo leu {count} de {all} trechos, encontrados pelo sentido da pergunta.',
+  readByWords: 'O modelo leu {count} de {all} trechos, encontrados pelas palavras da pergunta: {sources}',
+  readByMeaning: 'O modelo leu {count} de {all} trechos, encontrados pelo sentido da pergunta: {sources}',
   readingPrompt: 'Lendo tokens: {done} de {all}',
   searching: 'Buscando nos arquivos: {done} de {all} trechos',
-  pageOf: 'página {page}',
-  partOf: 'parte {part} de {all}',
-  pdfPassword: '{name} está protegido por senha. Salve uma cópia sem senha e anexe-a.',
-  pdfEmpty: '{name} não tem texto: suas páginas são imagens. Anexe as imagens ou um PDF com texto.',
-  pdfLong: '{name} é longo demais para ser lido aqui. Anexe uma parte dele.',
-  pdfDamaged: '{name} está danificado ou não é um PDF.',
   tooHeavy: '{name} tem {size}; pode ter no máximo {most}. Anexe um menor.',
   noPicture: 'Este navegador não consegue mostrar {name}. Anexe-o como PNG, JPEG ou WebP.',
   blind: 'Este modelo não vê imagens. Escolha um modelo de visão para perguntar sobre {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in Russian, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/ru.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ru.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -210,6 +210,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'отклонено',
   sumUnread: 'Не удалось вычислить это наверняка. Напишите цифрами, например 15 % of 240.',
   toolTime: 'Время в другом месте',
@@ -341,20 +342,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Текст длинный, поэтому он прикреплён как файл. Кнопка изменения переносит его в сообщение.',
   editName: 'Изменить {name} в сообщении',
   editLong: 'С {name} в сообщении было бы знаков: {count}; допустимо {most}. Оставьте файл прикреплённым.',
-  tooMany: 'В сообщении может быть файлов: {most}, а стало бы {count}. Прикрепите меньше.',
-  tooLong: 'Размер {name} — {size}; допустимо не больше {most}. Прикрепите часть файла.',
-  noText: 'Эта страница не читает файлы вроде {name}. Прикрепите текст, веб-страницу, PDF или изображение.',
   readWhole: 'Модель прочитала файлы целиком.',
-  readByWords: 'Модель прочитала отрывков: {count} из {all}, найденных по словам вопроса.',
-  readByMeaning: 'Модель прочитала отрывков: {count} из {all}, найденных по смыслу вопроса.',
+  readByWords: 'Модель прочитала отрывков: {count} из {all}, найденных по словам вопроса: {sources}',
+  readByMeaning: 'Модель прочитала отрывков: {count} из {all}, найденных по смыслу вопроса: {sources}',
   readingPrompt: 'Чтение токенов: {done} из {all}',
   searching: 'Поиск в файлах: отрывок {done} из {all}',
-  pageOf: 'страница {page}',
-  partOf: 'часть {part} из {all}',
-  pdfPassword: '{name} защищён паролем. Сохраните копию без пароля и прикрепите её.',
-  pdfEmpty: 'В {name} нет текста: его страницы — изображения. Прикрепите изображения или PDF с текстом.',
-  pdfLong: '{name} слишком длинный, чтобы читать его здесь. Прикрепите часть файла.',
-  pdfDamaged: '{name} повреждён или это не PDF.',
   tooHeavy: 'Размер {name} — {size}; допустимо не больше {most}. Прикрепите файл поменьше.',
   noPicture: 'Этот браузер не может показать {name}. Прикрепите его как PNG, JPEG или WebP.',
   blind: 'Эта модель не видит изображений. Выберите модель со зрением, чтобы спросить о {name}.',

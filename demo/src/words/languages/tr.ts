@@ -1,5 +1,5 @@
 // The page's texts in Turkish, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/tr.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/tr.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -189,6 +189,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'reddedildi',
   sumUnread: 'Bunu kesin olarak hesaplayamadım. Lütfen rakamla yazın, örneğin 15 % of 240.',
   toolTime: 'Bir yerdeki saat',
@@ -297,20 +298,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Metin uzun olduğundan dosya olarak eklendi. Düzenle düğmesi onu mesaja taşır.',
   editName: '{name} ögesini mesajda düzenle',
   editLong: '{name} ile mesajda {count} karakter olurdu; en çok {most} olabilir. Ekli bırakın.',
-  tooMany: 'Bir mesajda en çok {most} dosya olabilir, böyle {count} olurdu. Daha az ekleyin.',
-  tooLong: '{name} {size}; bir dosya en çok {most} olabilir. Bir bölümünü ekleyin.',
-  noText: 'Bu sayfa {name} türünde dosya okumaz. Metin, web sayfası, PDF veya resim ekleyin.',
   readWhole: 'Model dosyaların tamamını okudu.',
-  readByWords: 'Model {all} bölümden {count} tanesini okudu, sorudaki sözcüklere göre bulundu.',
-  readByMeaning: 'Model {all} bölümden {count} tanesini okudu, sorunun anlamına göre bulundu.',
+  readByWords: 'Model {all} bölümden {count} tanesini okudu, sorudaki sözcüklere göre bulundu: {sources}',
+  readByMeaning: 'Model {all} bölümden {count} tanesini okudu, sorunun anlamına göre bulundu: {sources}',
   readingPrompt: 'Token okunuyor: {done} / {all}',
   searching: 'Dosyalarda aranıyor: {done} / {all} bölüm',
-  pageOf: 'sayfa {page}',
-  partOf: 'bölüm {part} / {all}',
-  pdfPassword: '{name} parolayla korunuyor. Parolasız bir kopyasını kaydedip onu ekleyin.',
-  pdfEmpty: '{name} metin içermiyor: sayfaları resim. Resimleri veya metinli bir PDF ekleyin.',
-  pdfLong: '{name} burada okumak için çok uzun. Bir bölümünü ekleyin.',
-  pdfDamaged: '{name} bozuk veya PDF değil.',
   tooHeavy: '{name} {size}; en çok {most} olabilir. Daha küçüğünü ekleyin.',
   noPicture: 'Bu tarayıcı {name} dosyasını gösteremiyor. PNG, JPEG veya WebP olarak ekleyin.',
   blind: 'Bu model resim göremez. {name} hakkında sormak için resim gören bir model seçin.',

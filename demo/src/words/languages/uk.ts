@@ -1,5 +1,5 @@
 // The page's texts in Ukrainian, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/uk.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/uk.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -209,6 +209,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'відхилено',
   sumUnread: 'Не вдалося обчислити це напевно. Напишіть цифрами, наприклад 15 % of 240.',
   toolTime: 'Час в іншому місці',
@@ -340,20 +341,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Текст довгий, тому його прикріплено як файл. Кнопка зміни переносить його в повідомлення.',
   editName: 'Змінити {name} у повідомленні',
   editLong: 'З {name} у повідомленні було б знаків: {count}; дозволено {most}. Залиште файл прикріпленим.',
-  tooMany: 'У повідомленні може бути файлів: {most}, а стало б {count}. Прикріпіть менше.',
-  tooLong: 'Розмір {name} — {size}; дозволено щонайбільше {most}. Прикріпіть частину файлу.',
-  noText: 'Ця сторінка не читає файлів на зразок {name}. Прикріпіть текст, вебсторінку, PDF або зображення.',
   readWhole: 'Модель прочитала файли повністю.',
-  readByWords: 'Модель прочитала уривків: {count} з {all}, знайдених за словами запитання.',
-  readByMeaning: 'Модель прочитала уривків: {count} з {all}, знайдених за змістом запитання.',
+  readByWords: 'Модель прочитала уривків: {count} з {all}, знайдених за словами запитання: {sources}',
+  readByMeaning: 'Модель прочитала уривків: {count} з {all}, знайдених за змістом запитання: {sources}',
   readingPrompt: 'Читання токенів: {done} з {all}',
   searching: 'Пошук у файлах: уривок {done} з {all}',
-  pageOf: 'сторінка {page}',
-  partOf: 'частина {part} з {all}',
-  pdfPassword: '{name} захищено паролем. Збережіть копію без пароля та прикріпіть її.',
-  pdfEmpty: 'У {name} немає тексту: його сторінки — зображення. Прикріпіть зображення або PDF із текстом.',
-  pdfLong: '{name} задовгий, щоб читати його тут. Прикріпіть частину файлу.',
-  pdfDamaged: '{name} пошкоджено, або це не PDF.',
   tooHeavy: 'Розмір {name} — {size}; дозволено щонайбільше {most}. Прикріпіть менший файл.',
   noPicture: 'Цей браузер не може показати {name}. Прикріпіть його як PNG, JPEG або WebP.',
   blind: 'Ця модель не бачить зображень. Виберіть модель із зором, щоб запитати про {name}.',

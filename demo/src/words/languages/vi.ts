@@ -1,5 +1,5 @@
 // The page's texts in Vietnamese, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/vi.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/vi.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -188,6 +188,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'từ chối',
   sumUnread: 'Tôi không thể tính chắc chắn điều đó. Hãy viết bằng chữ số, ví dụ 15 % of 240.',
   toolTime: 'Giờ ở một nơi',
@@ -293,20 +294,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Văn bản dài nên được đính kèm dưới dạng tệp. Nút chỉnh sửa chuyển nó vào tin nhắn.',
   editName: 'Chỉnh sửa {name} trong tin nhắn',
   editLong: 'Thêm {name}, tin nhắn sẽ có {count} ký tự; tối đa là {most}. Hãy để ở dạng đính kèm.',
-  tooMany: 'Một tin nhắn có tối đa {most} tệp, và sẽ thành {count}. Hãy đính kèm ít hơn.',
-  tooLong: '{name} có dung lượng {size}; một tệp tối đa {most}. Hãy đính kèm một phần.',
-  noText: 'Trang này không đọc loại tệp như {name}. Hãy đính kèm văn bản, trang web, PDF hoặc hình ảnh.',
   readWhole: 'Mô hình đã đọc toàn bộ các tệp.',
-  readByWords: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo từ trong câu hỏi.',
-  readByMeaning: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo ý nghĩa của câu hỏi.',
+  readByWords: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo từ trong câu hỏi: {sources}',
+  readByMeaning: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo ý nghĩa của câu hỏi: {sources}',
   readingPrompt: 'Đang đọc token: {done}/{all}',
   searching: 'Đang tìm trong tệp: {done}/{all} đoạn',
-  pageOf: 'trang {page}',
-  partOf: 'phần {part}/{all}',
-  pdfPassword: '{name} bị khóa bằng mật khẩu. Hãy lưu bản sao không có mật khẩu rồi đính kèm.',
-  pdfEmpty: '{name} không có văn bản: các trang là hình ảnh. Hãy đính kèm hình ảnh, hoặc PDF có văn bản.',
-  pdfLong: '{name} quá dài để đọc tại đây. Hãy đính kèm một phần.',
-  pdfDamaged: '{name} bị hỏng hoặc không phải PDF.',
   tooHeavy: '{name} có dung lượng {size}; tối đa {most}. Hãy đính kèm tệp nhỏ hơn.',
   noPicture: 'Trình duyệt này không hiển thị được {name}. Hãy đính kèm dạng PNG, JPEG hoặc WebP.',
   blind: 'Mô hình này không xem được hình ảnh. Hãy chọn mô hình xem ảnh để hỏi về {name}.',

@@ -1,5 +1,5 @@
 // The page's texts in Chinese in simplified characters, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/zh-Hans.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/zh-Hans.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -181,6 +181,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '已拒绝',
   sumUnread: '我无法确定这道题的答案。请用数字书写，例如 15 % of 240。',
   toolTime: '某地的时间',
@@ -275,20 +276,11 @@ export const LATER: LaterWords = {
   pastedNote: '文本较长，因此作为文件添加。点按其编辑按钮可将它移入消息。',
   editName: '在消息中编辑 {name}',
   editLong: '加上 {name}，消息会有 {count} 个字符；最多允许 {most} 个。请保留为文件。',
-  tooMany: '一条消息最多可有 {most} 个文件，这样会有 {count} 个。请少添加一些。',
-  tooLong: '{name} 大小为 {size}；文件最大为 {most}。请只添加其中一部分。',
-  noText: '此页面无法读取 {name} 这类文件。请添加文本、网页、PDF 或图片。',
   readWhole: '模型读取了完整的文件。',
-  readByWords: '模型读取了 {all} 个段落中的 {count} 个，按问题中的词语查找。',
-  readByMeaning: '模型读取了 {all} 个段落中的 {count} 个，按问题的含义查找。',
+  readByWords: '模型读取了 {all} 个段落中的 {count} 个，按问题中的词语查找: {sources}',
+  readByMeaning: '模型读取了 {all} 个段落中的 {count} 个，按问题的含义查找: {sources}',
   readingPrompt: '正在读取词元：{done}/{all}',
   searching: '正在搜索文件：{done}/{all} 个段落',
-  pageOf: '第 {page} 页',
-  partOf: '第 {part} 部分，共 {all} 部分',
-  pdfPassword: '{name} 有密码保护。请保存一份没有密码的副本并添加。',
-  pdfEmpty: '{name} 没有文本：其页面是图片。请添加这些图片，或带文本的 PDF。',
-  pdfLong: '{name} 太长，无法在此读取。请添加其中一部分。',
-  pdfDamaged: '{name} 已损坏或不是 PDF。',
   tooHeavy: '{name} 大小为 {size}；最大为 {most}。请添加更小的文件。',
   noPicture: '此浏览器无法显示 {name}。请以 PNG、JPEG 或 WebP 格式添加。',
   blind: '此模型看不到图片。要询问 {name}，请选择视觉模型。',

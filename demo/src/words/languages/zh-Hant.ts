@@ -1,5 +1,5 @@
 // The page's texts in Chinese in traditional characters, what it says of models, errors and notes.
-import { COMMON } from '../../../../src/ui/words/languages/zh-Hant.ts'
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/zh-Hant.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
 import type { ModelTexts, Notes, Reasons } from '../words.ts'
@@ -183,6 +183,7 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '已拒絕',
   sumUnread: '我無法確定這題的答案。請用數字書寫，例如 15 % of 240。',
   toolTime: '某地的時間',
@@ -277,20 +278,11 @@ export const LATER: LaterWords = {
   pastedNote: '文字較長，因此附加為檔案。按其編輯按鈕可將它移到訊息中。',
   editName: '在訊息中編輯 {name}',
   editLong: '加上 {name}，訊息會有 {count} 個字元；最多允許 {most} 個。請保留為檔案。',
-  tooMany: '一則訊息最多可有 {most} 個檔案，這樣會有 {count} 個。請少附加一些。',
-  tooLong: '{name} 大小為 {size}；檔案最大為 {most}。請只附加其中一部分。',
-  noText: '此頁面無法讀取 {name} 這類檔案。請附加文字、網頁、PDF 或圖片。',
   readWhole: '模型讀取了完整的檔案。',
-  readByWords: '模型讀取了 {all} 個段落中的 {count} 個，依問題中的字詞尋找。',
-  readByMeaning: '模型讀取了 {all} 個段落中的 {count} 個，依問題的含義尋找。',
+  readByWords: '模型讀取了 {all} 個段落中的 {count} 個，依問題中的字詞尋找: {sources}',
+  readByMeaning: '模型讀取了 {all} 個段落中的 {count} 個，依問題的含義尋找: {sources}',
   readingPrompt: '正在讀取詞元：{done}/{all}',
   searching: '正在搜尋檔案：{done}/{all} 個段落',
-  pageOf: '第 {page} 頁',
-  partOf: '第 {part} 部分，共 {all} 部分',
-  pdfPassword: '{name} 有密碼保護。請儲存一份沒有密碼的副本並附加。',
-  pdfEmpty: '{name} 沒有文字：其頁面是圖片。請附加這些圖片，或含文字的 PDF。',
-  pdfLong: '{name} 太長，無法在此讀取。請附加其中一部分。',
-  pdfDamaged: '{name} 已損毀或不是 PDF。',
   tooHeavy: '{name} 大小為 {size}；最大為 {most}。請附加更小的檔案。',
   noPicture: '這個瀏覽器無法顯示 {name}。請以 PNG、JPEG 或 WebP 格式附加。',
   blind: '這個模型看不到圖片。若要詢問 {name}，請選擇視覺模型。',

@@ -20,6 +20,8 @@ interface PictureSource {
   readonly language: () => string
   /** False if the model has no vision tower, undefined while that is unknown. */
   readonly sees: () => boolean | undefined
+  /** Takes files that are documents, and returns the others. */
+  readonly others: (files: readonly File[]) => readonly File[]
   readonly onAttached: () => void
 }
 
@@ -85,7 +87,7 @@ export class Pictures implements ReactiveController {
     const files = [...(event.clipboardData?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    void this.attach(files)
+    this.#bring(files)
   }
 
   readonly onDrag = (event: DragEvent): void => {
@@ -100,7 +102,13 @@ export class Pictures implements ReactiveController {
     const files = [...(event.dataTransfer?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    void this.attach(files)
+    this.#bring(files)
+  }
+
+  /** Documents go to their own list. */
+  #bring(files: readonly File[]): void {
+    const own = this.#from.others(files)
+    if (own.length > 0) void this.attach(own)
   }
 
   /** The attached pictures, and what was wrong with others. */

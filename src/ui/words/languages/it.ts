@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Italian.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,37 @@ export const COMMON: CommonWords = {
   left: '{time} rimanenti',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Questa pagina non legge file come {name}. Allega testo, una pagina web, un PDF o un’immagine.',
+  'document-large': '{name} è di {size}; un file può essere al massimo di {most}. Allegane una parte.',
+  'document-long': '{name} è troppo lungo per essere letto qui. Allegane una parte.',
+  'document-locked': '{name} è protetto da password. Salvane una copia senza password e allegala.',
+  'document-scanned':
+    '{name} non contiene testo: le sue pagine sono immagini. Allega le immagini, o un PDF con testo.',
+  'document-empty': '{name} non contiene testo. Allega un altro file.',
+  'document-damaged':
+    '{name} è danneggiato. Aprilo nel suo programma, salvalo di nuovo e allega quella copia.',
+  'document-part':
+    'La parte che legge {name} non si è caricata. Controlla la connessione e allegalo di nuovo.',
+  documentsMany: 'Un messaggio può avere al massimo {most} file, e così sarebbero {count}. Allegane meno.',
+  documentReading: 'Lettura di {name}: pagina {done} di {all}',
+  documentsSmall: 'Questo modello è troppo piccolo per leggere file: inventerebbe. Scegline uno più grande.',
+  placePage: 'pagina {page}',
+  placeLines: 'righe {from}–{to}',
+  placeLine: 'riga {line}',
+  placeRows: 'righe di tabella {from}–{to}',
+  placeRow: 'riga di tabella {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Allega documenti',
+  attachedDocuments: 'Documenti allegati',
+  dropDocuments: 'Rilascia i documenti per allegarli',
+  documentOpening: 'Lettura di {name}',
+  documentsUnread: 'Il modello di questa chat è troppo piccolo per leggere documenti.',
   heading: 'Chat',
   open: 'Apri la chat',
   close: 'Chiudi la chat',

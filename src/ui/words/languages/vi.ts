@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Vietnamese.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,35 @@ export const COMMON: CommonWords = {
   left: 'còn {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Trang này không đọc loại tệp như {name}. Hãy đính kèm văn bản, trang web, PDF hoặc hình ảnh.',
+  'document-large': '{name} có dung lượng {size}; một tệp tối đa {most}. Hãy đính kèm một phần.',
+  'document-long': '{name} quá dài để đọc tại đây. Hãy đính kèm một phần.',
+  'document-locked': '{name} bị khóa bằng mật khẩu. Hãy lưu bản sao không có mật khẩu rồi đính kèm.',
+  'document-scanned':
+    '{name} không có văn bản: các trang là hình ảnh. Hãy đính kèm hình ảnh, hoặc PDF có văn bản.',
+  'document-empty': '{name} không có văn bản. Hãy đính kèm tệp khác.',
+  'document-damaged': '{name} bị hỏng. Hãy mở bằng chương trình của nó, lưu lại rồi đính kèm bản đó.',
+  'document-part': 'Phần đọc {name} chưa tải được. Hãy kiểm tra kết nối rồi đính kèm lại.',
+  documentsMany: 'Một tin nhắn có tối đa {most} tệp, và sẽ thành {count}. Hãy đính kèm ít hơn.',
+  documentReading: 'Đang đọc {name}: trang {done}/{all}',
+  documentsSmall: 'Mô hình này quá nhỏ để đọc tệp: nó sẽ bịa ra. Hãy chọn mô hình lớn hơn.',
+  placePage: 'trang {page}',
+  placeLines: 'dòng {from}–{to}',
+  placeLine: 'dòng {line}',
+  placeRows: 'hàng {from}–{to}',
+  placeRow: 'hàng {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Đính kèm tài liệu',
+  attachedDocuments: 'Tài liệu đính kèm',
+  dropDocuments: 'Thả tài liệu vào đây để đính kèm',
+  documentOpening: 'Đang đọc {name}',
+  documentsUnread: 'Mô hình của cuộc trò chuyện này quá nhỏ để đọc tài liệu.',
   heading: 'Trò chuyện',
   open: 'Mở trò chuyện',
   close: 'Đóng trò chuyện',
