@@ -182,7 +182,7 @@ export class ChatComposer extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
+    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert">${this.wrong}</p>`}
     <div role="status">${this.note === '' ? nothing : html`<p class="notice">${this.note}</p>`}</div>
     ${this.#composer.view({
       words: allWords(),

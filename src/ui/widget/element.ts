@@ -63,7 +63,7 @@ export interface HalfbyteChatProps {
   generateOptions: GenerateOptions
   /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
-  /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
+  /** Texts in place of the widget's in the language of its page: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
   /**
    * The engine that answers; undefined until one is loaded. Set it to use the page's own. A property only.

@@ -111,6 +111,6 @@ async function defineOpLimits(): Promise<void> {
 }
 
 const list = (facts: readonly Fact[]): TemplateResult =>
-  html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`
+  html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
 customElements.define('runs-dialog', RunsDialog)

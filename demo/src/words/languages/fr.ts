@@ -251,7 +251,7 @@ export const LATER: LaterWords = {
   factAll: 'Total, espace libre compris',
   factModelMore: '{name}, {architecture}, {count} de paramètres',
   tokens: { one: '{count} token', other: '{count} tokens' },
-  cores: { by: 'cores', one: '{count} cœur sur {cores}', other: '{count} cœurs sur {cores}' },
+  cores: { one: '{count} cœur sur {cores}', other: '{count} cœurs sur {cores}' },
   readOf: '{read} sur {all}',
   noAnswers: 'Aucune pour l’instant.',
   lastAnswers: 'Dernières réponses',

@@ -303,7 +303,7 @@ export const LATER: LaterWords = {
   readWhole: 'המודל קרא את הקבצים בשלמותם.',
   readByWords: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המילים שבשאלה: {sources}',
   readByMeaning: 'המודל קרא {count} מתוך {all} קטעים, שנמצאו לפי המשמעות של השאלה: {sources}',
-  readingPrompt: 'קריאת {done} מתוך {all} אסימונים',
+  readingPrompt: 'קריאת אסימונים: {done} מתוך {all}',
   searching: 'חיפוש בקבצים: {done} מתוך {all} קטעים',
   tooHeavy: 'הגודל של {name} הוא {size}, ומותר עד {most}. צרפו קובץ קטן יותר.',
   noPicture: 'הדפדפן הזה אינו יכול להציג את {name}. צרפו אותה כ־PNG, כ־JPEG או כ־WebP.',

@@ -392,7 +392,7 @@ export const LATER: LaterWords = {
   bits8fp8: '8 bitów, wartości jako fp8',
   'set-theme': 'Motyw',
   'set-theme-hint': 'Jasny lub ciemny',
-  automatic: 'Automatycznie',
+  automatic: 'Auto',
   light: 'Jasny',
   dark: 'Ciemny',
   'set-tools': 'Narzędzia',

@@ -392,7 +392,7 @@ export const LATER: LaterWords = {
   bits8fp8: '8 бит, значения как fp8',
   'set-theme': 'Тема',
   'set-theme-hint': 'Светлая или тёмная',
-  automatic: 'Автоматически',
+  automatic: 'Авто',
   light: 'Светлая',
   dark: 'Тёмная',
   'set-tools': 'Инструменты',

@@ -391,7 +391,7 @@ export const LATER: LaterWords = {
   bits8fp8: '8 бітів, значення як fp8',
   'set-theme': 'Тема',
   'set-theme-hint': 'Світла чи темна',
-  automatic: 'Автоматично',
+  automatic: 'Авто',
   light: 'Світла',
   dark: 'Темна',
   'set-tools': 'Інструменти',

@@ -114,7 +114,7 @@ export class Pictures implements ReactiveController {
   /** The attached pictures, and what was wrong with others. */
   above(): TemplateResult {
     const words = this.#from.words()
-    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert" dir="auto">${this.#wrong}</p>`}
+    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert">${this.#wrong}</p>`}
       ${
         this.hasSome
           ? html`<ul class="attached" part="attached" aria-label=${words.attached}>${this.#attached.map((picture) => this.#item(picture, words))}</ul>`
