@@ -70,14 +70,14 @@ const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 }
 
-test('every page of examples is tested', () => {
+test('every page in examples/ has a test', () => {
   const pages = readdirSync(here('../examples'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !existsSync(here(`../examples/${entry.name}/package.json`)))
     .map(({ name }) => name)
   expect(pages.sort()).toEqual(Object.keys(EXAMPLES).sort())
 })
 
-/** Stands in for the hub with a random encoder, so that no test downloads the real one. */
+/** Replaces the hub by a random encoder, so that no test downloads the real one. */
 async function serveEncoder(page: Page): Promise<void> {
   const files = byPath(bertFolder(randomBert(9)))
   await page.context().route('https://huggingface.co/**', async (route) => {

@@ -230,8 +230,8 @@ export class ChatApp extends LitElement {
     const model = chat.model.engine?.model
     return html`<footer class="foot">
       ${renderUnsaved(chat, () => this.#openDialog('storage-dialog'))}${renderNotice(chat, () => this.#openDialog('models-dialog'))}
-      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} hint=${this.#hint()}
-        @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
+      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} .shown=${chat.model.shown} hint=${this.#hint()}
+        @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @models=${() => this.#openDialog('models-dialog')} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`

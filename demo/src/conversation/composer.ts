@@ -3,6 +3,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError } from '../../../src/index.ts'
 import { Composer } from '../../../src/ui/chat/composer.ts'
 import { isTouch } from '../../../src/ui/chat/keys.ts'
+import type { ModelChoice } from '../models/embedded.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
@@ -25,6 +26,7 @@ export class ChatComposer extends LitElement {
     busy: { type: Boolean },
     blind: { type: Boolean },
     context: { attribute: false },
+    shown: { attribute: false },
     hint: { type: String },
     attached: { state: true },
     wrong: { state: true },
@@ -42,6 +44,8 @@ export class ChatComposer extends LitElement {
   declare blind: boolean
   /** Tokens of the model's context. Undefined while there is no model. */
   declare context: number | undefined
+  /** The model that answers. */
+  declare shown: ModelChoice | undefined
   /** Placeholder of the empty field. */
   declare hint: string
   /** Files that go with the next message. */
@@ -178,7 +182,7 @@ export class ChatComposer extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
+    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert">${this.wrong}</p>`}
     <div role="status">${this.note === '' ? nothing : html`<p class="notice">${this.note}</p>`}</div>
     ${this.#composer.view({
       words: allWords(),
@@ -187,7 +191,7 @@ export class ChatComposer extends LitElement {
       isAnswering: this.busy,
       canSend: (this.ready || this.waiting) && this.reading === 0,
       hasMore: this.attached.length > 0,
-      above: this.attached.length === 0 ? nothing : this.#files?.view(),
+      above: this.attached.length + this.reading === 0 ? nothing : this.#files?.view(),
       before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
         <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />${this.#hasCamera ? this.#files?.camera(this.#onPicked) : nothing}`,
       after: this.hears ? this.#voice() : nothing,

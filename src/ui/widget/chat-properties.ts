@@ -29,6 +29,7 @@ export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
   words: Words,
   encoder?: Settings['encoder'],
+  language = 'en',
 ): Settings => ({
   system: system === '' ? undefined : system,
   tools,
@@ -41,6 +42,9 @@ export const settingsOf = (
     }),
   },
   toolLabels: toolLabels(words),
+  words,
+  language,
+  documentsUnread: words.documentsUnread,
   passagesPrompt: words.passages,
 })
 
@@ -128,6 +132,7 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   assist: choice(['care', 'all', 'none']),
   open: SWITCH,
   autoload: SWITCH,
+  allowFiles: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
   tools: {
@@ -172,6 +177,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   open: false,
   theme: 'inherit',
   autoload: false,
+  allowFiles: false,
   keep: 'none',
   name: 'default',
   share: 'page',
@@ -196,6 +202,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     open: { type: Boolean, reflect: true },
     theme: { reflect: true },
     autoload: { type: Boolean },
+    allowFiles: { type: Boolean, attribute: 'allow-files' },
     downloadBytes: { type: Number, attribute: 'download-bytes' },
     keep: {},
     name: {},
@@ -219,6 +226,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare open: HalfbyteChatProps['open']
   declare theme: HalfbyteChatProps['theme']
   declare autoload: HalfbyteChatProps['autoload']
+  declare allowFiles: HalfbyteChatProps['allowFiles']
   declare downloadBytes: HalfbyteChatProps['downloadBytes']
   declare keep: HalfbyteChatProps['keep']
   declare name: HalfbyteChatProps['name']

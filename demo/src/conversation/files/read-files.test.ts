@@ -1,21 +1,22 @@
 // In: files of all kinds. Out: whether texts and images are read, and all others rejected with a message.
 import { expect, test, vi } from 'vitest'
-import { MOST_BYTES, MOST_FILES, MOST_HEAVY_BYTES, readFiles } from './read-files.ts'
+import { MOST_BYTES, MOST_DOCUMENTS } from '../../../../src/ui/documents/kinds.ts'
+import { MOST_HEAVY_BYTES, readFiles } from './read-files.ts'
 
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
 
 test('large files, too many files and non-text files are rejected with their numbers', async () => {
-  const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
+  const large = file('long.txt', 'x'.repeat(MOST_BYTES.text + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('long.txt is 1.0 MB'),
-    detail: { size: MOST_BYTES + 1, most: MOST_BYTES },
+    message: expect.stringContaining('long.txt is 4.0 MB'),
+    detail: { bytes: MOST_BYTES.text + 1, document: 'large' },
   })
-  const many = Array.from({ length: MOST_FILES }, () => file('a.txt', 'a'))
+  const many = Array.from({ length: MOST_DOCUMENTS }, () => file('a.txt', 'a'))
   await expect(read(many, 1)).rejects.toMatchObject({ code: 'unsupported', detail: { count: 9 } })
   for (const content of [Uint8Array.of(0xff, 0xfe, 0xfd), 'a\0b'])
-    await expect(read([file('a.txt', content)])).rejects.toMatchObject({ code: 'format' })
+    await expect(read([file('a.txt', content)])).rejects.toMatchObject({ detail: { document: 'kind' } })
   expect(await read([file('a b.txt', 'one\r\ntwo\n')])).toEqual([{ name: 'a b.txt', text: 'one\ntwo' }])
 })
 

@@ -180,7 +180,7 @@ export class ConversationList extends LitElement {
     ${
       this.said === undefined
         ? nothing
-        : html`<p class="hint ${this.said.isError ? 'wrong' : ''}" role=${this.said.isError ? 'alert' : 'status'} dir="auto">${this.said.text}</p>`
+        : html`<p class="hint ${this.said.isError ? 'wrong' : ''}" role=${this.said.isError ? 'alert' : 'status'}>${this.said.text}</p>`
     }`
   }
 

@@ -12,6 +12,7 @@ import {
 import { assistOffer, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import { IDLE_MS, isIdle, stopWhenHidden } from '../../../../src/ui/chat/reading/idle.ts'
+import { readsDocuments } from '../../../../src/ui/documents/choose.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { stepOfRun, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
@@ -48,6 +49,8 @@ interface AnswerOptions {
  */
 export class Speaker {
   readonly engine: Engine
+  /** True if the model can answer from documents. */
+  readonly readsFiles: boolean
   /** True if the model can only tell stories and make small talk. */
   readonly isStoryteller: boolean
   /** True if the model was trained to use the page's tools. */
@@ -71,6 +74,7 @@ export class Speaker {
   constructor(engine: Engine, { usesTools, processors, isStoryteller }: Training) {
     this.engine = engine
     this.isStoryteller = isStoryteller
+    this.readsFiles = readsDocuments(engine.model.contextLength, !isStoryteller)
     this.#knowsTools = usesTools
     this.#processors = processors
   }
@@ -204,7 +208,8 @@ export class Speaker {
     messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
   ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
-    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
+    // In the words of its training, which had no labels. They would also take room in its small context.
+    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, label: __, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
     return way === 'template' && isNeeded ? TOOLS : []
   }

@@ -1,7 +1,7 @@
 // Decodes image files with the browser, and reads the pixels of images that it draws.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
-import { checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
+import { checkSides, MAX_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
 
 type Sides = Pick<Pixels, 'width' | 'height'>
 
@@ -50,7 +50,7 @@ export function drawnPixels(image: CanvasImageSource, { width, height }: Sides):
 
 /** Throws `format` for a file above the limit. */
 export function checkFileSize(source: Blob): void {
-  if (source.size > MOST_FILE_BYTES) throw notDecoded(source, `it has more than ${MOST_FILE_BYTES} bytes`)
+  if (source.size > MAX_FILE_BYTES) throw notDecoded(source, `it has more than ${MAX_FILE_BYTES} bytes`)
 }
 
 /** `give`: the supported formats. A library's reason may end in a colon. */

@@ -16,7 +16,7 @@ interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly maxTokens?: number
 }
 
-/** Two presses within this many milliseconds exit, whatever is running. */
+/** Two presses within this many milliseconds exit, even during an answer. */
 const TWICE_MS = 1500
 
 export function chatCommand(): Command {

@@ -19,7 +19,7 @@ test('/reset forgets the messages', async () => {
   expect(session.messages).toEqual([])
 })
 
-test('/save writes the conversation, and a place that cannot be written is named', async () => {
+test('/save writes the conversation, and the error for a path that cannot be written names it', async () => {
   const session = await talked()
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-chat-'))
   const path = join(folder, 'chat.json')
@@ -32,7 +32,7 @@ test('/save writes the conversation, and a place that cannot be written is named
   await rm(folder, { recursive: true })
 })
 
-test('/help lists the commands, and a wrong one leads to it', async () => {
+test('/help lists the commands, and an unknown command suggests it', async () => {
   const session = await talked()
   expect(await runChatCommand('/help', session)).toMatch(/^\/help .*\n\/reset .*\n\/save FILE {2}/)
   expect(await runChatCommand('/constructor', session)).toBe(

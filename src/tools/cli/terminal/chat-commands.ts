@@ -3,10 +3,10 @@ import type { Session } from '../../../engine/api/types.ts'
 import { writeOutput } from './output.ts'
 
 interface ChatCommand {
-  /** How it is typed. */
+  /** The command as users type it. */
   readonly form: string
   readonly about: string
-  /** Resolves to the output. */
+  /** Runs the command and resolves to its output. */
   run(session: Session, argument: string): string | Promise<string>
 }
 
@@ -41,8 +41,8 @@ function help(): string {
 }
 
 /**
- * A command's output; undefined for a line that is a message. A line with a space before the slash is a
- * message, and so is a path.
+ * Returns a command's output, or undefined for a line that is a message. A line with a space before the slash
+ * is a message, and so is a path.
  */
 export async function runChatCommand(line: string, session: Session): Promise<string | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+(.*?))?\s*$/.exec(line) ?? []
