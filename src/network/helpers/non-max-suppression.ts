@@ -2,18 +2,18 @@
 import { checkKeys, readFrom, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkValues, choice, type OptionKind, real, whole } from '../../core/base/options/option-kinds.ts'
-import { type Box, boxOf, overlap as overlapOf } from '../onnx/evaluators/overlap.ts'
+import { type Box, boxOf, overlap } from '../onnx/evaluators/overlap.ts'
 import { type Numbers, oneRow, rowsOf } from './rows.ts'
 import { byScore } from './top-k.ts'
 
 /** Options of `nonMaxSuppression`; every key is optional. */
 export interface SuppressionOptions {
   /** A box is removed if its intersection over union with a better box exceeds this: 0 to 1. Default: 0.5. */
-  readonly overlap?: number | undefined
+  readonly iouThreshold?: number | undefined
   /** Boxes with a lower score are ignored. Default: all scores are considered. */
-  readonly least?: number | undefined
+  readonly scoreThreshold?: number | undefined
   /** Maximum number of boxes that are returned. Default: 300. */
-  readonly most?: number | undefined
+  readonly maxBoxes?: number | undefined
   /** The class of each box: boxes of different classes do not remove each other. Default: all in one class. */
   readonly classes?: Numbers | undefined
   /**
@@ -24,9 +24,9 @@ export interface SuppressionOptions {
 }
 
 const OPTIONS = {
-  overlap: real(0, 1),
-  least: { wanted: 'a number', fits: (value) => typeof value === 'number' && !Number.isNaN(value) },
-  most: whole(1),
+  iouThreshold: real(0, 1),
+  scoreThreshold: { wanted: 'a number', fits: (value) => typeof value === 'number' && !Number.isNaN(value) },
+  maxBoxes: whole(1),
   classes: { wanted: 'a list of numbers', fits: () => true },
   format: choice(['corners', 'center']),
 } satisfies Record<keyof SuppressionOptions, OptionKind>
@@ -37,7 +37,7 @@ const OPTIONS = {
  * per box. Returns the positions of the boxes that are kept, best first.
  *
  * ```ts
- * const kept = nonMaxSuppression(boxes, scores, { overlap: 0.45, least: 0.25 })
+ * const kept = nonMaxSuppression(boxes, scores, { iouThreshold: 0.45, scoreThreshold: 0.25 })
  * const found = kept.map((at) => boxes.data.slice(4 * at, 4 * at + 4))
  * ```
  *
@@ -50,9 +50,9 @@ export function nonMaxSuppression(
   options: SuppressionOptions = {},
 ): number[] {
   const {
-    overlap = 0.5,
-    least = Number.NEGATIVE_INFINITY,
-    most = 300,
+    iouThreshold = 0.5,
+    scoreThreshold = Number.NEGATIVE_INFINITY,
+    maxBoxes = 300,
     classes,
     format = 'corners',
   } = checkedOptions(options)
@@ -63,11 +63,11 @@ export function nonMaxSuppression(
   if (kinds !== undefined) checkLength('classes', kinds.length, corners.length)
   const kept: number[] = []
   for (const at of byScore(each)) {
-    if (kept.length === most) break
-    if (!(each[at]! >= least)) continue
+    if (kept.length === maxBoxes) break
+    if (!(each[at]! >= scoreThreshold)) continue
     const box = corners[at]!
     const isFree = kept.every(
-      (other) => kinds?.[other] !== kinds?.[at] || overlapOf(corners[other]!, box) <= overlap,
+      (other) => kinds?.[other] !== kinds?.[at] || overlap(corners[other]!, box) <= iouThreshold,
     )
     if (isFree) kept.push(at)
   }
