@@ -1,4 +1,4 @@
-// Splits an image into the squares that a tower reads, like each model's processor.
+// Splits an image into the squares that a tower reads, as each model's processor does.
 import { checkPixels, type Pixels } from '../formats/pixels.ts'
 import { crop, type Picture, type Rows, resize, resizeRows } from './resize.ts'
 import { patchesIn, type Sides, type Tower } from './tower.ts'
@@ -86,8 +86,8 @@ function opaque({ width, height, data }: Pixels): Rows {
 }
 
 /**
- * LLaVA 1.5's `expand2square`: the image is centred on a square of the mean colour, which CLIP's processor
- * then resizes.
+ * LLaVA 1.5's `expand2square`: centres the image on a square of the mean colour, which CLIP's processor then
+ * resizes.
  */
 function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
   const { width, height } = rows
@@ -108,7 +108,7 @@ function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Pic
   return resizeRows(rows, width, height, filter, { part })
 }
 
-/** Maximum side of an image in transformers, regardless of its configuration. */
+/** Maximum side of an image in transformers, whatever its configuration says. */
 const LONGEST = 4096
 
 /**

@@ -54,8 +54,8 @@ export interface NetworkOptions {
    */
   readonly worker?: boolean | undefined
   /**
-   * Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
-   * is used. `auto`: one for each core, at most eight. Default: one.
+   * How many threads share a run. More than one needs a worker and a cross-origin isolated page; otherwise
+   * one is used. `auto`: one per core, at most eight. Default: one.
    */
   readonly threads?: number | 'auto' | undefined
   /**
@@ -63,7 +63,9 @@ export interface NetworkOptions {
    * where the browser allows it.
    */
   readonly cache?: 'opfs' | 'none' | undefined
-  /** Which precision to load if a repository has several. Default: the first of `Engine.load`'s order. */
+  /**
+   * The precision to load if a repository has several. Default: the first one in the order of `Engine.load`.
+   */
   readonly dtype?: GraphDtype | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
@@ -73,7 +75,7 @@ export interface NetworkOptions {
    */
   readonly build?: Build | 'auto' | undefined
   /**
-   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, and
+   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, then
    * multiplied by rows rounded to 8 bits, with one scale per 32 numbers. Default `auto`: 8-bit and 4-bit
    * codes in the file are used as they are; floats stay f32.
    */
@@ -108,7 +110,7 @@ export interface NetworkRunOptions extends AbortOptions {
   readonly timeLimitMs?: number | undefined
 }
 
-/** The parts that Node and tests replace. */
+/** What Node and tests replace. */
 interface Inside extends Partial<NetworkHost> {
   /** Finds external data in the graph's folder. */
   readonly beside?: OpenNetworkOptions['beside']
@@ -143,7 +145,7 @@ export class Network implements AsyncDisposable {
   readonly build: Build
   /** Number of threads that share a run. */
   readonly threads: number
-  // Functions, because frameworks wrap objects in proxies, through which private names cannot be read.
+  // Functions, because frameworks wrap objects in proxies, through which private members cannot be read.
   private readonly loaded: () => LoadedNetwork
   private readonly close: () => Promise<void>
   private readonly timeLimitMs: number | undefined
@@ -168,7 +170,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Loads an ONNX file. Its kernels are compiled the first time each input shape is run.
+   * Loads an ONNX file. Its kernels are compiled when an input shape is first run.
    *
    * ```ts
    * const network = await Network.load('/models/minilm.onnx', { worker: true })
@@ -220,7 +222,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread; for Node and tests. Several threads need `startWorker`.
+   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(
@@ -304,7 +306,7 @@ export class Network implements AsyncDisposable {
   }
 }
 
-/** The caller's thread starts no other threads, because a page must not block on them. */
+/** The caller's thread does not start other threads, because a page must not block on them. */
 const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
   loadModule: (build, memory) => engineModule(build, memory, assets),
   cores: 1,

@@ -109,7 +109,7 @@ describe('a Dense module', () => {
       'before the pooling',
       () => load(good(), ['Transformer', 'Dense', 'Pooling']),
       'unsupported',
-      /in this place/,
+      /in this position/,
     ],
     ['without weights', () => load(good().slice(1)), 'format', /1 configurations and 0 weights/],
     ['without a configuration', () => load(good().slice(0, 1)), 'format', /0 configurations/],

@@ -323,7 +323,7 @@ describe('rejected, naming the cause', () => {
       gemma,
       { config: { text_config: { ...gemma.config.text_config, sliding_window: 8 } } },
       'unsupported',
-      /9 rows for a picture/,
+      /9 rows for an image/,
     ],
     [
       'a picture in crops',

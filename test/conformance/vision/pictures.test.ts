@@ -284,7 +284,7 @@ test('images that cannot be read are rejected, and the error names the cause', a
   for (const [data, message] of [
     [{ ...picture(3, 3), width: 4 }, /4 x 3 pixels in 36 bytes/],
     [{ ...picture(3, 3), width: 0, height: 0 }, /0 x 0/],
-    ['https://example.com/a.png', /pictures as Blobs/],
+    ['https://example.com/a.png', /images as Blobs/],
   ] as const)
     await expect(send(engine, data)).rejects.toMatchObject({
       code: 'unsupported',

@@ -1,7 +1,7 @@
 // Decodes images and splits them into tiles: with the browser in a worker, otherwise with the host.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
-import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
+import { checkPixels, checkSides, MAX_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import { type CutPicture, type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
 import type { PictureSource } from '../../types/conversation.ts'
@@ -38,7 +38,7 @@ export async function cutOf(
     checkPixels(source)
     return elsewhere === undefined ? cutPicture(rules, source) : elsewhere(source, rules, signal)
   }
-  if (source.size > MOST_FILE_BYTES) throw notDecoded(source, `it has more than ${MOST_FILE_BYTES} bytes`)
+  if (source.size > MAX_FILE_BYTES) throw notDecoded(source, `it has more than ${MAX_FILE_BYTES} bytes`)
   try {
     if (elsewhere !== undefined) return await elsewhere(await source.bytes(), rules, signal)
     checkPicture(await source.bytes())

@@ -1,7 +1,7 @@
 // Reads request bodies before they take a slot, with limits on the size of each, on their total size and on
 // idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
+import { bodyTooLong, MAX_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
@@ -19,7 +19,7 @@ const MAX_READERS = 1024
 const LONGEST_STALL_MILLISECONDS = 30_000
 
 const LIMITS: BodyLimits = {
-  bodyBytes: MOST_BODY_BYTES,
+  bodyBytes: MAX_BODY_BYTES,
   allBytes: MAX_HELD_BYTES,
   readers: MAX_READERS,
   stallMilliseconds: LONGEST_STALL_MILLISECONDS,

@@ -169,7 +169,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a table with one different row',
     { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
-    /not a rotation by fixed frequencies/,
+    /not a rotation with fixed frequencies/,
   ],
   ['tables chosen by a long prompt', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
   ['tables chosen by a long state', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
@@ -248,7 +248,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'positions beyond their table',
     { places: 'learned', positions: laterBy(70) },
-    /its first position has the row 70 of 64/,
+    /its first position is row 70 of 64/,
   ],
   [
     'second masks of single heads',

@@ -70,7 +70,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'columns that the operator does not read',
     withConv({ as: 'operator', columns: 4 }),
-    /has 4 columns where its taps need 2/,
+    /has 4 columns but its taps need 2/,
   ],
   [
     'states of several tokens',

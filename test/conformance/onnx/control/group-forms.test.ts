@@ -58,7 +58,7 @@ test.each<[string, DecoderForm, RegExp]>([
       stated: { sliding_window_cache: 1 },
       lengths: (g, _, { total }) => g.op('Sub', [g.unsqueeze(total, 0), g.int(1)]),
     },
-    /other nodes read its state past_key_values\.0\.key, which holds only a window/,
+    /other nodes read its state past_key_values\.0\.key, which only holds a window/,
   ],
   [
     'states of codes',

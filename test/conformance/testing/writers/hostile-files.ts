@@ -54,7 +54,9 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   },
   { title: 'four bytes of GGUF', code: 'format', says: /4 /, files: text('model.gguf', 'GGUF') },
   damaged('a file cut in its header', /the file has 3000/, (bytes) => bytes.slice(0, 3000)),
-  damaged('a file cut in its last tensor', /ends at byte \d+ of \d+/, (bytes) => bytes.slice(0, -100)),
+  damaged('a file cut in its last tensor', /ends at byte \d+ of a file of \d+/, (bytes) =>
+    bytes.slice(0, -100),
+  ),
   damaged('2^60 tensors', /1152921504606846976 tensors/, (bytes) => withU64(bytes, 8, HUGE)),
   damaged('2^60 metadata entries', /1152921504606846976 metadata/, (bytes) => withU64(bytes, 16, HUGE)),
   damaged('a key of 2^60 bytes', /1152921504606846976/, (bytes) => withU64(bytes, 24, HUGE)),
@@ -68,7 +70,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
     const dims = after(bytes, 'blk.1.ffn_up.weight') + 4
     return withU64(withU64(bytes, dims, 2n ** 30n), dims + 8, 2n ** 30n)
   }),
-  damaged('a tensor at offset 2^60', /ends at byte 11529215046068\d+ of \d+/, (bytes) =>
+  damaged('a tensor at offset 2^60', /ends at byte 11529215046068\d+ of a file of \d+/, (bytes) =>
     withU64(bytes, after(bytes, 'blk.1.ffn_up.weight') + 24, HUGE),
   ),
   damaged('two tensors in one place', /inside "token_embd/, (bytes) =>
