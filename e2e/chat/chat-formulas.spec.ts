@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page, test } from '@playwright/test'
 import fc from 'fast-check'
-import { MOST_SPILL } from '../../demo/src/conversation/rich/tame-math.ts'
+import { MAX_SPILL } from '../../demo/src/conversation/rich/tame-math.ts'
 
 const ASSETS = fileURLToPath(new URL('../../build/demo/assets', import.meta.url))
 const ATTRIBUTES =
@@ -79,8 +79,8 @@ function expectTame(found: Shown | undefined): boolean {
   expect(found.attributes.filter((name) => !ATTRIBUTES.split(' ').includes(name))).toEqual([])
   expect(found.styles.filter((name) => !STYLES.test(name))).toEqual([])
   expect(found.foreign).toEqual([])
-  expect(found.across).toBeLessThanOrEqual(MOST_SPILL.across + SLACK)
-  expect(found.down).toBeLessThanOrEqual(MOST_SPILL.down + SLACK)
+  expect(found.across).toBeLessThanOrEqual(MAX_SPILL.across + SLACK)
+  expect(found.down).toBeLessThanOrEqual(MAX_SPILL.down + SLACK)
   return true
 }
 

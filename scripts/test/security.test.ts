@@ -126,9 +126,9 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['constraint', 'core/constrain/regex/dfa.ts', 'MAX_STEPS', '2^', ' steps'],
   ['constraint', 'core/constrain/refuse.ts', 'MAX_PATTERN_WORK', '2^', ' for all'],
   ['attributes and properties', 'ui/widget/chat-properties.ts', 'LONGEST', '', ' characters'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_SUGGESTIONS', '', ' suggestions'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_TOOLS', '', ' tools'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_DOCUMENTS', '', ' documents'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_SUGGESTIONS', '', ' suggestions'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_TOOLS', '', ' tools'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_DOCUMENTS', '', ' documents'],
   ['arguments and options', 'core/base/check-options.ts', 'MAX_ITEMS', '', ','],
   ['arguments and options', 'engine/load/prompt-ids.ts', 'MAX_IDS', '', '; threads'],
   ['values sent to the worker', 'core/base/json.ts', 'MAX_LEVELS', '', ' levels'],
@@ -143,8 +143,8 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['request to', 'tools/cli/serve/request-bodies.ts', 'MAX_READERS', '', ' being received'],
   ['request to', 'tools/cli/serve/http-server.ts', 'MAX_CONNECTIONS', '', ' connections'],
   ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MAX_FILE_BYTES', 'MiB', ''],
-  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_LEVELS', '', ' levels'],
-  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
+  ['request to', 'adapters/openai-server/body.ts', 'MAX_BODY_LEVELS', '', ' levels'],
+  ['request to', 'adapters/openai-server/body.ts', 'MAX_BODY_BYTES', 'MiB', ', 256'],
   ['stored file', 'core/store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
 ]
 

@@ -15,7 +15,7 @@ import type { Said } from './store/conversations.ts'
 /** Storage key of an unsent text, for this tab only. */
 const DRAFT = 'halfbyte-draft'
 /** Pasted texts longer than this become files. */
-const MOST_PASTED = 2000
+const MAX_PASTED = 2000
 
 const isText = (file: Attachment): file is TextFile => !isPicture(file)
 
@@ -222,7 +222,7 @@ export class ChatComposer extends LitElement {
     const files = [...(event.clipboardData?.files ?? [])]
     const text = this.#isPlain ? '' : (event.clipboardData?.getData('text/plain') ?? '')
     // An English token has about four letters, so such a text fills half of the context.
-    const isLong = text.length > Math.min(MOST_PASTED, 2 * (this.context ?? MOST_PASTED))
+    const isLong = text.length > Math.min(MAX_PASTED, 2 * (this.context ?? MAX_PASTED))
     if (files.length === 0 && !isLong) return
     event.preventDefault()
     if (files.length > 0) void this.attach(files)

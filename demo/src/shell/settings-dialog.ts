@@ -183,7 +183,7 @@ class SettingsDialog extends Modal {
   #recommendation({ key }: NumberField): string {
     const value = isRecommended(key) ? this.sampling[key] : undefined
     if (value === undefined) return ''
-    return `. ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
+    return ` · ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
   }
 
   /** `languages`: further choices, each labelled in its own language. */

@@ -1,7 +1,7 @@
 // Collects the text of a marked-up document as Markdown: headings, paragraphs, items and rows of tables.
 
 /** Levels of lists that are indented. */
-const MOST_INDENT = 6
+const MAX_INDENT = 6
 
 interface Block {
   readonly text: string
@@ -43,7 +43,7 @@ export class Blocks {
   /** `depth`: 0 for items of the outermost list. */
   item(depth: number, text: string): void {
     const line = lines(text)
-    if (line !== '') this.#add(`${'  '.repeat(Math.min(MOST_INDENT, depth))}- ${line}`, true)
+    if (line !== '') this.#add(`${'  '.repeat(Math.min(MAX_INDENT, depth))}- ${line}`, true)
   }
 
   row(cells: readonly string[]): void {

@@ -2,7 +2,7 @@
 import type { DocumentSearch, FoundPassage, Question, SearchOptions } from './search.ts'
 
 /** Passages for one question. More would take a phone too long to read, and distract a small model. */
-const MOST_PASSAGES = 12
+const MAX_PASSAGES = 12
 /** Share of the context that question and passages may fill; the rest is for the answer. */
 export const PASSAGES_SHARE = 0.75
 /** Tokens of context below which no question with a passage and its answer fits well. */
@@ -25,7 +25,7 @@ export async function chosenPassages(
   fits: (passages: readonly FoundPassage[]) => Promise<boolean>,
   options?: SearchOptions,
 ): Promise<readonly FoundPassage[]> {
-  const nearest = (await search.nearest(question, options)).slice(0, MOST_PASSAGES)
+  const nearest = (await search.nearest(question, options)).slice(0, MAX_PASSAGES)
   const first = (count: number) =>
     nearest
       .slice(0, count)

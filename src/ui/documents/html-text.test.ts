@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { fixtureText } from '../../../test/helpers/fixture.ts'
 import { htmlText } from './html-text.ts'
-import { MOST_LETTERS } from './kinds.ts'
+import { MAX_LETTERS } from './kinds.ts'
 
 const read = (source: string) => htmlText('a.html', source)
 
@@ -51,7 +51,7 @@ test('a page of a real program', async () => {
 })
 
 test('a page that is too long is rejected, and a read can be stopped', async () => {
-  const long = `<p>${'word '.repeat(MOST_LETTERS / 4)}</p><p>`.repeat(2)
+  const long = `<p>${'word '.repeat(MAX_LETTERS / 4)}</p><p>`.repeat(2)
   await expect(read(long)).rejects.toMatchObject({ detail: { document: 'long', name: 'a.html' } })
   const stop = new AbortController()
   const reading = htmlText('a.html', '<p>x</p>'.repeat(60_000), stop.signal)

@@ -1,7 +1,7 @@
 // The visible text of a web page as Markdown.
 import { Blocks } from './blocks.ts'
 import { documentError } from './document-error.ts'
-import { MOST_LETTERS } from './kinds.ts'
+import { MAX_LETTERS } from './kinds.ts'
 import { type MarkupSink, parseMarkup } from './markup.ts'
 
 const UNSEEN = new Set(
@@ -104,7 +104,7 @@ class Page implements MarkupSink {
 export async function htmlText(name: string, source: string, signal?: AbortSignal): Promise<string> {
   const page = new Page()
   const check = () => {
-    if (page.blocks.letters > MOST_LETTERS) throw documentError('long', name)
+    if (page.blocks.letters > MAX_LETTERS) throw documentError('long', name)
   }
   await parseMarkup(source, page, { signal, check })
   return page.finish()

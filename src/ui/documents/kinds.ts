@@ -2,8 +2,8 @@
 
 type DocumentKind = 'pdf' | 'docx' | 'html' | 'table' | 'markdown' | 'text'
 
-/** Maximum bytes of a file of each kind. A compressed file expands to at most `MOST_EXPANDED`. */
-export const MOST_BYTES: Readonly<Record<DocumentKind, number>> = {
+/** Maximum bytes of a file of each kind. A compressed file expands to at most `MAX_EXPANDED`. */
+export const MAX_BYTES: Readonly<Record<DocumentKind, number>> = {
   pdf: 20e6,
   docx: 20e6,
   html: 8e6,
@@ -12,12 +12,12 @@ export const MOST_BYTES: Readonly<Record<DocumentKind, number>> = {
   text: 4e6,
 }
 /** Maximum bytes of one part of a compressed file. */
-export const MOST_EXPANDED = 32e6
+export const MAX_EXPANDED = 32e6
 /** Maximum characters of a document's text: about 500 dense pages. */
-export const MOST_LETTERS = 1_500_000
-export const MOST_PAGES = 2000
+export const MAX_LETTERS = 1_500_000
+export const MAX_PAGES = 2000
 /** Maximum number of documents in one message. */
-export const MOST_DOCUMENTS = 8
+export const MAX_DOCUMENTS = 8
 
 const NAMES: readonly (readonly [RegExp, DocumentKind])[] = [
   [/\.pdf$/i, 'pdf'],

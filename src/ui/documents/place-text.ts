@@ -4,7 +4,7 @@ import { say } from '../words/message.ts'
 import type { Place } from './passages.ts'
 
 /** Characters of one heading. */
-const MOST_HEADING = 60
+const MAX_HEADING = 60
 
 /** Such as `page 3` or `Delivery › Abroad`; lines only if there is nothing better. */
 export function placeText(
@@ -32,5 +32,5 @@ export function placeText(
 
 const shortened = (heading: string): string => {
   const letters = [...heading]
-  return letters.length > MOST_HEADING ? `${letters.slice(0, MOST_HEADING).join('').trimEnd()}…` : heading
+  return letters.length > MAX_HEADING ? `${letters.slice(0, MAX_HEADING).join('').trimEnd()}…` : heading
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { DOCUMENTS, readFixture, startPdf } from '../../../test/conformance/testing/documents/questions.ts'
 import { DOCUMENT_WORDS } from '../words/documents.ts'
 import { documentSentence } from './document-error.ts'
-import { kindOf, MOST_BYTES } from './kinds.ts'
+import { kindOf, MAX_BYTES } from './kinds.ts'
 import { readDocument } from './read-file.ts'
 
 const read = (name: string, content: BlobPart, type = '') =>
@@ -43,7 +43,7 @@ test.each([
   [
     'large',
     'a.txt',
-    new Uint8Array(MOST_BYTES.text + 1),
+    new Uint8Array(MAX_BYTES.text + 1),
     '4000001 B; a file of this kind may be at most 4000000 B',
   ],
   ['long', 'a.txt', 'x'.repeat(1_500_001), 'Attach part of it'],

@@ -2,7 +2,7 @@
 // feeds separate pages and `#` marks headings. Each reader loads with the first file of its kind.
 import { decodeText } from './decode-text.ts'
 import { documentError } from './document-error.ts'
-import { kindOf, MOST_BYTES, MOST_LETTERS } from './kinds.ts'
+import { kindOf, MAX_BYTES, MAX_LETTERS } from './kinds.ts'
 import type { OnPages } from './pdf/pdf-text.ts'
 
 /** A document's text under its file's name. */
@@ -27,14 +27,14 @@ export interface ReadOptions {
 export async function readDocument(file: File, options: ReadOptions): Promise<TextDocument> {
   const name = plainName(file)
   const { signal, sizeText } = options
-  const most = MOST_BYTES[kindOf(name, file.type)]
+  const most = MAX_BYTES[kindOf(name, file.type)]
   if (file.size > most)
     throw documentError('large', name, { size: sizeText(file.size), most: sizeText(most), bytes: file.size })
   const bytes = new Uint8Array(await bytesOf(file, name))
   signal?.throwIfAborted()
   const text = (await textOf(name, file.type, bytes, options)).replaceAll(/\r\n?/g, '\n').trimEnd()
   if (text.trim() === '') throw documentError('empty', name)
-  if (text.length > MOST_LETTERS) throw documentError('long', name, { why: `${text.length} characters` })
+  if (text.length > MAX_LETTERS) throw documentError('long', name, { why: `${text.length} characters` })
   return { name, text }
 }
 

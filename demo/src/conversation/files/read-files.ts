@@ -2,7 +2,7 @@
 import { HalfbyteError, isHalfbyteError } from '../../../../src/index.ts'
 import { startPdfWorker } from '../../../../src/ui/chat/library.ts'
 import { documentSentence } from '../../../../src/ui/documents/document-error.ts'
-import { MOST_DOCUMENTS } from '../../../../src/ui/documents/kinds.ts'
+import { MAX_DOCUMENTS } from '../../../../src/ui/documents/kinds.ts'
 import { readDocument } from '../../../../src/ui/documents/read-file.ts'
 import { bytes } from '../../shell/units.ts'
 import { laterWords, t } from '../../words/later-words.ts'
@@ -10,7 +10,7 @@ import { language } from '../../words/words.ts'
 import { type Attachment, isPicture, type Picture, type TextFile } from './attachments.ts'
 
 /** Maximum bytes of one image, which is stored unchanged. */
-export const MOST_HEAVY_BYTES = 20e6
+export const MAX_HEAVY_BYTES = 20e6
 
 /** The attachments, and a note for the user. */
 interface ReadFiles {
@@ -43,10 +43,10 @@ export async function readFiles(
   progress: ReadProgress = {},
 ): Promise<ReadFiles> {
   const count = files.length + taken
-  if (count > MOST_DOCUMENTS) {
-    throw new HalfbyteError('unsupported', t('documentsMany', { most: MOST_DOCUMENTS, count }), {
+  if (count > MAX_DOCUMENTS) {
+    throw new HalfbyteError('unsupported', t('documentsMany', { most: MAX_DOCUMENTS, count }), {
       count,
-      most: MOST_DOCUMENTS,
+      most: MAX_DOCUMENTS,
     })
   }
   const picture = files.find(isPictureFile)

@@ -430,17 +430,17 @@ const HAPPY =
 
 /** How the user feels about something that they tell in their own words, as the model knows it. */
 export function toldFeeling(clause: string): string | undefined {
-  if (clause.length > MOST_LETTERS || !TOLD.test(clause)) return undefined
+  if (clause.length > MAX_LETTERS || !TOLD.test(clause)) return undefined
   if (UNHAPPY.test(clause)) return 'I am very sad.'
   return HAPPY.test(clause) ? 'I am so happy!' : undefined
 }
 
 /** Longer clauses are not small talk. This also bounds the work of the patterns. */
-const MOST_LETTERS = 100
+const MAX_LETTERS = 100
 
 /** The clause in words that the model knows; undefined if it is not small talk. */
 export function smallTalk(clause: string): string | undefined {
-  if (clause.length > MOST_LETTERS) return undefined
+  if (clause.length > MAX_LETTERS) return undefined
   const find = (text: string) => LINES.find((line) => isMeant(line, text))?.[0] ?? ownThing(text)
   const bare = clause.replace(LEAD, '')
   return find(clause) ?? find(bare) ?? find(bare.replace(TAIL, '')) ?? find(clause.replace(TAIL, ''))

@@ -30,7 +30,7 @@ import { keep, type Place, restoreKept } from '../store/kept.ts'
 import type { Asked } from '../store/versions.ts'
 
 /** Maximum replies of the model for one answer: three rounds of calls, and the answer. */
-const MOST_STEPS = 4
+const MAX_STEPS = 4
 /** Length of the sample from which characters per token are estimated. */
 const SAMPLE = 4000
 
@@ -196,7 +196,7 @@ export class Speaker {
 
   #optionsFor(settings: Settings, tools: readonly RunnableTool[]): GenerateOptions {
     const sampling = replyOptions(settings, this.engine.model.sampling)
-    return { ...sampling, tools, maxSteps: MOST_STEPS, processors: this.#processors }
+    return { ...sampling, tools, maxSteps: MAX_STEPS, processors: this.#processors }
   }
 
   /**

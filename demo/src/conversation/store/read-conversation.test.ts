@@ -7,7 +7,7 @@ import { addressOf } from '../address.ts'
 import { fromJson, toJson } from '../list/exchange.ts'
 import { byDate } from '../list/groups.ts'
 import { assembled } from './assemble.ts'
-import { MOST_TITLE } from './conversations.ts'
+import { MAX_TITLE } from './conversations.ts'
 import { draftOf } from './drafts.ts'
 import { readConversation } from './read-conversation.ts'
 
@@ -63,7 +63,7 @@ function expectValid(read: NonNullable<ReturnType<typeof readConversation>>): vo
   expect(read.updated).toBeGreaterThanOrEqual(0)
   expect(byDate([read], 1.7e12)).toHaveLength(1)
   expect(addressOf(read.id).length).toBeGreaterThan(1)
-  expect(read.title.length).toBeLessThanOrEqual(MOST_TITLE)
+  expect(read.title.length).toBeLessThanOrEqual(MAX_TITLE)
   expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
   expect(readConversation(read)).toEqual(read)
 }

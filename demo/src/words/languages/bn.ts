@@ -317,7 +317,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'মডেল যত টোকেন দেখতে পায়, যদি ততগুলির জন্য শেখানো হয়ে থাকে',
   'set-weights': 'ওয়েট',
   'set-weights-hint': 'কম বিটে কম মেমরি লাগে ও দ্রুত হয়',
-  asStored: 'যেমন সংরক্ষিত',
+  asStored: 'মূল রূপ',
   bits4: '৪ বিট',
   bits8: '৮ বিট',
   bits32: '৩২ বিট',

@@ -349,7 +349,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token, die das Modell sehen kann, wenn es für so viele trainiert wurde',
   'set-weights': 'Gewichte',
   'set-weights-hint': 'Weniger Bits brauchen weniger Speicher und sind schneller',
-  asStored: 'Wie gespeichert',
+  asStored: 'Original',
   bits4: '4 Bit',
   bits8: '8 Bit',
   bits32: '32 Bit',

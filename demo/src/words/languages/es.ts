@@ -341,7 +341,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que ve el modelo, si se entrenó para tantos',
   'set-weights': 'Pesos',
   'set-weights-hint': 'Menos bits ocupan menos memoria y son más rápidos',
-  asStored: 'Como están guardados',
+  asStored: 'Originales',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',

@@ -348,7 +348,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que voit le modèle, s’il a été entraîné pour autant',
   'set-weights': 'Poids',
   'set-weights-hint': 'Moins de bits prennent moins de mémoire et sont plus rapides',
-  asStored: 'Comme enregistrés',
+  asStored: 'D’origine',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',

@@ -318,7 +318,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'मॉडल को दिखने वाले टोकन, अगर उतने के लिए सिखाया गया हो',
   'set-weights': 'वेट',
   'set-weights-hint': 'कम बिट कम मेमोरी लेते हैं और तेज़ होते हैं',
-  asStored: 'जैसे सेव हैं',
+  asStored: 'मूल रूप',
   bits4: '4 बिट',
   bits8: '8 बिट',
   bits32: '32 बिट',

@@ -338,7 +338,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token yang dapat dilihat model, jika dilatih untuk itu',
   'set-weights': 'Bobot',
   'set-weights-hint': 'Bit lebih sedikit memakai memori lebih sedikit dan lebih cepat',
-  asStored: 'Seperti tersimpan',
+  asStored: 'Asli',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',

@@ -342,7 +342,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token che il modello vede, se è stato addestrato per tanti',
   'set-weights': 'Pesi',
   'set-weights-hint': 'Meno bit occupano meno memoria e sono più veloci',
-  asStored: 'Come salvati',
+  asStored: 'Originali',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',

@@ -330,7 +330,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'モデルに見えるトークン数（その長さで学習済みの場合）',
   'set-weights': '重み',
   'set-weights-hint': 'ビット数が少ないほどメモリが少なく、高速です',
-  asStored: '保存形式のまま',
+  asStored: '元のまま',
   bits4: '4 ビット',
   bits8: '8 ビット',
   bits32: '32 ビット',

@@ -326,7 +326,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '모델이 볼 수 있는 토큰 수(그만큼 학습된 경우)',
   'set-weights': '가중치',
   'set-weights-hint': '비트가 적을수록 메모리를 덜 쓰고 빠릅니다',
-  asStored: '저장된 그대로',
+  asStored: '원본',
   bits4: '4비트',
   bits8: '8비트',
   bits32: '32비트',

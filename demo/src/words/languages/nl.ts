@@ -339,7 +339,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens die het model kan zien, als het daarvoor is getraind',
   'set-weights': 'Gewichten',
   'set-weights-hint': 'Minder bits kosten minder geheugen en zijn sneller',
-  asStored: 'Zoals opgeslagen',
+  asStored: 'Origineel',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',

@@ -377,7 +377,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokeny, które widzi model, jeśli był na to trenowany',
   'set-weights': 'Wagi',
   'set-weights-hint': 'Mniej bitów zajmuje mniej pamięci i działa szybciej',
-  asStored: 'Jak zapisano',
+  asStored: 'Oryginalne',
   bits4: '4 bity',
   bits8: '8 bitów',
   bits32: '32 bity',

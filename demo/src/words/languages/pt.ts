@@ -332,7 +332,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que o modelo vê, se foi treinado para tantos',
   'set-weights': 'Pesos',
   'set-weights-hint': 'Menos bits ocupam menos memória e são mais rápidos',
-  asStored: 'Como estão salvos',
+  asStored: 'Originais',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',

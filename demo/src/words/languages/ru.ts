@@ -378,7 +378,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Сколько токенов видит модель, если её этому обучали',
   'set-weights': 'Веса',
   'set-weights-hint': 'Чем меньше бит, тем меньше памяти и выше скорость',
-  asStored: 'Как сохранены',
+  asStored: 'Исходные',
   bits4: '4 бита',
   bits8: '8 бит',
   bits32: '32 бита',

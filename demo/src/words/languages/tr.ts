@@ -334,7 +334,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Eğitimi yetiyorsa modelin görebildiği token sayısı',
   'set-weights': 'Ağırlıklar',
   'set-weights-hint': 'Az bit, az bellek kullanır ve daha hızlıdır',
-  asStored: 'Saklandığı gibi',
+  asStored: 'Özgün',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',

@@ -377,7 +377,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Скільки токенів бачить модель, якщо її цього навчали',
   'set-weights': 'Ваги',
   'set-weights-hint': 'Що менше бітів, то менше пам’яті й вища швидкість',
-  asStored: 'Як збережено',
+  asStored: 'Початкові',
   bits4: '4 біти',
   bits8: '8 бітів',
   bits32: '32 біти',

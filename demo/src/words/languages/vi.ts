@@ -330,7 +330,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Số token mô hình thấy được, nếu được huấn luyện cho số đó',
   'set-weights': 'Trọng số',
   'set-weights-hint': 'Ít bit hơn thì tốn ít bộ nhớ và nhanh hơn',
-  asStored: 'Như đã lưu',
+  asStored: 'Nguyên gốc',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',

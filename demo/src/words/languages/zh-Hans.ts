@@ -312,7 +312,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '模型能看到的词元数（如果训练时支持）',
   'set-weights': '权重',
   'set-weights-hint': '位数越少，占用内存越少，速度越快',
-  asStored: '按保存的格式',
+  asStored: '原样',
   bits4: '4 位',
   bits8: '8 位',
   bits32: '32 位',

@@ -314,7 +314,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '模型能看到的詞元數（如果訓練時支援）',
   'set-weights': '權重',
   'set-weights-hint': '位元越少，占用記憶體越少，速度越快',
-  asStored: '依儲存的格式',
+  asStored: '原樣',
   bits4: '4 位元',
   bits8: '8 位元',
   bits32: '32 位元',

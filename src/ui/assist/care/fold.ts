@@ -1,6 +1,6 @@
 // Spelling. In: a message. Out: its beginning in lower case, with one form of each letter and quotation mark.
 /** Longer texts are documents; only their beginning is checked. */
-const MOST_LETTERS = 4000
+const MAX_LETTERS = 4000
 
 /** Letters whose accent is not a separate mark, and forms that people use interchangeably. */
 const LETTERS: ReadonlyMap<string, string> = new Map([
@@ -19,7 +19,7 @@ export const unaccented = (text: string): string =>
     .replaceAll(/[’ʼ`´]/g, "'")
 
 export const folded = (text: string): string =>
-  unaccented(text.slice(0, MOST_LETTERS).toLowerCase())
+  unaccented(text.slice(0, MAX_LETTERS).toLowerCase())
     .replaceAll(/[“”„«»「」『』]/g, '"')
     .replaceAll(/[ \t\r\u00a0\u3000]+/g, ' ')
 

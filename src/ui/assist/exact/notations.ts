@@ -106,10 +106,10 @@ function wordsOf(value: number): string {
 const greatestDivisor = (one: number, other: number): number =>
   other === 0 ? one : greatestDivisor(other, one % other)
 
-const MOST_FACTORED = 1e6
+const MAX_FACTORED = 1e6
 const factors: Reader = ([, given]) => {
   const value = Number(given)
-  if (value < 1 || value > MOST_FACTORED) return undefined
+  if (value < 1 || value > MAX_FACTORED) return undefined
   const found = Array.from({ length: value }, (_, index) => index + 1).filter((each) => value % each === 0)
   return `The factors of ${value} are ${found.join(', ')}.`
 }

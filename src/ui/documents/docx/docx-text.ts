@@ -2,7 +2,7 @@
 // tables, and notes at the end. Deleted text and instructions of fields are left out.
 import { Blocks } from '../blocks.ts'
 import { documentError } from '../document-error.ts'
-import { MOST_EXPANDED, MOST_LETTERS } from '../kinds.ts'
+import { MAX_EXPANDED, MAX_LETTERS } from '../kinds.ts'
 import { type MarkupSink, parseMarkup } from '../markup.ts'
 import { unzipped, type ZipEntry, ZipError, zipEntries } from './zip.ts'
 
@@ -33,7 +33,7 @@ export async function docxText(
     if (entryOf(MAIN) === undefined)
       throw documentError('kind', name, { why: 'no text of Word in the archive' })
     const read = async (entry: ZipEntry | undefined) =>
-      entry && new TextDecoder().decode(await unzipped(bytes, entry, MOST_EXPANDED, signal))
+      entry && new TextDecoder().decode(await unzipped(bytes, entry, MAX_EXPANDED, signal))
     const styles = await headingStyles((await read(entryOf('styles'))) ?? '', signal)
     const story = new Story(styles)
     for (const part of [MAIN, ...NOTES]) {
@@ -48,7 +48,7 @@ export async function docxText(
 
 async function tell(name: string, source: string, story: Story, signal?: AbortSignal): Promise<void> {
   const check = () => {
-    if (story.blocks.letters > MOST_LETTERS) throw documentError('long', name)
+    if (story.blocks.letters > MAX_LETTERS) throw documentError('long', name)
   }
   await parseMarkup(source, story, { isXml: true, signal, check })
 }

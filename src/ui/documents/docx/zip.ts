@@ -9,9 +9,9 @@ const LOCAL = 0x04034b50
 const END_BYTES = 22
 const ENTRY_BYTES = 46
 const LOCAL_BYTES = 30
-const MOST_COMMENT = 0xffff
+const MAX_COMMENT = 0xffff
 /** Far more than the parts of a document. */
-const MOST_ENTRIES = 10_000
+const MAX_ENTRIES = 10_000
 const STORED = 0
 const DEFLATED = 8
 
@@ -45,7 +45,7 @@ export function zipEntries(bytes: Uint8Array): ReadonlyMap<string, ZipEntry> {
   const size = view.getUint32(end + 12, true)
   const start = view.getUint32(end + 16, true)
   if (start + size > end) throw damaged(`the directory ends at ${start + size}, past ${end}`)
-  if (count > MOST_ENTRIES || count * ENTRY_BYTES > size)
+  if (count > MAX_ENTRIES || count * ENTRY_BYTES > size)
     throw damaged(`${count} entries in a directory of ${size} bytes`)
   const entries = new Map<string, ZipEntry>()
   let at = start
@@ -72,7 +72,7 @@ export function zipEntries(bytes: Uint8Array): ReadonlyMap<string, ZipEntry> {
 /** The last end record: a comment of up to 64 KiB may follow it. */
 function endOf(view: DataView): number {
   const last = view.byteLength - END_BYTES
-  for (let at = last; at >= Math.max(0, last - MOST_COMMENT); at--) {
+  for (let at = last; at >= Math.max(0, last - MAX_COMMENT); at--) {
     if (view.getUint32(at, true) === END && at + END_BYTES + view.getUint16(at + 20, true) <= view.byteLength)
       return at
   }

@@ -1,7 +1,7 @@
 // Reads the text of a PDF page by page. It runs in a worker, which the page terminates if a file takes too
 // long, and in tests.
 import { getDocument } from 'unpdf/pdfjs'
-import { MOST_LETTERS, MOST_PAGES } from '../kinds.ts'
+import { MAX_LETTERS, MAX_PAGES } from '../kinds.ts'
 
 /** `locked`: it asks for a password. `scanned`: its pages are pictures. `damaged`: or not a PDF. */
 export type PdfReply =
@@ -26,7 +26,7 @@ export async function readPdf(
   try {
     const pdf = await task.promise
     const { numPages: all } = pdf
-    if (all > MOST_PAGES) return onReply({ fault: 'long', why: `${all} pages` })
+    if (all > MAX_PAGES) return onReply({ fault: 'long', why: `${all} pages` })
     const pages: string[] = []
     let letters = 0
     for (let number = 1; number <= all; number++) {
@@ -34,7 +34,7 @@ export async function readPdf(
       const { items } = await page.getTextContent()
       pages.push(pageText(items as readonly Item[]))
       letters += pages.at(-1)?.length ?? 0
-      if (letters > MOST_LETTERS)
+      if (letters > MAX_LETTERS)
         return onReply({ fault: 'long', why: `${letters} characters in ${number} pages` })
       page.cleanup()
       onReply({ done: number, all })

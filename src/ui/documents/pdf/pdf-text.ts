@@ -3,7 +3,7 @@ import { documentError } from '../document-error.ts'
 import type { PdfReply } from './pdf-pages.ts'
 
 /** A forged file can keep a reader busy forever: milliseconds without progress. */
-const MOST_MS = 60_000
+const MAX_MS = 60_000
 
 /** Progress in pages. */
 export type OnPages = (done: number, all: number) => void
@@ -28,14 +28,14 @@ export async function pdfText(
   const replied = Promise.withResolvers<string>()
   const { port1, port2: port } = new MessageChannel()
   const onAbort = () => replied.reject(signal?.reason)
-  const tooLong = () => replied.reject(documentError('long', name, { why: `${MOST_MS} ms` }))
-  let timer = setTimeout(tooLong, MOST_MS)
+  const tooLong = () => replied.reject(documentError('long', name, { why: `${MAX_MS} ms` }))
+  let timer = setTimeout(tooLong, MAX_MS)
   port1.onmessage = ({ data }: MessageEvent<PdfReply>) => {
     clearTimeout(timer)
     if ('pages' in data) replied.resolve(data.pages.join('\f'))
     else if ('fault' in data) replied.reject(documentError(data.fault, name, { why: data.why }))
     else {
-      timer = setTimeout(tooLong, MOST_MS)
+      timer = setTimeout(tooLong, MAX_MS)
       onPages?.(data.done, data.all)
     }
   }

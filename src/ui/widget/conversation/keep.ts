@@ -8,7 +8,7 @@ import type { Entry } from './entries.ts'
 export type Keep = 'none' | 'tab' | 'device'
 
 /** Maximum number of stored messages: the newest. */
-const MOST_ENTRIES = 200
+const MAX_ENTRIES = 200
 
 /**
  * The entries to store while an answer streams: with its text so far, as if it were stopped here. The page
@@ -49,7 +49,7 @@ export class Kept {
   write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
-      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES), withoutFiles))
+      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MAX_ENTRIES), withoutFiles))
       return true
     } catch {
       return false

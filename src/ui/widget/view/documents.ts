@@ -4,7 +4,7 @@ import { html, nothing, type ReactiveController, type TemplateResult } from 'lit
 import type { ChatHost } from '../../chat/composer.ts'
 import { bytesText } from '../../chat/texts.ts'
 import { documentSentence } from '../../documents/document-error.ts'
-import { ACCEPTED, MOST_DOCUMENTS } from '../../documents/kinds.ts'
+import { ACCEPTED, MAX_DOCUMENTS } from '../../documents/kinds.ts'
 import type { TextDocument } from '../../documents/read-file.ts'
 import type { Words } from '../../words/english.ts'
 import { say, type Values } from '../../words/message.ts'
@@ -66,7 +66,7 @@ export class AttachedDocuments implements ReactiveController {
     if (this.isReading) return
     if (this.#from.reads() === false) return this.#fail(this.#say('documentsUnread'))
     const count = files.length + this.#attached.length
-    if (count > MOST_DOCUMENTS) return this.#fail(this.#say('documentsMany', { count, most: MOST_DOCUMENTS }))
+    if (count > MAX_DOCUMENTS) return this.#fail(this.#say('documentsMany', { count, most: MAX_DOCUMENTS }))
     const stop = new AbortController()
     this.#stop = stop
     this.#fail('')

@@ -99,12 +99,12 @@ function sourcesView(passages: readonly Passage[], words: Words, language: strin
 }
 
 /** Number of words of a passage in the text fragment of its link. */
-const MOST_WORDS = 8
+const MAX_WORDS = 8
 
 /** The address with a text fragment, so that browsers jump to the passage. */
 function placed(url: string, text: string): string {
   const [line = ''] = text.split('\n')
-  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MOST_WORDS).join(' '))
+  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MAX_WORDS).join(' '))
   return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 

@@ -12,7 +12,7 @@ import type { EntryPicture } from '../conversation/entries.ts'
 import { icon } from './frame.ts'
 
 /** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
-const MOST_PIXELS = 640
+const MAX_PIXELS = 640
 
 interface PictureSource {
   readonly words: () => Words
@@ -216,7 +216,7 @@ async function draw(canvas: HTMLCanvasElement | undefined, file: Blob): Promise<
   drawn.set(canvas, file)
   const bitmap = await createImageBitmap(file).catch(() => undefined)
   if (bitmap === undefined) return
-  const scale = Math.min(1, MOST_PIXELS / Math.max(bitmap.width, bitmap.height))
+  const scale = Math.min(1, MAX_PIXELS / Math.max(bitmap.width, bitmap.height))
   canvas.width = Math.max(1, Math.round(bitmap.width * scale))
   canvas.height = Math.max(1, Math.round(bitmap.height * scale))
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height)

@@ -39,7 +39,7 @@ export const SURFACES = 8192
 const STEM_BITS = 24
 const LONGEST_STEM = 18
 /** Letters of a stem that count when languages are compared; longer ones may be chance. */
-const MOST_CREDIT = 7
+const MAX_CREDIT = 7
 /** Words of a passage; longer sentences are read in overlapping passages. */
 const PASSAGE = 28
 /** Characters that count as a word where words are not separated. */
@@ -89,7 +89,7 @@ function read(text: string, { code, spaced }: Written, lexicon: Lexicon): Readin
       const found = lexicon.get(finish(hash) >>> (32 - STEM_BITS))
       if (found !== undefined) [length, concept] = [count, found]
     }
-    if (length > 0) known += Math.min(length, MOST_CREDIT)
+    if (length > 0) known += Math.min(length, MAX_CREDIT)
     if (length > 0 && concept !== COMMON) concepts.push(concept)
     const end = start + Math.max(1, length)
     if (!spaced) start = text[end - 1] === '_' && length > 1 ? end - 1 : end
