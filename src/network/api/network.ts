@@ -25,6 +25,7 @@ import type { Connection } from '../../engine/wire/connection.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
+import { checkTensor, type NetworkTensor } from '../helpers/tensors.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
 import type { LoadedNetwork, NetworkHost } from '../service/build-network.ts'
 import type {
@@ -33,13 +34,23 @@ import type {
   NetworkRequest,
   NetworkValue,
 } from '../service/network-protocol.ts'
-import { checkTensor, type NetworkTensor } from './tensors.ts'
 import { inTime, TIME_LIMIT } from './time-limit.ts'
 
 export type { ForeignNode } from '../compile/refusal.ts'
+export { type CtcOptions, type CtcText, ctcDecode } from '../helpers/ctc-decode.ts'
+export { nonMaxSuppression, type SuppressionOptions } from '../helpers/non-max-suppression.ts'
+export {
+  type NetworkPicture,
+  type PictureOptions,
+  type PictureTensor,
+  pictureTensor,
+} from '../helpers/picture-tensor.ts'
+export type { Numbers } from '../helpers/rows.ts'
+export { softmax } from '../helpers/softmax.ts'
+export type { NetworkDType, NetworkTensor } from '../helpers/tensors.ts'
+export { type TopScore, topK } from '../helpers/top-k.ts'
 export type { NetworkLimits } from '../onnx/graph-budget.ts'
 export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/network-protocol.ts'
-export type { NetworkDType, NetworkTensor } from './tensors.ts'
 
 /** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
 export interface NetworkOptions {

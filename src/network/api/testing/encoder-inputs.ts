@@ -1,5 +1,5 @@
 // Inputs for small encoders, used in tests of networks.
-import type { NetworkTensor } from '../tensors.ts'
+import type { NetworkTensor } from '../../helpers/tensors.ts'
 
 /** A tensor of integers. `value` is called with each flat index. */
 export const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({

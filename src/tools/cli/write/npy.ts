@@ -1,7 +1,7 @@
 // NumPy's .npy files: one tensor with its dtype and shape.
 import { halfTable } from '../../../core/base/half.ts'
 import { malformed } from '../../../core/formats/malformed.ts'
-import type { NetworkTensor } from '../../../network/api/tensors.ts'
+import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
 import { countOf, type DType, zeros } from '../../../network/onnx/ir/tensor.ts'
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]
