@@ -1,5 +1,5 @@
-// Inline scripts. In: a page with <script data-inline="file">, values for names in the file. Out: the page with
-// that file inlined, and its hash in the page's content security policy.
+// Inline scripts. In: a page with <script data-inline="file">, values for names in the file. Out: the page
+// with that file inlined, and its hash in the page's content security policy.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

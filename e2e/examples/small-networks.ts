@@ -1,5 +1,5 @@
-// Networks that stand in for those of the examples: with the same inputs and outputs, and results that can be told
-// from the picture or the signal.
+// Networks that stand in for those of the examples: with the same inputs and outputs, and results that can be
+// told from the picture or the signal.
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 

@@ -1,6 +1,6 @@
-// Documents in the widget. In: a model that can read files, one that cannot, files of real programs, an encoder.
-// Out: whether they are picked, dropped and pasted, read under the strictest policy, cited with their place, and
-// stored and deleted with the conversation.
+// Documents in the widget. In: a model that can read files, one that cannot, files of real programs, an
+// encoder. Out: whether they are picked, dropped and pasted, read under the strictest policy, cited with
+// their place, and stored and deleted with the conversation.
 import type { Page } from '@playwright/test'
 import { fixture } from '../../test/helpers/fixture.ts'
 import { pdfFile } from '../chat/files/pdf-file.ts'

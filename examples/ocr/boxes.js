@@ -6,8 +6,8 @@ const LEAST_HEIGHT = 3
 const MARGIN = 0.5
 
 /**
- * Boxes in pixels of the picture, from top to bottom. `map` has the dims [1, 1, height, width], and `scale` is that of
- * `pictureTensor`. Lines are taken as horizontal.
+ * Boxes in pixels of the picture, from top to bottom. `map` has the dims [1, 1, height, width], and `scale`
+ * is that of `pictureTensor`. Lines are taken as horizontal.
  */
 export function boxesIn({ dims, data }, scale, picture) {
   const [, , height, width] = dims

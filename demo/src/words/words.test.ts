@@ -1,5 +1,5 @@
-// In: the page's texts and their translations. Out: whether each language has each text, with its placeholders
-// and plural forms.
+// In: the page's texts and their translations. Out: whether each language has each text, with its
+// placeholders and plural forms.
 import { describe, expect, test, vi } from 'vitest'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
 import { CATALOGUE } from '../../../src/ui/chat/library.ts'

@@ -1,6 +1,6 @@
-// Documents. In: the built chat page, a model that can read files, one that cannot, files of real programs, an
-// encoder. Out: whether the model reads files whole if they fit and otherwise in passages, found by words or by
-// meaning, and the page says so; and whether a model that is too small says that before.
+// Documents. In: the built chat page, a model that can read files, one that cannot, files of real programs,
+// an encoder. Out: whether the model reads files whole if they fit and otherwise in passages, found by words
+// or by meaning, and the page says so; and whether a model that is too small says that before.
 import { expect, type Page, test } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
 import { fixture } from '../../../test/helpers/fixture.ts'

@@ -88,8 +88,8 @@ export interface GraphBuilder {
   /** Columns of a value, by name and width, in order. */
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
   /**
-   * Normalises q and k if requested, rotates them, writes k and v to the layer's state, and attends to that state
-   * with q. With q alone: attends to the existing state of `attention.layer`.
+   * Normalises q and k if requested, rotates them, writes k and v to the layer's state, and attends to that
+   * state with q. With q alone: attends to the existing state of `attention.layer`.
    */
   attend(
     label: string,

@@ -302,7 +302,9 @@ function argumentsOf(
   return new GivenArguments(values instanceof Map ? values : (quoted(given, quote) as JsonObject))
 }
 
-/** The model's own JSON text of a call's arguments. Undefined if there is none, or it is not a JSON object. */
+/**
+ * The model's own JSON text of a call's arguments. Undefined if there is none, or it is not a JSON object.
+ */
 function writtenArguments({ argumentsJson }: ToolCall): string | undefined {
   if (argumentsJson === undefined) return undefined
   return writtenValues(argumentsJson, (text) => text) instanceof Map ? argumentsJson.trim() : undefined

@@ -24,7 +24,9 @@ export interface CtcOptions {
 /** A text that was read. */
 export interface CtcText {
   readonly text: string
-  /** Mean probability of the characters, each at its most probable step: 0 to 1. It is 0 for an empty text. */
+  /**
+   * Mean probability of the characters, each at its most probable step: 0 to 1. It is 0 for an empty text.
+   */
   readonly confidence: number
   /** The first step of each character; a step's share of all steps is its place in the picture or signal. */
   readonly steps: readonly number[]

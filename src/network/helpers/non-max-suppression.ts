@@ -14,7 +14,9 @@ export interface SuppressionOptions {
   readonly scoreThreshold?: number | undefined
   /** Maximum number of boxes that are returned. Default: 300. */
   readonly maxBoxes?: number | undefined
-  /** The class of each box: boxes of different classes do not remove each other. Default: all in one class. */
+  /**
+   * The class of each box: boxes of different classes do not remove each other. Default: all in one class.
+   */
   readonly classes?: Numbers | undefined
   /**
    * The four numbers of a box. `corners`: left, top, right, bottom; any two opposite corners will do.
@@ -41,8 +43,8 @@ const OPTIONS = {
  * const found = kept.map((at) => boxes.data.slice(4 * at, 4 * at + 4))
  * ```
  *
- * Boxes with a score of NaN are ignored. Throws `unsupported` if the numbers of boxes, scores and classes differ,
- * and for an option that is out of range.
+ * Boxes with a score of NaN are ignored. Throws `unsupported` if the numbers of boxes, scores and classes
+ * differ, and for an option that is out of range.
  */
 export function nonMaxSuppression(
   boxes: Numbers,

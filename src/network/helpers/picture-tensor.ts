@@ -8,9 +8,10 @@ import { type Picture, resizeRows } from '../../core/vision/resize.ts'
 import type { NetworkTensor } from './tensors.ts'
 
 /**
- * A picture: a PNG, JPEG or WebP file (`Blob`, only in browsers), anything that a canvas draws (`ImageBitmap`,
- * a canvas, an `<img>` that has loaded, a `<video>`, also only in browsers), or pixels: `ImageData`, or
- * `{ width, height, data }` with four bytes per pixel (red, green, blue, opacity), row by row from the top left.
+ * A picture: a PNG, JPEG or WebP file (`Blob`, only in browsers), anything that a canvas draws
+ * (`ImageBitmap`, a canvas, an `<img>` that has loaded, a `<video>`, also only in browsers), or pixels:
+ * `ImageData`, or `{ width, height, data }` with four bytes per pixel (red, green, blue, opacity), row by row
+ * from the top left.
  */
 export type NetworkPicture = Blob | Exclude<CanvasImageSource, SVGImageElement> | ImageData | Pixels
 
@@ -90,8 +91,8 @@ const OPTIONS = {
  * const { logits } = await network.run({ pixel_values: tensor })
  * ```
  *
- * Rejects with `unsupported` for a picture or a size that is empty or exceeds 16,384 pixels per side or 2^26 in
- * total, for an option out of range, and for files outside of browsers; with `format` for a damaged file.
+ * Rejects with `unsupported` for a picture or a size that is empty or exceeds 16,384 pixels per side or 2^26
+ * in total, for an option out of range, and for files outside of browsers; with `format` for a damaged file.
  */
 export async function pictureTensor(
   picture: NetworkPicture,

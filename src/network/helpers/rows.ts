@@ -13,7 +13,9 @@ export interface Rows {
   readonly dims: readonly number[]
 }
 
-/** Throws `unsupported` for anything other than a tensor or a list of numbers, and for integers of 64 bits. */
+/**
+ * Throws `unsupported` for anything other than a tensor or a list of numbers, and for integers of 64 bits.
+ */
 export function rowsOf(name: string, value: unknown): Rows {
   const { dims: stated, data = value } = isTensor(value) ? value : { dims: undefined }
   if (!isList(data) || typeof data[0] === 'bigint')

@@ -1,4 +1,5 @@
-// Scores of classifiers, recognizers and detectors. In: numbers. Out: probabilities, classes, texts and boxes.
+// Scores of classifiers, recognizers and detectors. In: numbers. Out: probabilities, classes, texts and
+// boxes.
 import { expect, test } from 'vitest'
 import { ctcDecode } from './ctc-decode.ts'
 import { nonMaxSuppression } from './non-max-suppression.ts'

@@ -12,8 +12,8 @@ const unit = (language: string | undefined, name: string, digits: number, value:
   }).format(value)
 
 /**
- * For example `1.6 MB`, or `12 kB` instead of `0.0 MB`; with `per` as `-per-second` a rate. Without a language,
- * the browser's.
+ * For example `1.6 MB`, or `12 kB` instead of `0.0 MB`; with `per` as `-per-second` a rate. Without a
+ * language, the browser's.
  */
 export function bytesText(count: number, language?: string, per: '' | '-per-second' = ''): string {
   if (count >= 1e9) return unit(language, `gigabyte${per}`, 2, count / 1e9)

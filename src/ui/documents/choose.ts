@@ -1,4 +1,5 @@
-// Which passages a model reads for a question: the nearest, as many as fit in its context beside the question.
+// Which passages a model reads for a question: the nearest, as many as fit in its context beside the
+// question.
 import type { DocumentSearch, FoundPassage, Question, SearchOptions } from './search.ts'
 
 /** Passages for one question. More would take a phone too long to read, and distract a small model. */

@@ -27,19 +27,21 @@ const NAMES: readonly (readonly [RegExp, DocumentKind])[] = [
   [/\.(?:md|markdown)$/i, 'markdown'],
 ]
 
-const TYPES: Readonly<Record<string, DocumentKind>> = {
-  'application/pdf': 'pdf',
-  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
-  'text/html': 'html',
-  'application/xhtml+xml': 'html',
-  'text/csv': 'table',
-  'text/tab-separated-values': 'table',
-  'text/markdown': 'markdown',
-}
+const TYPES: ReadonlyMap<string, DocumentKind> = new Map(
+  Object.entries({
+    'application/pdf': 'pdf',
+    'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+    'text/html': 'html',
+    'application/xhtml+xml': 'html',
+    'text/csv': 'table',
+    'text/tab-separated-values': 'table',
+    'text/markdown': 'markdown',
+  }),
+)
 
 /** The kind of a file. Anything else may be plain text, which its bytes tell. */
 export const kindOf = (name: string, type = ''): DocumentKind =>
-  NAMES.find(([pattern]) => pattern.test(name))?.[1] ?? TYPES[type.split(';', 1)[0] ?? ''] ?? 'text'
+  NAMES.find(([pattern]) => pattern.test(name))?.[1] ?? TYPES.get(type.split(';', 1)[0] ?? '') ?? 'text'
 
 /**
  * True if lines that begin with `#` are headings in the text that was read from a file of this name. In

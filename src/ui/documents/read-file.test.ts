@@ -1,4 +1,5 @@
-// In: files of every kind. Out: their text under their name, or an error that names the file and the next step.
+// In: files of every kind. Out: their text under their name, or an error that names the file and the next
+// step.
 import { expect, test } from 'vitest'
 import { DOCUMENTS, readFixture, startPdf } from '../../../test/conformance/testing/documents/questions.ts'
 import { DOCUMENT_WORDS } from '../words/documents.ts'

@@ -1,5 +1,5 @@
-// Reads a file that a user attaches: PDF, DOCX, HTML, CSV, Markdown or plain text. Out: its text, in which form
-// feeds separate pages and `#` marks headings. Each reader loads with the first file of its kind.
+// Reads a file that a user attaches: PDF, DOCX, HTML, CSV, Markdown or plain text. Out: its text, in which
+// form feeds separate pages and `#` marks headings. Each reader loads with the first file of its kind.
 import { decodeText } from './decode-text.ts'
 import { documentError } from './document-error.ts'
 import { kindOf, MAX_BYTES, MAX_LETTERS } from './kinds.ts'
@@ -21,8 +21,9 @@ export interface ReadOptions {
 }
 
 /**
- * Throws a `documentError`, whose message is for users: `kind` if the file's bytes are none of these, `large`,
- * `long`, `locked`, `scanned`, `empty` and `damaged`. Rejects with the signal's reason once it is aborted.
+ * Throws a `documentError`, whose message is for users: `kind` if the file's bytes are none of these,
+ * `large`, `long`, `locked`, `scanned`, `empty` and `damaged`. Rejects with the signal's reason once it is
+ * aborted.
  */
 export async function readDocument(file: File, options: ReadOptions): Promise<TextDocument> {
   const name = plainName(file)

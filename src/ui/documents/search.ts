@@ -52,8 +52,8 @@ export class DocumentSearch {
   }
 
   /**
-   * The indices of passages, nearest first: all of them with an encoder, otherwise those that share words with
-   * the question, or all in text order if none does. Rejects like `embed`, and with the signal's reason.
+   * The indices of passages, nearest first: all of them with an encoder, otherwise those that share words
+   * with the question, or all in text order if none does. Rejects like `embed`, and with the signal's reason.
    */
   async nearest(question: Question, options: SearchOptions = {}): Promise<readonly number[]> {
     const byWords = this.#words.scores(question.text, question.earlier)

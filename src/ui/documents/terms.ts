@@ -4,19 +4,21 @@
 /** Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic. In other scripts marks are letters. */
 const DIACRITICS = /[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]/g
 /** Letters that Unicode does not decompose. */
-const LETTERS: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  ø: 'o',
-  ł: 'l',
-  đ: 'd',
-  ð: 'd',
-  þ: 'th',
-  ı: 'i',
-  ة: 'ه',
-  ى: 'ي',
-}
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ß: 'ss',
+    æ: 'ae',
+    œ: 'oe',
+    ø: 'o',
+    ł: 'l',
+    đ: 'd',
+    ð: 'd',
+    þ: 'th',
+    ı: 'i',
+    ة: 'ه',
+    ى: 'ي',
+  }),
+)
 const SPACELESS =
   /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+)/u
 /** Thousands in English, German, French and Swiss numbers. */
@@ -35,7 +37,7 @@ export const folded = (text: string): string =>
     .replaceAll(DIACRITICS, '')
     .normalize('NFC')
     .toLowerCase()
-    .replaceAll(/[ßæœøłđðþıةى]/g, (letter) => LETTERS[letter] ?? letter)
+    .replaceAll(/[ßæœøłđðþıةى]/g, (letter) => LETTERS.get(letter) ?? letter)
 
 /** Every term as often as it occurs. */
 export function termsOf(text: string): string[] {

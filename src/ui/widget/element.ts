@@ -26,8 +26,8 @@ export interface HalfbyteChatProps {
   /** Loads the model when the element appears, without a gesture and without asking. Default false. */
   autoload: boolean
   /**
-   * Whether the user may attach documents: PDF, Word (.docx), web pages, tables (.csv), Markdown, text. Default
-   * false.
+   * Whether the user may attach documents: PDF, Word (.docx), web pages, tables (.csv), Markdown, text.
+   * Default false.
    */
   allowFiles: boolean
   /** Size of the download in bytes. If given, no request is made before the user has agreed. */
@@ -63,7 +63,10 @@ export interface HalfbyteChatProps {
   generateOptions: GenerateOptions
   /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
-  /** Texts in place of the widget's in the language of its page: any of the names in `ENGLISH`. A property only. */
+  /**
+   * Texts in place of the widget's in the language of its page: any of the names in `ENGLISH`. A property
+   * only.
+   */
   messages: Partial<Words>
   /**
    * The engine that answers; undefined until one is loaded. Set it to use the page's own. A property only.

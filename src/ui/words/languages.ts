@@ -1,4 +1,5 @@
-// Languages. In: BCP 47 tags that a browser, a page or a user prefers. Out: the interface's language for them.
+// Languages. In: BCP 47 tags that a browser, a page or a user prefers. Out: the interface's language for
+// them.
 
 /** The languages of the interface besides English. Each has a file in `languages/`. */
 export const TRANSLATED = [
@@ -28,8 +29,8 @@ export type Translated = (typeof TRANSLATED)[number]
 export type Language = 'en' | Translated
 
 /**
- * The interface's language for a tag, for example `zh-Hant` for `zh-TW`; undefined if it has none or the tag is
- * invalid. first-paint.js does the same.
+ * The interface's language for a tag, for example `zh-Hant` for `zh-TW`; undefined if it has none or the tag
+ * is invalid. first-paint.js does the same.
  */
 export function languageFor(tag: string): Language | undefined {
   try {

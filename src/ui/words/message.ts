@@ -46,8 +46,8 @@ export const isolated = (text: string, language: string): string =>
   isRightToLeft(language) || HAS_RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text
 
 /**
- * For example `131,072`, or with two `digits` after the point `2.50`. In English, small numbers are not left to
- * `Intl`, which takes as long to start as to render a part of the page.
+ * For example `131,072`, or with two `digits` after the point `2.50`. In English, small numbers are not left
+ * to `Intl`, which takes as long to start as to render a part of the page.
  */
 export function numberText(value: number, language: string, digits?: number): string {
   if (language === 'en' && Math.abs(value) < 1e4)

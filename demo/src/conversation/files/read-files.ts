@@ -32,9 +32,9 @@ interface ReadProgress {
 
 /**
  * Reads files in addition to the `taken` ones of the same message. `isBlind`: the model has no vision tower.
- * Throws `unsupported` for too many files, or an image that is too large or for a blind model, `format` for an
- * image that the browser does not decode, and like `readDocument` for all other files. The messages are for
- * users. Rejects with the signal's reason once it is aborted.
+ * Throws `unsupported` for too many files, or an image that is too large or for a blind model, `format` for
+ * an image that the browser does not decode, and like `readDocument` for all other files. The messages are
+ * for users. Rejects with the signal's reason once it is aborted.
  */
 export async function readFiles(
   files: readonly File[],

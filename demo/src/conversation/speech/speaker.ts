@@ -349,7 +349,9 @@ const asRead = (messages: readonly StoredMessage[], last?: Read): readonly Store
 /** The beginning of the ids of steps whose results are told with the question. */
 const TOLD = 'told'
 
-/** The messages, with results told in the questions that they belong to; `last`: those of the last question. */
+/**
+ * The messages, with results told in the questions that they belong to; `last`: those of the last question.
+ */
 const withResults = (
   messages: readonly StoredMessage[],
   last: readonly UsedTool[],

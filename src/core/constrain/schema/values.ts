@@ -20,8 +20,8 @@ const MAX_CONTAINED = 64
 /** Maximum number of values of unique items for which the grammar tracks the remaining ones. */
 const MAX_PERMUTED = 8
 /**
- * Limits up to which the number of used values is computed exactly: listed values of an item, and items before
- * it.
+ * Limits up to which the number of used values is computed exactly: listed values of an item, and items
+ * before it.
  */
 const MAX_MATCHED = { values: 16, items: 64 }
 /** Maximum number of rules: one for each part of a schema and each way of writing it. */

@@ -201,7 +201,8 @@ export class Machine {
 
   /**
    * Rejects with `format` for an index outside its table, `unsupported` for an integer that overflows 32
-   * bits, `out-of-memory` for a lack of memory, `internal` if a thread died, or with the signal's reason. Runs must not overlap.
+   * bits, `out-of-memory` for a lack of memory, `internal` if a thread died, or with the signal's reason.
+   * Runs must not overlap.
    */
   async run(
     { program, graph }: LoadedProgram,

@@ -1,5 +1,5 @@
-// Runs parts of a graph in TypeScript, node by node: nodes whose outputs have sizes that depend on values, and
-// rare operators without loops.
+// Runs parts of a graph in TypeScript, node by node: nodes whose outputs have sizes that depend on values,
+// and rare operators without loops.
 import { Budget } from '../../../core/base/budget.ts'
 import { evaluateInSteps } from '../../onnx/evaluate.ts'
 import { beyond, NETWORK_LIMITS, type NetworkLimits } from '../../onnx/graph-budget.ts'

@@ -31,8 +31,8 @@ export interface Split {
 }
 
 /**
- * `runtimeOf`: where a node runs; `undecided` if that depends on the values of its `decidingInputs`, which the
- * rest of the graph then has as constants.
+ * `runtimeOf`: where a node runs; `undecided` if that depends on the values of its `decidingInputs`, which
+ * the rest of the graph then has as constants.
  */
 export function splitGraph(
   graph: Graph,

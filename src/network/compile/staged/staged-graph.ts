@@ -54,8 +54,9 @@ export class StagedGraph implements RunnableGraph {
   }
 
   /**
-   * Runs the passes on the graph and, with a fallback, opens a session for each foreign part that can be found
-   * without sizes. Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node either.
+   * Runs the passes on the graph and, with a fallback, opens a session for each foreign part that can be
+   * found without sizes. Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node
+   * either.
    */
   static async open(
     graph: Graph,
@@ -140,8 +141,8 @@ export class StagedGraph implements RunnableGraph {
   }
 
   /**
-   * Finds the types of all values as far as they are known without sizes and, with a fallback, the foreign parts
-   * that do not depend on sizes.
+   * Finds the types of all values as far as they are known without sizes and, with a fallback, the foreign
+   * parts that do not depend on sizes.
    */
   async #survey(signal: AbortSignal | undefined): Promise<void> {
     if (this.#sessions === undefined) {
@@ -278,8 +279,8 @@ const valuesOf = (decided: ReadonlyMap<string, Tensor>): string =>
   [...decided.values()].map(({ data }) => ` ${data}`).join()
 
 /**
- * Inputs of a single integer that alone decide what an If or a Loop runs, such as a sampling rate. Others that
- * do so are read once the values before them are computed.
+ * Inputs of a single integer that alone decide what an If or a Loop runs, such as a sampling rate. Others
+ * that do so are read once the values before them are computed.
  */
 function decidingAmong(graph: Graph): readonly string[] {
   const numbers = new Set(graph.inputs.filter(isNumber).map(({ name }) => name))

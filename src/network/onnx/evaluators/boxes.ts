@@ -113,7 +113,9 @@ function evaluateRoiAlign(context: Evaluation): Tensor {
   return made
 }
 
-/** The weighted pixels around a sample: each by itself for a maximum, as the standard has it, or their sum. */
+/**
+ * The weighted pixels around a sample: each by itself for a maximum, as the standard has it, or their sum.
+ */
 function pixels(
   read: (index: number) => number,
   plane: number,

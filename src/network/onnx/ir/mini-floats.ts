@@ -58,8 +58,8 @@ export function miniFloatOf(dtype: MiniFloat, pattern: number): number {
 }
 
 /**
- * The nearest value, ties to an even pattern. Beyond the largest one, it is the largest if `saturates`, otherwise
- * infinity or NaN. E8M0 rounds up to a power of two. E2M1 has no NaN, which becomes 0.
+ * The nearest value, ties to an even pattern. Beyond the largest one, it is the largest if `saturates`,
+ * otherwise infinity or NaN. E8M0 rounds up to a power of two. E2M1 has no NaN, which becomes 0.
  */
 export function toMiniFloat(dtype: MiniFloat, value: number, saturates = true): number {
   const { nan, infinity, largest }: Format = FORMATS[dtype]

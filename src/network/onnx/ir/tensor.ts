@@ -19,8 +19,8 @@ export type Elements =
   | BigUint64Array
 
 /**
- * Elements in row-major order. Floats of fewer bits are held as f32, rounded to the dtype; integers of 4 and 2
- * bits have one element per byte; bool is 0 or 1.
+ * Elements in row-major order. Floats of fewer bits are held as f32, rounded to the dtype; integers of 4 and
+ * 2 bits have one element per byte; bool is 0 or 1.
  */
 export interface Tensor {
   readonly dtype: DType

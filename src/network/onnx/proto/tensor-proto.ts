@@ -104,7 +104,10 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   return made
 }
 
-/** In lists of integers, half floats are stored as bit patterns, and elements below 8 bits as bytes of several. */
+/**
+ * In lists of integers, half floats are stored as bit patterns, and elements below 8 bits as bytes of
+ * several.
+ */
 function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     for (const [index, value] of values.entries()) data[index] = BigInt(value)

@@ -253,8 +253,8 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 }
 
 /**
- * A value that becomes wrong at or beyond this length only limits the context; a value that is wrong earlier is
- * rejected.
+ * A value that becomes wrong at or beyond this length only limits the context; a value that is wrong earlier
+ * is rejected.
  */
 const MIN_CONTEXT = 1024
 

@@ -275,7 +275,10 @@ const ZONES: ReadonlyMap<string, string> = new Map(
 
 const timeIn: Reader = ([, place], _, now) => timeInPlace(place!, now)
 
-/** The time in a city, in a country with one time zone, or in a zone such as `Asia/Tokyo`; undefined elsewhere. */
+/**
+ * The time in a city, in a country with one time zone, or in a zone such as `Asia/Tokyo`; undefined
+ * elsewhere.
+ */
 export function timeInPlace(given: string, now: Date): string | undefined {
   const place = given.trim().toLowerCase()
   const zone = zoneOf(place)

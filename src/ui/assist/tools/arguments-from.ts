@@ -63,8 +63,8 @@ const oneOf = (all: readonly object[]): object => ({
 })
 
 /**
- * A pattern of expressions with the message's numbers, which may be percentages, and with known ones. Undefined
- * for fewer than two numbers: there is nothing to work out.
+ * A pattern of expressions with the message's numbers, which may be percentages, and with known ones.
+ * Undefined for fewer than two numbers: there is nothing to work out.
  */
 function expressionForm(message: string): string | undefined {
   const figures = inFigures(message.replace(DATES, ' '))

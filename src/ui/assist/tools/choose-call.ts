@@ -1,5 +1,5 @@
-// Chooses a call for a message, for models whose template describes no tools. In: an engine, a message, tools.
-// Out: a complete call, or none.
+// Chooses a call for a message, for models whose template describes no tools. In: an engine, a message,
+// tools. Out: a complete call, or none.
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { Message, ToolCall } from '../../../engine/api/types.ts'
 import { type ArgumentForms, argumentsFrom } from './arguments-from.ts'
@@ -16,7 +16,9 @@ export interface ChooseOptions {
 const MAX_TOKENS = 96
 const NONE = { name: 'none' }
 
-/** A message of each kind with its call. A model of 100 million weights follows examples, not descriptions. */
+/**
+ * A message of each kind with its call. A model of 100 million weights follows examples, not descriptions.
+ */
 const EXAMPLES: readonly (readonly [string, AssistToolName | 'none', Readonly<Record<string, unknown>>])[] = [
   ['We have 4 boxes of 6 eggs and used 5. How many are left?', 'calculate', { expression: '4 * 6 - 5' }],
   ['My bag weighs 12 kg. How many pounds is that?', 'convert_units', { value: 12, from: 'kg', to: 'pounds' }],

@@ -1,4 +1,5 @@
-// Idle time after an answer. In: the page's visibility and the device's battery. Out: whether work may be done in advance.
+// Idle time after an answer. In: the page's visibility and the device's battery. Out: whether work may be
+// done in advance.
 
 /** Milliseconds after an answer before anything is done in advance. */
 export const IDLE_MS = 1500

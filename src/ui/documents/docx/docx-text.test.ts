@@ -1,4 +1,5 @@
-// In: Word documents of a real program, made ones, damaged and hostile ones. Out: their text, or a typed error.
+// In: Word documents of a real program, made ones, damaged and hostile ones. Out: their text, or a typed
+// error.
 import { expect, test } from 'vitest'
 import { zipFile } from '../../../../test/conformance/testing/documents/zip-file.ts'
 import { fixture } from '../../../../test/helpers/fixture.ts'

@@ -1,5 +1,5 @@
-// In: PDFs of real programs, damaged ones, one of 500 pages. Out: their pages, or a typed error; a stop ends the
-// worker.
+// In: PDFs of real programs, damaged ones, one of 500 pages. Out: their pages, or a typed error; a stop ends
+// the worker.
 import { expect, test, vi } from 'vitest'
 import { pdfFile } from '../../../../e2e/chat/files/pdf-file.ts'
 import { startPdf } from '../../../../test/conformance/testing/documents/questions.ts'

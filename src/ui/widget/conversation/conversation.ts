@@ -346,7 +346,10 @@ async function ownAnswer(question: string, assist: Assist): Promise<string | und
   return (careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined))?.text
 }
 
-/** The tools to offer, or a call that was carried out before, with the message that tells the model its result. */
+/**
+ * The tools to offer, or a call that was carried out before, with the message that tells the model its
+ * result.
+ */
 interface Offered {
   readonly tools?: readonly RunnableTool[] | undefined
   readonly told?: { readonly run: CoreToolRun; readonly message: string } | undefined

@@ -12,7 +12,9 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
-/** The page's functions, or `assist` for the tools of `halfbyte/assist`, offered to models that use them well. */
+/**
+ * The page's functions, or `assist` for the tools of `halfbyte/assist`, offered to models that use them well.
+ */
 export type WidgetTools = readonly WidgetTool[] | 'assist'
 
 /** A text for looking up answers. */

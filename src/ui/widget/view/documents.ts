@@ -1,5 +1,5 @@
-// Documents of messages. In: files that a user picks, pastes or drops. Out: the documents of the next message,
-// and their views.
+// Documents of messages. In: files that a user picks, pastes or drops. Out: the documents of the next
+// message, and their views.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
 import type { ChatHost } from '../../chat/composer.ts'
 import { bytesText } from '../../chat/texts.ts'

@@ -198,8 +198,8 @@ const picker = (
       tabindex="-1" aria-hidden="true" @change=${onPicked} />`
 
 /**
- * A picture, drawn on a canvas: a policy that only allows the page's own images forbids addresses of files. An
- * earlier visit's picture is no longer there, so its name is shown.
+ * A picture, drawn on a canvas: a policy that only allows the page's own images forbids addresses of files.
+ * An earlier visit's picture is no longer there, so its name is shown.
  */
 export function pictureView({ name, file }: EntryPicture, words: Words, language: string): TemplateResult {
   if (file === undefined)

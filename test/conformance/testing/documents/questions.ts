@@ -1,5 +1,5 @@
-// Questions about the documents of test/fixtures/documents. In: a way to search. Out: for how many of them the
-// passage with the answer is among the first.
+// Questions about the documents of test/fixtures/documents. In: a way to search. Out: for how many of them
+// the passage with the answer is among the first.
 import { readPdf } from '../../../../src/ui/documents/pdf/pdf-pages.ts'
 import type { PdfRequest } from '../../../../src/ui/documents/pdf/pdf-text.ts'
 import { readDocument, type TextDocument } from '../../../../src/ui/documents/read-file.ts'

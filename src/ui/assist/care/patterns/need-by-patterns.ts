@@ -1,5 +1,5 @@
-// Need by patterns. In: a folded message. Out: what its writer, or someone they know, may need help with, if a
-// pattern of a language matches.
+// Need by patterns. In: a folded message. Out: what its writer, or someone they know, may need help with, if
+// a pattern of a language matches.
 import { memo } from '../../../../core/base/values.ts'
 import { LETTER, unaccented } from '../fold.ts'
 import { ASIAN } from './asian.ts'
