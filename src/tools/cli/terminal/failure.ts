@@ -68,6 +68,12 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   )
 }
 
+/** Standard output failed. A closed pipe is returned unchanged, because `report` doesn't count it as an error. */
+export const outputError = (error: unknown): unknown =>
+  systemCode(error) === 'EPIPE'
+    ? error
+    : systemError(error, 'unsupported', 'standard output cannot be written', 'send it to another place')
+
 /** Why `fetch` failed in Node, as a code or in words; undefined for other errors. */
 function connectionFailure(error: unknown): string | undefined {
   let words: string | undefined

@@ -5,7 +5,7 @@ import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
-import { systemError } from './failure.ts'
+import { outputError, systemError } from './failure.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
 
@@ -50,7 +50,11 @@ export async function writeOutput(
   signal?: AbortSignal,
 ): Promise<void> {
   const source = Readable.from(chunks)
-  if (path === undefined) return pipeline(source, process.stdout, { end: false, signal })
+  if (path === undefined) {
+    return pipeline(source, process.stdout, { end: false, signal }).catch((error) => {
+      throw outputError(error)
+    })
+  }
   try {
     await writeFile(await realpath(path).catch(() => path), source, signal)
   } catch (error) {
