@@ -142,6 +142,20 @@ describe.concurrent('generate', () => {
     expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
   })
 
+  test('says what the answer lacks if the context is full, and answers under a system text', async () => {
+    const asked = ['generate', model, 'ab', '--temperature', '0', '--context', '32', '--max-tokens', '999']
+    const [short, steered] = await Promise.all([
+      halfbyte(...asked),
+      halfbyte(...asked.slice(0, 5), '--max-tokens', '2', '--json', '--system', 'be kind'),
+    ])
+    expect(short).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^note: the answer ends because the context of 32 tokens is full; raise/m),
+    })
+    const plain = await halfbyte(...asked.slice(0, 5), '--max-tokens', '2', '--json')
+    expect(JSON.parse(steered.out).promptTokens).toBeGreaterThan(JSON.parse(plain.out).promptTokens)
+  })
+
   test('exits quietly if the reader closes the pipe', async () => {
     const child = startEndless()
     child.stdout?.once('data', () => child.stdout?.destroy())
