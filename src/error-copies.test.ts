@@ -1,11 +1,11 @@
 // HalfbyteError. In: errors of this copy of the library and of another. Out: both are recognised.
 import { expect, test, vi } from 'vitest'
-import { HalfbyteError, isHalfbyteError } from './errors.ts'
+import { HalfbyteError, isHalfbyteError } from './core/base/errors.ts'
 
 /** The class of a second copy, as `dist/cdn` and each bundle have their own. */
 async function anotherCopy(): Promise<typeof HalfbyteError> {
   vi.resetModules()
-  const { HalfbyteError: Copy } = await import('./errors.ts')
+  const { HalfbyteError: Copy } = await import('./core/base/errors.ts')
   expect(Copy).not.toBe(HalfbyteError)
   return Copy
 }
