@@ -15,10 +15,16 @@ export const visible = (text: string): string =>
 /** For names. Line breaks are escaped too, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
-/** Dimmed on a terminal with styles, unless `NO_COLOR` is set. */
-export function dimmed(text: string, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv = process.env): string {
-  return NO_COLOR !== '' || TERM === 'dumb' ? text : `\x1b[2m${text}\x1b[22m`
-}
+/** True for a terminal that can't move its cursor. */
+export const isDumb = ({ TERM }: NodeJS.ProcessEnv = process.env): boolean => TERM === 'dumb'
+
+/** True if the user wants neither styles nor lines that are replaced. */
+export const isPlain = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  (env['NO_COLOR'] ?? '') !== '' || isDumb(env)
+
+/** Dimmed, unless the terminal is plain. */
+export const dimmed = (text: string, env: NodeJS.ProcessEnv = process.env): string =>
+  isPlain(env) ? text : `\x1b[2m${text}\x1b[22m`
 
 /** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */
 export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reasoning'>): string {

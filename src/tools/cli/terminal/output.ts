@@ -5,15 +5,18 @@ import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
-import { outputError, systemError } from './failure.ts'
+import { isPlain, outputError, systemError } from './failure.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
 
 export const clearProgress = (): void => overwrite('')
 
+/** True if progress is shown by replacing the terminal's last line. */
+export const canOverwrite = (): boolean => process.stderr.isTTY && !isPlain()
+
 /** Replaces the terminal's last line. */
 export function overwrite(text: string): void {
-  if (process.stderr.isTTY && process.env['TERM'] !== 'dumb') process.stderr.write(`\r\x1b[K${text}`)
+  if (canOverwrite()) process.stderr.write(`\r\x1b[K${text}`)
 }
 
 function describe(event: LoadProgress): string {
