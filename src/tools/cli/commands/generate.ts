@@ -64,7 +64,7 @@ export function generateCommand(): Command {
   const full = withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
   return withIgnored(full, [
     needs('logprobs', '--json'),
-    ...['system', 'chatTemplate', 'templateArgument'].map((option) => unused(option, '--raw')),
+    ...['system', 'chatTemplate'].map((option) => unused(option, '--raw')),
   ])
 }
 

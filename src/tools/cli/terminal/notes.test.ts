@@ -24,11 +24,7 @@ test.each([
   ['generate', ['m', 'p', '--logprobs', '2', '--json'], []],
   ['generate', ['m', 'p', '--compact'], ['--compact is ignored without --schema']],
   ['generate', ['m', 'p', '--raw', '--system', 'x'], ['--system is ignored with --raw']],
-  [
-    'generate',
-    ['m', 'p', '--raw', '--template-argument', 'a=1', '--chat-template', 'f'],
-    ['--chat-template is ignored with --raw', '--template-argument is ignored with --raw'],
-  ],
+  ['generate', ['m', 'p', '--raw', '--chat-template', 'f'], ['--chat-template is ignored with --raw']],
   ['chat', ['m', '--negative', 'x'], ['--negative is ignored without --cfg-scale']],
   ['chat', ['m', '--dry-breaker', 'x'], ['--dry-breaker is ignored without --dry-multiplier']],
   ['chat', ['m', '--xtc-threshold', '0.1'], ['--xtc-threshold is ignored without --xtc-probability']],
