@@ -52,8 +52,8 @@ test('a place that cannot be used is noted once, and lines are not kept', async 
 })
 
 test('the folder follows the conventions of the platform', () => {
-  expect(stateFolder({}, 'linux', '/home/a')).toBe(join('/home/a', '.local', 'state', 'halfbyte'))
-  expect(stateFolder({ XDG_STATE_HOME: '/s' }, 'linux', '/home/a')).toBe(join('/s', 'halfbyte'))
+  expect(stateFolder({}, 'linux', '/h')).toBe(join('/h', '.local', 'state', 'halfbyte'))
+  expect(stateFolder({ XDG_STATE_HOME: '/s' }, 'linux', '/h')).toBe(join('/s', 'halfbyte'))
   expect(stateFolder({}, 'darwin', '/h')).toBe(join('/h', 'Library', 'Application Support', 'halfbyte'))
   expect(stateFolder({ LOCALAPPDATA: '/l' }, 'win32', '/h')).toBe(join('/l', 'halfbyte'))
 })
