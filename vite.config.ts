@@ -28,10 +28,10 @@ const entries = {
 
 /**
  * Some bundlers leave URLs unchanged, and the files are looked up next to the bundle, in `wasm/` rather than
- * `cdn/wasm/`. So the chunk that names the modules of dist/cdn is in that folder.
+ * `cdn/wasm/`. So the chunks that name the modules and a worker of dist/cdn are in that folder.
  */
 const namesModules = (ids: readonly string[]): boolean =>
-  ids.some((id) => id.endsWith('/src/engine/browser-host.ts'))
+  ids.some((id) => /\/src\/engine\/(?:browser-host|wire\/pdf-script)\.ts$/.test(id))
 
 export default defineConfig({
   plugins: [packageUrls(), recordPackages('library')],

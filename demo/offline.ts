@@ -9,10 +9,10 @@ import { PACKS } from './packs.ts'
 const WORKER = 'sw.js'
 /**
  * Not everyone needs these: one of four modules, one of the models, measurements, code and formula libraries,
- * PDFs, the search model, large icons.
+ * documents, the search model, large icons.
  */
 const LATER =
-  /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|language-|pdf|search-model|icon-(512|maskable)/
+  /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|language-|pdf|docx|html-text|markup|search-model|icon-(512|maskable)/
 /** Asset names end with a hash of eight characters, which may include `-`. */
 const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 

@@ -16,7 +16,7 @@ const ASSETS = 'halfbyte-assets'
 /** Header of a cached asset: its build-independent name. */
 const KIND = 'x-halfbyte-kind'
 const CHAT = 'index.html'
-/** With a wrong content type, browsers do not run or show a file, whatever its bytes. */
+/** Browsers neither run nor show a file with the wrong content type, whatever its bytes. */
 const TYPES = { js: /javascript/, css: /^text\/css/, html: /^text\/html/ }
 
 const isAsset = (name) => name.startsWith('assets/')
@@ -60,7 +60,7 @@ function nameOf(url) {
 
 /**
  * If an older build is cached, this one must be cached completely before it may take over. If a file cannot
- * be fetched, the browser drops this worker and starts over at a later visit.
+ * be fetched, the browser discards this worker and starts over at a later visit.
  */
 async function succeed() {
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX))
@@ -72,7 +72,7 @@ async function succeed() {
   const used = new Set(pages.flat().map(({ url }) => url))
   const later = Object.entries(LATER).filter(([name, [, kind]]) => kinds.has(kind) || used.has(address(name)))
   const isWhole = await keep([...Object.keys(FILES), ...later.map(([name]) => name)])
-  if (!isWhole) throw new Error(`build ${VERSION} could not be kept whole`)
+  if (!isWhole) throw new Error(`build ${VERSION} could not be cached completely`)
 }
 
 /** Removes what only older builds need, now that none of their pages is open. */
@@ -122,19 +122,19 @@ async function keepAll(names) {
 }
 
 async function fetched(name) {
-  // Files that the page has just fetched come from the browser's cache, unless that has something else.
+  // Files that the page has just fetched come from the browser's HTTP cache, unless their contents differ.
   for (const cache of ['force-cache', 'reload']) {
     try {
       if ((await find(name)) !== undefined) return true
       if (await store(name, await fetch(address(name), { cache }))) return true
     } catch {
-      // No network, a redirect that leads nowhere, or no room.
+      // No network, a broken redirect, or no space left.
     }
   }
   return false
 }
 
-/** Caches a file if it is what the build produced. */
+/** Caches a file if its bytes are those that the build produced. */
 async function store(name, response) {
   const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
   if (response.status !== 200 || type?.test(response.headers.get('content-type') ?? '') === false)
@@ -146,7 +146,7 @@ async function store(name, response) {
   headers.set('content-length', bytes.byteLength)
   headers.set('accept-ranges', 'bytes')
   if (isAsset(name)) headers.set(KIND, BUILD.get(name)[1])
-  // Not the response itself: a redirected response cannot be used for a navigation.
+  // A copy, because a redirected response cannot answer a navigation.
   await (await cacheOf(name)).put(address(name), new Response(bytes, { headers }))
   return true
 }
@@ -163,7 +163,7 @@ async function keptFirst(event, name) {
   const kept = await find(name)
   if (kept !== undefined) return answered(request, kept)
   const response = await fetch(request)
-  // A request for a range or the size may not need the whole file.
+  // A request for a range, or for the size only, may not need the whole file.
   if (response.ok && request.method === 'GET' && !request.headers.has('range')) {
     const copy = response.clone()
     event.waitUntil(

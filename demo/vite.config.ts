@@ -5,6 +5,7 @@
 // there. HALFBYTE_PACKS names another folder of packs than models/made.
 import { fileURLToPath } from 'node:url'
 import { type Connect, defineConfig, type Plugin } from 'vite'
+import { apart } from './apart.ts'
 import { inline } from './inline.ts'
 import { offline } from './offline.ts'
 import { pagePacks } from './packs.ts'
@@ -38,6 +39,7 @@ export default defineConfig({
   base: './',
   assetsInclude: ['**/*.hbm'],
   plugins: [
+    apart,
     inline(path('.'), { "{ __UNLOADED__: '' }": JSON.stringify(UNLOADED) }),
     sharedStyles,
     processors,
@@ -64,7 +66,7 @@ export default defineConfig({
             // The scripts that run before the first paint.
             {
               name: 'early',
-              test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
+              test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/(?:storage|tasks))/,
               priority: 2,
             },
             // In a separate chunk, code shared by the page and the search model compresses worse, by a

@@ -1,4 +1,4 @@
-// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs there, in development and built,
+// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs in development and built,
 // isolated and not.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import {
 } from '../test/conformance/testing/golden.ts'
 import { type PackedApp, packedApp } from './packed/app.ts'
 
-/** A minimal page of a new user. */
+/** A new user's minimal page. */
 const PAGE = '<!doctype html><title>App</title><script type="module" src="/main.js"></script>'
 const SCRIPT = `
 import { Engine } from 'halfbyte'
@@ -112,7 +112,7 @@ globalThis.run = async (options) => {
 }
 `
 
-test("a network takes onnxruntime-web from the application, in development and in Vite's build", async ({
+test("a network uses the application's onnxruntime-web, in development and in Vite's build", async ({
   page,
 }) => {
   const app = await packedApp(['onnxruntime-web'])

@@ -23,12 +23,12 @@ const OFF = [
 ]
 
 /**
- * Address-bar suggestions are separate pages. Each window that a test opens would load two of them, and
- * prestart a renderer: a fifth of the browser tests' CPU time.
+ * Address-bar suggestions are separate pages. Each window that a test opens would load two of them and
+ * prestart a renderer, which takes a fifth of the browser tests' CPU time.
  */
 const NEEDLESS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess']
 
-/** Quiet, and able to run as root in a container. */
+/** Runs quietly, and as root in a container. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -47,7 +47,7 @@ export function chromiumOptions(): LaunchOptions {
   return { args: FLAGS, ...(executablePath !== undefined && { executablePath }) }
 }
 
-/** The command that installs Chromium, in a sentence; undefined if it is there. */
+/** A sentence with the command that installs Chromium; undefined if it is installed. */
 export function missingChromium(): string | undefined {
   const path = chromiumOptions().executablePath ?? chromium.executablePath()
   return existsSync(path) ? undefined : `Chromium is missing (${path}); run "npm run setup -- chromium"`

@@ -10,7 +10,7 @@ const tiny = {
   buffer: readFileSync(new URL('../test/conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
 
-/** Violations that the page observed. Call `watchViolations` before opening the page. */
+/** Violations observed by the page. Call `watchViolations` before opening the page. */
 const violations = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)
 

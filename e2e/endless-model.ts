@@ -1,4 +1,4 @@
-// A model that never stops: the files of a small random Llama that writes meaningless Markdown.
+// A model that never stops: the files of a small random Llama that generates meaningless Markdown.
 import { Random } from '../test/helpers/random.ts'
 import {
   gain,
@@ -16,11 +16,13 @@ export type { ModelFile } from './model-folder.ts'
 const HALF = 0x3800
 const SIXTEEN = 0x4c00
 
-/** None of these ends an answer, and the files declare no end token, so any token may be drawn. */
+/** None of these ends an answer, and the files declare no end token, so any token may be sampled. */
 const SPECIALS = ['<|pad|>', '<|bos|>', '<|turn|>', '<|user|>', '<|assistant|>', '<|system|>'].map(
   (content) => ({ content }),
 )
-/** The only words it writes, in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break. */
+/**
+ * The only words that it generates, in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break.
+ */
 const WORDS = [
   ...' the a river fox moon bread old small and then over under sang walked slept quietly tomorrow'.split(
     ' ',
@@ -36,7 +38,7 @@ const TEMPLATE =
   "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|turn|>' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 
-/** `isMute`: it loads, but its logits are not numbers. Default: false. */
+/** `isMute`: the model loads, but its logits are not numbers. Default: false. */
 export function endlessModel({ isMute = false } = {}): readonly ModelFile[] {
   const vocabulary = { specials: SPECIALS, words: WORDS }
   const vocab = vocabularyOf(vocabulary).length
@@ -47,8 +49,8 @@ function tensors(vocab: number, isMute: boolean): Tensor[] {
   const { hidden } = SHAPE
   const random = halves()
   const fill = (length: number) => Uint16Array.from({ length }, () => random(-5))
-  // The first channel has the same large value for every token. Words get most of their logit from it, others
-  // none, so words are about equally likely regardless of the context, and each answer has blocks of all
+  // The first channel has the same large value for every token. Words get most of their logit from it and
+  // other tokens none, so words are about equally likely in any context, and each answer has blocks of all
   // kinds.
   const embedding = fill(vocab * hidden)
   const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>

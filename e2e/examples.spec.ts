@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Page } from '@playwright/test'
-import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
+import { choosePicture, STAND_INS } from './examples/stand-ins.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const expect = baseExpect.configure({ timeout: 45_000 })
@@ -64,42 +64,49 @@ const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'sandboxed-frame': async (page) => {
     await expect(out(page)).toHaveText(/^\s*[A-Z].{100,}/s)
   },
+  labels: async (page) => {
+    await expect(page.getByRole('status')).toHaveText('Choose a picture.')
+    await choosePicture(page, 'green')
+    await page.locator('button').click()
+    await expect(out(page).getByRole('listitem')).toHaveCount(3)
+    await expect(out(page).getByRole('listitem').first()).toHaveText(/^\d+\.\d % grass$/)
+  },
+  ocr: async (page) => {
+    await expect(page.getByRole('status')).toHaveText('Choose a picture.')
+    await choosePicture(page, 'white', [
+      [40, 40, 100, 20],
+      [60, 120, 60, 30],
+      [150, 120, 60, 30],
+    ])
+    await page.locator('button').click()
+    await expect(page.getByRole('status')).toHaveText('done')
+    await expect(out(page)).toHaveText('a\na\na\n')
+  },
+  speech: async (page) => {
+    await expect(page.getByRole('status')).toHaveText('listening')
+    await expect(out(page).getByRole('listitem').nth(1)).toHaveText(/^\d\.\d to \d\.\d s$/)
+  },
   widget: async (page) => {
     await page.getByRole('button', { name: 'Download' }).click()
     await expect(page.locator('.message.assistant:not(.growing) .body')).not.toBeEmpty()
   },
 }
 
-test('every page of examples is tested', () => {
+test('every page in examples/ has a test', () => {
   const pages = readdirSync(here('../examples'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !existsSync(here(`../examples/${entry.name}/package.json`)))
     .map(({ name }) => name)
   expect(pages.sort()).toEqual(Object.keys(EXAMPLES).sort())
 })
 
-/** Stands in for the hub with a random encoder, so that no test downloads the real one. */
-async function serveEncoder(page: Page): Promise<void> {
-  const files = byPath(bertFolder(randomBert(9)))
-  await page.context().route('https://huggingface.co/**', async (route) => {
-    const url = new URL(route.request().url())
-    const headers = { 'Access-Control-Allow-Origin': '*' }
-    if (url.pathname.startsWith('/api/')) {
-      const listing = [...files].map(([path, { size }]) => ({ type: 'file', path, size }))
-      return route.fulfill({ headers, json: listing })
-    }
-    const file = files.get(url.pathname.replace(/^.*\/resolve\/main\//, ''))
-    if (file === undefined) return route.fulfill({ status: 404, headers })
-    return route.fulfill({ headers, body: Buffer.from(await file.arrayBuffer()) })
-  })
-}
-
 for (const [name, shows] of Object.entries(EXAMPLES)) {
   test(`the example ${name} works`, async ({ page, address }) => {
     const problems: string[] = []
     page.on('pageerror', (error) => problems.push(error.message))
-    if (name === 'search') await serveEncoder(page)
+    await STAND_INS[name]?.(page)
     await page.goto(`${address}${name}/`)
-    await page.getByRole('button').first().click()
+    // An input for files has the role of a button, too.
+    await page.locator('button').first().click()
     await shows(page)
     expect(problems).toEqual([])
   })

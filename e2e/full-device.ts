@@ -1,8 +1,8 @@
-// A full device. In: a page. Out: the same page, whose origin can store nothing more, or again as much as the
-// browser allows.
+// A full device. In: a page. Out: the same page, whose origin can store nothing more, or once again as much
+// as the browser allows.
 import type { CDPSession, Page } from '@playwright/test'
 
-/** Bytes that are enough for the page's empty databases. */
+/** Enough bytes for the page's empty databases. */
 const LITTLE = 400_000
 
 /** A session's settings last as long as the session. */
@@ -18,7 +18,7 @@ async function limit(page: Page, address: string, quotaSize?: number): Promise<v
   })
 }
 
-/** Call it before the page opens: later, Chromium keeps its earlier grant for half a minute. */
+/** Call this before the page opens: afterwards, Chromium keeps its earlier quota for half a minute. */
 export const small = (page: Page, address = ''): Promise<void> => limit(page, address, LITTLE)
 
 /** Stores until nothing more can be stored. The page must be opened after `small`. */

@@ -15,7 +15,7 @@ import { test as base } from './library-site.ts'
 
 /** The replies of golden.gguf and long.gguf. */
 export const TEXT = goldenReply(GOLDEN).text
-/** Normal behaviour of a model server. */
+/** The behaviour of a normal model server. */
 export const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
 export const MIB = 1 << 20
 

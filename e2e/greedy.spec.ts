@@ -42,7 +42,7 @@ const complete = (
 const SHARDS = (['relaxed', 'simd128'] as const).map((build) => ({ build, threads: 2 }))
 for (const { where, isIsolated, builds } of [
   { where: 'on both builds, one and two threads', isIsolated: true, builds: BUILDS },
-  { where: 'from two shards where no memory is shared', isIsolated: false, builds: SHARDS },
+  { where: 'on two shards where memory cannot be shared', isIsolated: false, builds: SHARDS },
 ]) {
   test(`every precision gives the golden text ${where}`, async ({ page, site }) => {
     await openLibrary(page, isIsolated ? site.isolated : site.plain)

@@ -60,7 +60,7 @@ export const test = base.extend<object, { site: LibrarySite }>({
   ],
 })
 
-/** The page's folder. All workers of a run share one build, made by the first that needs it. */
+/** The page's folder. All workers of a test run share one build, made by the first worker that needs it. */
 async function builtOnce(): Promise<string> {
   const folder = join(BUILDS, String(process.ppid))
   const mark = join(folder, 'built')

@@ -1,6 +1,6 @@
 // Small Llamas for tests. In: tokens, a template, tensors. Out: the files of a safetensors folder.
 
-/** A file as received by the page, picked or from a server. */
+/** A file as the page receives it, picked or from a server. */
 export interface ModelFile {
   readonly name: string
   readonly buffer: Buffer
@@ -18,7 +18,7 @@ export interface Tensor {
 }
 
 interface Folder {
-  /** The first tokens, by id. `isText`: whether it is part of the text, like thought markers. */
+  /** The first tokens, by id. `isText`: whether the token is part of the text, like thought markers. */
   readonly specials: readonly { readonly content: string; readonly isText?: boolean }[]
   /** The last tokens, in the alphabet of byte-level BPE. Single-byte tokens come before them. */
   readonly words: readonly string[]
@@ -84,7 +84,7 @@ export const gain = (name: string): Tensor => ({
   data: new Uint16Array(SHAPE.hidden).fill(0x3c00),
 })
 
-/** Every layer, its matrices filled by `fill`. */
+/** All layers, with matrices filled by `fill`. */
 export function layersOf(fill: (length: number) => Uint16Array<ArrayBuffer>): Tensor[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const matrix = (name: string, n: number, k: number): Tensor => ({
@@ -122,7 +122,10 @@ function safetensors(tensors: readonly Tensor[]): Buffer {
   return Buffer.concat([length, header, ...tensors.map(({ data }) => Buffer.from(data.buffer))])
 }
 
-/** The 256 characters that represent bytes: printable Latin-1 represents itself, the rest starts at 256. */
+/**
+ * The 256 characters that represent bytes: printable Latin-1 characters represent themselves, the others
+ * start at 256.
+ */
 function byteAlphabet(): string[] {
   const isPrintable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { type HttpServer, openServer } from '../test/helpers/http-server.ts'
 import type { ModelFile } from './endless-model.ts'
 
-/** A file with only its beginning, after which the connection stays open. */
+/** Sends only the beginning of a file, and leaves the connection open. */
 interface HollowFile extends ModelFile {
   readonly size: number
 }
@@ -35,7 +35,7 @@ export async function serveModels(files: readonly (ModelFile | HollowFile)[]): P
     }
     const size = 'size' in file ? file.size : file.buffer.byteLength
     response.writeHead(200, { 'Content-Length': size })
-    // Headers are read in slabs, which extend a little past them.
+    // Headers are read in slabs that extend a little beyond them.
     if (size > file.buffer.byteLength) response.write(Buffer.concat([file.buffer, Buffer.alloc(SLAB_BYTES)]))
     else void send(response, file.buffer, self)
   })

@@ -13,7 +13,7 @@ import { summarise } from '../lab/bench/perf/summary.ts'
 import { markdown } from '../lab/bench/perf/tables.ts'
 import { TINY } from '../lab/bench/shapes.ts'
 
-test('the perf suite measures a small model, and a second run adds the missing rounds', async () => {
+test('the perf suite measures a small model, and a second run measures only the missing rounds', async () => {
   const kinds = ENGINES.filter(({ name }) => name === OURS)
   const out = await mkdtemp(join(tmpdir(), 'halfbyte-perf-'))
   const folder = pathToFileURL(`${out}/`)

@@ -97,7 +97,7 @@ for (const { death, when } of [
   })
 }
 
-test('a shard that never answers fails a load that requires it, while an automatic one does without', async ({
+test('a shard that never answers fails a load that requires shards, but an automatic load continues without it', async ({
   page,
   model,
 }) => {
@@ -148,7 +148,7 @@ const spoil = (page: Page, replace: string) =>
     }
   }, replace)
 
-test('measurements are stored, and a note that is wrong, old or from another browser is replaced', async ({
+test('measurements are stored, and a note that is damaged, old or from another browser is replaced', async ({
   page,
   model,
 }) => {
@@ -160,7 +160,7 @@ test('measurements are stored, and a note that is wrong, old or from another bro
   expect(await notes(page)).toEqual([])
   expect(await goldenText(page, model, MEASURED)).toMatchObject({ text })
   await expect.poll(() => notes(page)).toEqual([measured])
-  // A truncated file, another browser, a note from 2001: all are ignored.
+  // A truncated file, a note from another browser and one from 2001 are all ignored.
   for (const wrong of ['>{"mach', 'Chrome>Chrom', '"made":1>"made":']) {
     await spoil(page, `${JSON.stringify((await notes(page))[0])}>[5,1]`)
     await spoil(page, wrong)

@@ -1,12 +1,12 @@
-// Sampling in Chromium. In: a small Llama, through the public API in a page. Out: whether draws match Node's,
-// and processors run in the worker.
+// Sampling in Chromium. In: a small Llama, through the public API in a page. Out: whether samples match
+// Node's, and processors run in the worker.
 import { expect, type Page } from '@playwright/test'
 import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../test/conformance/testing/chains.ts'
 import { TINY_PATH } from '../test/conformance/testing/golden.ts'
 import { openEngine, repositoryFile } from '../test/conformance/testing/node-engine.ts'
 import { openLibrary, test } from './library-site.ts'
 
-test('a seed gives the same draws as in Node, for every chain', async ({ page, site }) => {
+test('a seed gives the same tokens as in Node, for every sampler chain', async ({ page, site }) => {
   const url = await site.add(repositoryFile(TINY_PATH))
   await using engine = await openEngine([repositoryFile(TINY_PATH)], { build: 'simd128', threads: 1 })
   const expected = await drawChains(engine)
@@ -29,7 +29,7 @@ test('a seed gives the same draws as in Node, for every chain', async ({ page, s
 
 const ONLY_70 = 'export default () => (logits) => { logits.fill(-Infinity); logits[70] = 0 }'
 
-/** Ids drawn with a processor, or the error. */
+/** Ids sampled with a processor, or the error. */
 const drawWith = (page: Page, url: string, processor: string): Promise<unknown> =>
   page.evaluate(
     async ({ url, processor }) => {
@@ -45,7 +45,7 @@ const drawWith = (page: Page, url: string, processor: string): Promise<unknown> 
     { url, processor },
   )
 
-test('processors are imported in the worker, from the page’s own URLs and others', async ({ page, site }) => {
+test('the worker imports processors, from the page’s own URLs and others', async ({ page, site }) => {
   const url = await site.add(repositoryFile(TINY_PATH))
   const relative = await site.add(new File([ONLY_70], 'only.js', { type: 'text/javascript' }))
   for (const place of [site.isolated, site.plain]) {
@@ -65,7 +65,7 @@ test('processors are imported in the worker, from the page’s own URLs and othe
   }
 })
 
-test('a processor that never returns: an abort rejects at once, and dispose terminates its worker', async ({
+test('if a processor never returns, an abort still rejects at once, and dispose terminates the worker', async ({
   page,
   site,
 }) => {

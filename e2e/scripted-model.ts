@@ -1,5 +1,5 @@
-// Scripted models: the files of a small Llama whose weights make it write a marked thought, an answer and the
-// end of its turn, whatever it is asked.
+// Scripted models: the files of a small Llama whose weights make it generate a marked thought, an answer and
+// the end of its turn, whatever it is asked.
 import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
 
 /** Values in f16. */
@@ -18,18 +18,18 @@ const SPECIALS = [
   ...['<think>', '</think>'].map((content) => ({ content, isText: true })),
 ]
 const TURN = 2
-/** It omits thoughts, as most templates do for earlier turns. */
+/** Omits thoughts, as most templates do for earlier turns. */
 const TEMPLATE =
   "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1].split('<think>')[0] + '<|turn|>' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 
-/** It writes `THOUGHT` and `ANSWER`. */
+/** A model that generates `THOUGHT` and `ANSWER`. */
 export const thinkingModel = (): readonly ModelFile[] => scriptedModel(THOUGHT, ANSWER)
 
 /**
- * Each token of the reply has a channel of its own that predicts the next token, so no token may occur twice.
- * Layers add zeros, so the reply is the same for any precision and any sampling. Without `thought`, it does
- * not think.
+ * Each token of the reply has its own channel, which predicts the next token, so no token may occur twice.
+ * Layers add zeros, so the reply is the same in any precision and with any sampling. Without `thought`, the
+ * reply has only the answer.
  */
 export function scriptedModel(thought: readonly string[], answer: readonly string[]): readonly ModelFile[] {
   const { hidden } = SHAPE

@@ -16,7 +16,7 @@ import { peftFiles, randomLora } from '../test/conformance/testing/writers/lora-
 export interface SmallModel {
   /** By name. */
   readonly files: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
-  /** The file that a load names, or '' for the folder. */
+  /** The file to load, or '' for the folder. */
   readonly place: string
   /** Options for loading it. */
   readonly adapter?: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
@@ -28,12 +28,12 @@ export const FORMATS = ['gguf', 'split', 'safetensors', 'onnx', 'pack', 'adapter
 export type SmallFormat = (typeof FORMATS)[number]
 
 export const PROMPT = 'the river'
-/** Greedy; the penalty keeps the graph's random model from repeating one token forever. */
+/** Greedy. The penalty keeps the graph's random model from repeating one token forever. */
 export const OPTIONS = { temperature: 0, maxTokens: 12, repeatPenalty: 1, frequencyPenalty: 2 } as const
 
 const llama = () => randomLlama({ seed: 38, gain: 1.5, speaks: true })
 
-/** The files of each; a load names the first one, unless it names the folder. */
+/** The files of each model; a load gets the first one, or the folder. */
 const WRITERS: Readonly<Record<SmallFormat, () => Promise<File[]>>> = {
   gguf: async () => [await ggufFile(llama())],
   split: splitGguf,

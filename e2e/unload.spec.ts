@@ -18,7 +18,7 @@ for (const [pool, kind] of [
     site,
     browser,
   }) => {
-    test.skip(platform() !== 'linux', 'only Linux tells what a process holds')
+    test.skip(platform() !== 'linux', 'only Linux reports the memory of a process')
     await openLibrary(page, site[kind])
     const url = await site.add(await goldenFile(GOLDEN))
     const rounds = (count: number) =>
@@ -40,7 +40,7 @@ for (const [pool, kind] of [
       const pages = processInfo.filter(({ type }) => type === 'renderer')
       return (await Promise.all(pages.map(({ id }) => held(id)))).reduce((sum, { now }) => sum + now, 0)
     }
-    // The first rounds create one-time allocations.
+    // The first rounds make one-time allocations.
     await rounds(3)
     const before = await measure()
     await rounds(10)

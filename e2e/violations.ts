@@ -5,13 +5,13 @@ import axe from 'axe-core'
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /**
- * Axe's findings, one line each, in the page or in the elements that match `within`.
+ * Axe's findings, one line each, for the page or for the elements that match `within`.
  *
  * Requests reduced motion first: axe measures the current contrast, which is too low in a dialog or panel
  * that is still fading in.
  *
  * Axe stays in the page, because sending and compiling its 1.5 MB takes longer than the check. The builder of
- * @axe-core/playwright does that on every run, and once more in a second page.
+ * @axe-core/playwright sends it on every run, and once more to a second page.
  */
 export async function violations(page: Page, within = 'html'): Promise<string[]> {
   await page.emulateMedia({ reducedMotion: 'reduce' })

@@ -39,7 +39,7 @@ const cleanLibrary = () => {
   }
 }
 
-/** Copies the packs with their cards: licence and credits belong with the weights. */
+/** Copies the packs with their cards, because licence and credits belong with the weights. */
 const copyModels = () => {
   const models = join(root, 'demo/models')
   const names = existsSync(models) ? readdirSync(models) : []
@@ -61,8 +61,8 @@ const copyWidgetTypes = () => {
 }
 
 /**
- * Copies the launcher as it is, because a build would emit newer syntax. npm marks bins executable when it
- * installs them; this one is also run in place.
+ * Copies the launcher unchanged, because a build would emit newer syntax. npm marks bins executable when it
+ * installs them, but this one also runs in place.
  */
 const copyLauncher = () => {
   const path = join(root, 'dist/cli.js')

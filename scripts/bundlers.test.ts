@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { BUNDLERS } from '../e2e/bundlers/table.ts'
 
-test("the guide's table has a row for each bundler, with yes if it is tested", () => {
+test("the guide's table has a row for each bundler, with yes if a test runs it", () => {
   const page = readFileSync(new URL('../docs/guide/bundlers.md', import.meta.url), 'utf8')
   const rows = page
     .split('\n')

@@ -19,14 +19,20 @@ const LANGUAGES = Object.fromEntries(
 const APART = {
   'embedder.js': 'src/encoders/embedder/embedder.ts',
   'assist.js': 'src/ui/assist/index.ts',
+  'documents.js': 'src/ui/documents/index.ts',
   ...LANGUAGES,
   'pictures.js': 'src/ui/chat/picture-files.ts',
+}
+
+/** Workers that the library's own build shares with dist/cdn: they consist of another project's code. */
+export const SHARED_WORKERS = {
+  'pdf.worker.js': 'workers/pdf.worker.ts',
 }
 
 /** Packages that a page provides itself, through an import map. */
 const OTHERS = [/^onnxruntime-web/]
 
-/** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
+/** Files of dist/cdn by their source. Each is built separately, so they share nothing. */
 const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
   'widget.js': 'src/ui/widget/define.ts',
@@ -40,6 +46,7 @@ const CDN_SCRIPTS = {
   'network.js': 'src/network/api/network.ts',
   'workers/embedder.worker.js': 'workers/embedder.worker.ts',
   'workers/network.worker.js': 'workers/network.worker.ts',
+  ...Object.fromEntries(Object.entries(SHARED_WORKERS).map(([name, source]) => [`workers/${name}`, source])),
 }
 
 /** Leaves the imports of these parts in the widget's script. */
@@ -47,7 +54,7 @@ const partsApart = {
   name: 'halfbyte:parts-apart',
   enforce: 'pre',
   resolveId: (id, importer) => {
-    // The import as the widget spells it, with the file's folder.
+    // The import as the widget writes it, with the file's folder.
     const part = Object.keys(APART).find((name) => id.endsWith(APART[name].split('/').slice(-2).join('/')))
     return importer !== undefined && part !== undefined
       ? { id: `./${part}`, external: 'relative' }
@@ -99,6 +106,8 @@ async function buildAlone(folder, fileName, source) {
     throw new Error(`${fileName} is not one script and its map: ${output.map((file) => file.fileName)}`)
   const { code, map } = escaped(scripts[0])
   const path = join(root, folder, fileName)
+  // A map of a library, which nobody debugs here, would be twice as large as its code.
+  if (SHARED_WORKERS[basename(fileName)] !== undefined) return writeFileSync(path, code)
   writeFileSync(path, `${code.trimEnd()}\n//# sourceMappingURL=${basename(fileName)}.map\n`)
   writeFileSync(`${path}.map`, JSON.stringify(map))
 }
@@ -132,7 +141,7 @@ export async function buildCdn() {
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** The folder is one level deeper than the originals', so the maps' source paths are too. */
+/** This folder is one level deeper than the originals', so the maps' source paths need one more `../`. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of Object.keys(READERS)) {

@@ -1,8 +1,8 @@
 // Installs the clients of e2e/clients, including the Python ones if Python is available, and runs their tests
 // on a built dist.
 //
-// npm run test:clients -- -g "AI SDK" runs the tests whose title contains the words. They are not part of npm
-// test, because the clients are many packages.
+// npm run test:clients -- -g "AI SDK" runs the tests whose title contains these words. npm test does not run
+// them, because the clients are many packages.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +19,8 @@ const runs = (program, args) =>
   spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0
 
 /**
- * Makes a Python environment with the clients unless it is there. Returns why that failed, or undefined.
- * `HALFBYTE_PYTHON` names the Python to start from.
+ * Creates a Python environment with the clients unless it exists. Returns the reason if that fails, otherwise
+ * undefined. `HALFBYTE_PYTHON` names the Python to use.
  */
 function installPythonClients() {
   const wanted = readFileSync(requirements, 'utf8')

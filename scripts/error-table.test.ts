@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ERROR_PAGE, errorPage } from './error-table.mjs'
 
-test('every code of the source has a row with a cause and a next step', () => {
+test('every code in the source has a row with a cause and a next step', () => {
   const source = readFileSync(new URL('../src/core/base/errors.ts', import.meta.url), 'utf8')
   const codes = [...source.matchAll(/^ {2}\| '([a-z-]+)'/gm)].map(([, code]) => code)
   expect(codes.length).toBeGreaterThan(9)

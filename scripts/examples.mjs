@@ -1,5 +1,5 @@
-// Serves the pages of examples/ with the library and the models, on port 4180 by default, and a second server
-// on another origin that stands in for a CDN.
+// Serves the pages of examples/ with the library and the models, on port 4180 by default. A second server on
+// another origin stands in for a CDN.
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

@@ -1,4 +1,5 @@
-// The package in a Node program. In: the packed package. Out: whether engines load, reply and exit there.
+// The package in a Node program. In: the packed package. Out: whether engines load, reply and let the program
+// exit.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -131,7 +132,7 @@ console.log(JSON.stringify({ told, failures }))`,
   })
 })
 
-test('a network that needs onnxruntime-web says so if it is missing, and runs if it is installed', async () => {
+test('a network that needs onnxruntime-web reports that it is missing, and runs if it is installed', async () => {
   const to = new NodeWriter()
   to.node('Exp', [to.op('LpNormalization', [to.op('Relu', ['x'])])], ['y'])
   const x = { name: 'x', type: TYPE.f32, dims: ['rows', 3] }
@@ -169,7 +170,7 @@ console.log(JSON.stringify(found))`
   for (const [at, value] of wanted.entries()) expect(found.y[at]).toBeCloseTo(value, 4)
 })
 
-test('a failure has its error code, and ends the program like any other error', async () => {
+test('a failure has its error code, and an uncaught one ends the program', async () => {
   const found = await told(
     'failures',
     `const codeOf = (promise) => promise.then(() => 'loaded', (error) => isHalfbyteError(error) ? error.code : error.name)
@@ -185,13 +186,13 @@ console.log(JSON.stringify([
   expect(found).toEqual(['format', 'format', 'unsupported', 'AbortError', 'format'])
 })
 
-/** The first supported Node version with the feature that this comment in Node's types describes. */
+/** The first supported Node version with the feature whose comment in Node's types this is. */
 const since = (comment: string): number[] | undefined =>
   [...(/@since (.*)/.exec(comment)?.[1] ?? '').matchAll(/v(\d+)\.(\d+)/g)]
     .map(([, major, minor]) => [Number(major), Number(minor)])
     .find(([major]) => (major as number) <= 22)
 
-test('scripts import from Node only what its oldest supported version provides', async () => {
+test('scripts import only what the oldest supported Node provides', async () => {
   const imported = new Set<string>()
   for (const name of await readdir(join(app.installed, 'dist'))) {
     if (!name.endsWith('.js')) continue

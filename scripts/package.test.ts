@@ -12,6 +12,7 @@ import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedApp, packedApp } from '../e2e/packed/app.ts'
+import { TRANSLATED } from '../src/ui/words/languages.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -40,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => app?.remove())
 
-test('the package contains what it needs and nothing else', () => {
+test('the package contains the files that it needs and no others', () => {
   const outside = files.filter((name) => !/^(?:dist|docs\/guide)\//.test(name)).sort()
   expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   expect(files).toContain('dist/cli.js')
@@ -58,7 +59,7 @@ test('the package contains what it needs and nothing else', () => {
   expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
 })
 
-test('every document named in a message is in the package', async () => {
+test('the package contains every document named in a message', async () => {
   const named = new Set<string>()
   for (const name of files.filter((name) => /^dist\/.*\.js$/.test(name))) {
     const source = (await readFile(join(app.installed, name), 'utf8')).replaceAll(
@@ -110,10 +111,10 @@ test('the package has no duplicate files', async () => {
   expect([...byHash.values()].filter((names) => names.length > 1)).toEqual([])
 })
 
-/** The part of the library from which bundlers take the URLs of modules and readers. */
+/** The part of the library in which bundlers find the URLs of modules and readers. */
 const ADDRESSES = /^dist\/cdn\/browser-host-[\w-]+\.js$/
 
-test('only scripts in the folder of modules and readers name them, as if they were next to a bundle', async () => {
+test('only scripts in the folder of modules and readers contain their URLs, as if they were next to a bundle', async () => {
   const naming = new Map<string, string[]>()
   for (const name of files.filter((name) => name.endsWith('.js'))) {
     const source = await readFile(join(app.installed, name), 'utf8')
@@ -130,28 +131,39 @@ test('only scripts in the folder of modules and readers name them, as if they we
 
 /** What scripts in dist/cdn import on demand: an encoder, and the package for the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  'widget.js': ['import(`./assist.js', 'import(`./pictures.js', 'import(`./embedder.js'],
+  'widget.js': [
+    ...['assist', 'documents', 'embedder'].map((name) => `import(\`./${name}.js`),
+    ...TRANSLATED.map((code) => `import(\`./languages/${code}.js`),
+    'import(`./pictures.js',
+  ],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
+  // In the text of a worker that pdf.js would start in a page.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is that text
+  'workers/pdf.worker.js': ['import("${e}'],
 }
 
 test('scripts for pages without a bundler import only what a page requests, and their hashes are listed', async () => {
   const at = (name: string) => join(app.installed, 'dist/cdn', name)
   const hashes = JSON.parse(await readFile(at('integrity.json'), 'utf8')) as Record<string, string>
-  const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name) && !ADDRESSES.test(name))
+  const isChunk = (name: string) => ADDRESSES.test(name) || /^dist\/cdn\/pdf-script-[\w-]+\.js$/.test(name)
+  const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name) && !isChunk(name))
   expect(Object.keys(hashes)).toEqual(shipped.map((name) => name.slice('dist/cdn/'.length)).sort())
   for (const [name, hash] of Object.entries(hashes)) {
     const bytes = await readFile(at(name))
     expect(hash).toBe(`sha384-${createHash('sha384').update(bytes).digest('base64')}`)
     if (name.endsWith('.wasm')) continue
     const imports = bytes.toString().match(/(?:^|[;}\s])(?:import|from)\s*["']|\bimport\(["'`][^"'`]*/g)
-    expect(imports, name).toEqual(CDN_IMPORTS[name] ?? null)
+    // The widget imports several parts in several places.
+    expect(imports && [...new Set(imports)].sort(), name).toEqual(CDN_IMPORTS[name]?.toSorted() ?? null)
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'ai-sdk.js',
     'assist.js',
+    'documents.js',
     'embedder.js',
     'halfbyte.js',
+    ...TRANSLATED.map((code) => `languages/${code}.js`),
     'network.js',
     'openai.js',
     'pictures.js',
@@ -168,6 +180,7 @@ test('scripts for pages without a bundler import only what a page requests, and 
     'workers/embedder.worker.js',
     'workers/engine.worker.js',
     'workers/network.worker.js',
+    'workers/pdf.worker.js',
   ])
 })
 
@@ -198,7 +211,7 @@ test('publint reports nothing, not even suggestions', async () => {
   expect(messages).toEqual([])
 })
 
-test('types and programs agree under every module resolution', async () => {
+test('types match the programs under every module resolution', async () => {
   const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
   const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
   const { problems } = (await checkPackage(packed)) as Analysis
@@ -264,7 +277,7 @@ test('the installed command prints its version', async () => {
   expect(stdout).toBe(`${manifest['version']}\n`)
 })
 
-test('the installed command lists the model that it contains, and says where to find the other one', async () => {
+test('the installed command lists the model in the package, and says where to find the other one', async () => {
   const command = join(app.installed, 'dist/cli.js')
   const { stdout } = await run(process.execPath, [command, 'models', '--json'])
   const listed: { id: string; isEmbedded: boolean }[] = JSON.parse(stdout)
@@ -295,7 +308,7 @@ test('an old Node gets a one-sentence error, in syntax that it can parse', async
   expect(tell(`${oldest}.0.0`)).toEqual({ said: '', exitCode: 3 })
 })
 
-test('package managers that check engines install it under Node 20, with all its dependencies', async () => {
+test('package managers that check `engines` install it under Node 20, with all its dependencies', async () => {
   const oldestOf = ({ engines }: { engines?: { node?: string } }) =>
     Number.parseInt(engines?.node?.replace(/^\D+/, '') ?? '0', 10)
   const dependencies = Object.keys(manifest['dependencies'] as object)
@@ -328,7 +341,7 @@ test('a page can import the URL of a model in the package', async () => {
   expect(model?.type === 'asset' && shipped.equals(model.source as Uint8Array)).toBe(true)
 })
 
-/** A file that must compile, and one that must not. */
+/** A file that must compile, and a file that must not. */
 const PROGRAMS = ['consumer.mts', 'misuse.mts']
 
 // `esnext` declares the disposal types; the package declares them for older libs.

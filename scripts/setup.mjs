@@ -103,8 +103,8 @@ const codename = () => {
 const candidate = (name) => capture('apt-cache', ['policy', name]).match(/Candidate: (\S+)/)?.[1] ?? ''
 
 /**
- * Debian 12 ships an Emscripten that is too old, but Debian 13's runs on it unchanged. Adds its source from
- * the mirror in use, with a priority that leaves every other package alone.
+ * Debian 12 ships an Emscripten that is too old, but Debian 13's runs on it unchanged. Adds Debian 13 as a
+ * source, from the mirror in use, with a priority that leaves every other package alone.
  */
 const addNewerDebian = (asRoot) => {
   const targets = capture('apt-get', [
@@ -148,7 +148,7 @@ const aptGet = (asRoot, args) => {
     'Dpkg::Use-Pty=0',
     ...args,
   ]
-  // Package scripts are chatty; their output matters only if they fail.
+  // Package scripts print a lot; their output matters only if they fail.
   const { status, stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 1 << 28 })
   if (status !== 0) console.error(`${stdout ?? ''}${stderr ?? ''}`.trim())
   return status === 0

@@ -1,5 +1,5 @@
-// Sizes in documents. In: sizes. Out: whether documents with other sizes are found and corrected, and small
-// growth is tolerated.
+// Sizes in documents. In: sizes. Out: whether documents with different sizes are found and corrected, and
+// small growth is tolerated.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -26,7 +26,7 @@ test('a text may differ by 3 %, and only in its numbers', () => {
   expect(isAbout('429 kB', 'at most 429 kB')).toBe(false)
 })
 
-test('documents with other sizes are found and corrected', () => {
+test('documents with different sizes are found and corrected', () => {
   const folder = mkdtempSync(join(tmpdir(), 'halfbyte-sizes-'))
   try {
     const texts = sizeTexts({ ...SIZES, widget: 500_000 })

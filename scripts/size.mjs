@@ -41,7 +41,7 @@ const libraryChunks = async (without, entry = 'src/index.ts') => {
       rolldownOptions: {
         input: { index: join(root, entry) },
         preserveEntrySignatures: 'strict',
-        // Applications that use it install it themselves.
+        // Applications that use this package install it themselves.
         external: [/^node:/, /^onnxruntime-web/, ...without],
       },
     },
@@ -52,7 +52,7 @@ const libraryChunks = async (without, entry = 'src/index.ts') => {
 
 const sum = (chunks) => chunks.reduce((bytes, { code }) => bytes + gzipped(Buffer.from(code)), 0)
 
-/** The library and its workers are needed for every model, the other chunks only if a reply needs them. */
+/** Every model needs the library and its workers; a reply loads the other chunks if it needs them. */
 const libraryRows = async () => {
   const { without, total, later } = budget.library
   const chunks = await libraryChunks(without)
@@ -86,7 +86,7 @@ const readerRows = () =>
 /** An engine's worker; an encoder has a different one. */
 const WORKERS = ['workers/engine.worker.js', 'workers/compute.worker.js']
 
-/** Its scripts share nothing, so each contains its own dependencies. */
+/** The scripts of dist/cdn share nothing, so each contains its own dependencies. */
 const cdnRow = async () => ({
   name: 'dist/cdn, scripts of the library',
   bytes: cdnBytes(['halfbyte.js', ...WORKERS]),
@@ -100,9 +100,20 @@ const widgetRow = (modules) => ({
   budget: budget.widget.total,
 })
 
+/** A page in another language than English downloads one of these besides. */
+const languageRow = () => {
+  const folder = join(root, 'dist/cdn/languages')
+  const scripts = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.js')) : []
+  return {
+    name: `the largest of the widget's ${scripts.length} languages`,
+    bytes: Math.max(...scripts.map((name) => gzipped(readFileSync(join(folder, name))))),
+    budget: budget.widget.language,
+  }
+}
+
 /**
- * The downloaded part of a build: its entry, the scripts and chunks whose names begin with one of `names`,
- * and their imports. The build also emits chunks that its page does not request.
+ * The part of a build that a page downloads: its entry, the scripts and chunks whose names begin with one of
+ * `names`, and their imports. The build also emits chunks that the page does not request.
  */
 const fetchedOf = (chunks, names) => {
   const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
@@ -116,7 +127,7 @@ const fetchedOf = (chunks, names) => {
   return [...fetched]
 }
 
-/** What a page downloads for networks in its own thread and in workers, and the compiler's share. */
+/** What a page downloads to run networks on its own thread and in workers, and the compiler's share. */
 const networkRows = async () => {
   const { total, worker, compiler, fallback, evaluators } = budget.network
   const chunks = await libraryChunks([], 'src/network/api/network.ts')
@@ -140,7 +151,7 @@ const networkRows = async () => {
       budget: fallback,
     },
     {
-      name: 'its evaluators, loaded with the first node that runs between programs',
+      name: 'its evaluators, loaded with the first node that runs between compiled programs',
       bytes: sum(chunksOf('onnx/evaluators.ts')),
       budget: evaluators,
     },
@@ -154,11 +165,25 @@ const embedderRow = async () => {
   return { name, bytes: sum(fetchedOf(chunks, ['embedder', 'compute'])), budget: budget.embedder.total }
 }
 
-/** What a chat fetches with its first message to answer without a model. */
+/** What a chat downloads with its first message to answer without a model. */
 const assistRow = async () => {
   const chunks = await libraryChunks([], 'src/ui/assist/index.ts')
   return { name: 'halfbyte/assist', bytes: sum(chunks), budget: budget.assist.total }
 }
+
+/** What a chat fetches with its first document, and with its first PDF. */
+const documentRows = () => [
+  {
+    name: 'dist/cdn/documents.js, loaded with the first document',
+    bytes: cdnBytes(['documents.js']),
+    budget: budget.documents.total,
+  },
+  {
+    name: 'dist/cdn/workers/pdf.worker.js, loaded with the first PDF',
+    bytes: cdnBytes(['workers/pdf.worker.js']),
+    budget: budget.documents.pdf,
+  },
+]
 
 const modules = wasmRows()
 const [libraryRow, laterRow] = await libraryRows()
@@ -172,16 +197,18 @@ const rows = [
   await embedderRow(),
   ...(await networkRows()),
   await assistRow(),
+  ...documentRows(),
   await cdnRow(),
   widget,
+  languageRow(),
 ]
 for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 21) {
+if (rows.length !== 24) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, five rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families, vision and ONNX encoders, the embedder, five rows of networks, the answers without a model, two rows of documents, dist/cdn, the widget and its languages, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

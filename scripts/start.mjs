@@ -1,4 +1,4 @@
-// Builds the chat page of a fresh clone, serves it with COOP and COEP, and prints its address.
+// Builds the chat page, also in a fresh clone, serves it with COOP and COEP, and prints its address.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

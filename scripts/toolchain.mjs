@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 
 export const MINIMUM_EMSCRIPTEN = '3.1.60'
 
-/** Advice for machines on which nothing can be installed automatically. */
+/** Advice for machines on which setup cannot install anything. */
 export const EMSCRIPTEN_ADVICE = `install Emscripten ${MINIMUM_EMSCRIPTEN} or newer and put emcc on PATH:
   Debian:     run "npm run setup" as root or with sudo (Debian 12 and 13)
   macOS:      brew install emscripten
@@ -18,7 +18,7 @@ export const which = (name) => {
   return folder === undefined ? undefined : join(folder, name)
 }
 
-/** Numeric comparison of dotted versions: negative if a is older than b. */
+/** Compares dotted versions numerically; negative if a is older than b. */
 export const compareVersions = (a, b) => {
   const [x, y] = [a, b].map((version) => version.split('.').map((part) => Number.parseInt(part, 10) || 0))
   for (let i = 0; i < Math.max(x.length, y.length); i++) {
@@ -43,8 +43,8 @@ const emscriptenVersion = (emcc) => {
 }
 
 /**
- * The linker of the LLVM that emcc compiles with: object files are only understood by the linker of the same
- * LLVM.
+ * The linker of the LLVM with which emcc compiles, because only the linker of the same LLVM understands its
+ * object files.
  */
 const wasmLdBeside = (emcc) => {
   const home = dirname(realpathSync(emcc))

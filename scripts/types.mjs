@@ -1,6 +1,6 @@
 // Writes dist/*.d.ts, one declaration file for each entry of the package.
 //
-// tsc writes a declaration file for each source file to build/types; they are joined from there. Classes with
+// tsc writes a declaration file for each source file to build/types; this script bundles those. Classes with
 // private or branded members are compatible only with themselves, so the other entries import HalfbyteError and
 // the engine's and the embedder's types from index.d.ts and embedder.d.ts instead of repeating them.
 import { rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,10 @@ const ENTRIES = {
   widget: 'ui/widget/index',
 }
 
-/** The entries from which others import the types of these files. Everything they name must be public. */
+/**
+ * The entries from which other entries import the types of these files. Every type that these files mention
+ * must be public.
+ */
 const PUBLIC = new Map(
   [
     ['core/base/errors', 'index'],
@@ -38,7 +41,10 @@ const PUBLIC = new Map(
   ].map(([name, entry]) => [join(declarations, `${name}.d.ts`), entry]),
 )
 
-/** Engines and sessions are AsyncDisposable, which came with TypeScript 5.2; few projects' `lib` has it. */
+/**
+ * Engines and sessions are AsyncDisposable, which came with TypeScript 5.2; the `lib` of most projects lacks
+ * it.
+ */
 const DISPOSABLE = `declare global {
   interface SymbolConstructor {
     readonly dispose: unique symbol
@@ -78,7 +84,7 @@ async function joined(name, entry) {
   })
   try {
     const { output } = await bundle.generate({ format: 'es', entryFileNames: '[name].d.ts' })
-    if (output.length !== 1) throw new Error(`${name}.d.ts is not one file but ${output.length}`)
+    if (output.length !== 1) throw new Error(`${name}.d.ts should be one file but became ${output.length}`)
     return output[0].code
   } finally {
     await bundle.close()

@@ -30,6 +30,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['tools/evaluate', 'tools/shrink'],
   ['ui/words'],
   ['ui/chat', 'ui/assist'],
+  ['ui/documents'],
   ['ui/widget', 'tools/cli'],
   ['node.ts', 'node-embedder.ts', 'node-network.ts'],
 ]
@@ -370,7 +371,9 @@ describe('what is built on the package', () => {
   test('the page imports only the entries and the shared interface', () => {
     const page = readFolder('../demo')
     expect(page.length).toBeGreaterThan(50)
-    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/', 'ui/words/'])).toEqual([])
+    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/', 'ui/documents/', 'ui/words/'])).toEqual(
+      [],
+    )
   })
 })
 

@@ -43,7 +43,7 @@ const DIALOGS = {
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
 /** How long, in milliseconds, loading the dialogs' code waits for the first model. */
-const MOST_WAIT = 3000
+const MAX_WAIT = 3000
 /** See `#parts`. */
 const PARTS = 4
 /** The width from which the conversation list fits beside the chat. The style sheet has the same value. */
@@ -188,7 +188,7 @@ export class ChatApp extends LitElement {
     await idle()
     await this.#chat.parts.load(() => import('./conversation/message.ts'))
     // On a slow phone, loading these would delay a model that has just loaded, and the first answer.
-    await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
+    await Promise.race([this.#chat.model.settled, sleep(MAX_WAIT)])
     for (const load of Object.values(USUAL_DIALOGS)) {
       await idle()
       await this.#chat.answered
@@ -230,8 +230,8 @@ export class ChatApp extends LitElement {
     const model = chat.model.engine?.model
     return html`<footer class="foot">
       ${renderUnsaved(chat, () => this.#openDialog('storage-dialog'))}${renderNotice(chat, () => this.#openDialog('models-dialog'))}
-      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} hint=${this.#hint()}
-        @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
+      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} .shown=${chat.model.shown} hint=${this.#hint()}
+        @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @models=${() => this.#openDialog('models-dialog')} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`

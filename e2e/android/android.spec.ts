@@ -1,5 +1,5 @@
 // Android phones. In: an adb server in this process, whose phone is the local Chromium. Out: whether the
-// phone is checked, measured and reported, and the message for one that is hot, old or disconnected.
+// phone is checked, measured and reported, and the message for a phone that is hot, old or disconnected.
 import { fileURLToPath } from 'node:url'
 import { type AndroidDevice, _android as android, expect, test } from '@playwright/test'
 import { measurePhone, type PhoneOrder, type PhoneResult } from '../../lab/bench/perf/android/measure.ts'
@@ -18,7 +18,7 @@ test.beforeAll(async () => {
 })
 test.afterAll(() => site.close())
 test.afterEach(async () => {
-  // The client polls the device until then.
+  // The client polls the device until the file exists.
   await device?.close().catch(() => undefined)
   await phone.close()
 })
@@ -44,7 +44,7 @@ async function measure(
   return measurePhone(device, order)
 }
 
-test('a phone is checked, served over its cable, and measured cold and sustained', async () => {
+test('a phone is checked, gets the page over its cable, and is measured cold and under sustained load', async () => {
   const result = await measure({})
   expect(result.problem).toBeUndefined()
   expect(result.facts).toEqual({
@@ -90,7 +90,7 @@ for (const [name, shell, sentence] of [
     /has no Chrome; install it/,
   ],
 ] as const) {
-  test(`a phone that is ${name} is not measured, and the reason gives the number`, async () => {
+  test(`a phone that is ${name} is not measured, and the reason includes the number`, async () => {
     const result = await measure(shell)
     expect(result.problem).toMatch(sentence)
     expect(result.samples).toEqual([])
@@ -99,10 +99,10 @@ for (const [name, shell, sentence] of [
   })
 }
 
-test('a phone disconnected while it is measured ends the run, and earlier results stay', async () => {
+test('disconnecting a phone during a measurement ends the run, and earlier results stay', async () => {
   const result = await measure({}, (unplugged) => {
     const look = setInterval(() => {
-      // The battery is read before the first run and after each.
+      // The battery is read before the first run and after each run.
       if (unplugged.asked.filter((command) => command === 'shell:dumpsys battery').length < 4) return
       clearInterval(look)
       unplugged.unplug()

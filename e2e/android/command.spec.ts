@@ -1,5 +1,5 @@
-// In: `npm run perf:android` as a process, and the test's adb server. Out: its output, its stored results and
-// its exit code, with a phone, without one, and with one that cannot be measured.
+// The Android measurement command. In: `npm run perf:android` as a process, and the test's adb server. Out:
+// its output, stored results and exit code, with a phone, without one, and with one that cannot be measured.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -80,7 +80,7 @@ for (const [name, state, sentence] of [
   })
 }
 
-test('a phone is measured, stored, and compared with those measured earlier', async () => {
+test('a phone is measured, its results are stored, and compared with earlier ones', async () => {
   const earlier: PhoneResult = {
     serial: 'OLD1',
     facts: { model: 'Earlier Phone', soc: 'OLD1', android: '12', chrome: '120.0', governor: 'walt' },
@@ -111,7 +111,7 @@ for (const [name, answers, sentence] of [
   ['too hot', { 'dumpsys battery': '  level: 80\n  temperature: 441\n' }, 'is 44.1 °C warm; at most 40 °C'],
   ['too old', { 'dumpsys package com.android.chrome': 'versionName=74.0.1' }, 'Chrome 74.0.1; at least 91'],
 ] as const) {
-  test(`the reason why a phone that is ${name} was not measured is printed and stored`, async () => {
+  test(`if a phone that is ${name} is not measured, the reason is printed and stored`, async () => {
     const { code, output } = await commandWith({ answers: { ...PHONE, ...answers } })
     expect(code).toBe(0)
     expect(output.split(sentence)).toHaveLength(3)
@@ -119,7 +119,7 @@ for (const [name, answers, sentence] of [
   })
 }
 
-test('a phone disconnected while it is checked is reported, and the command exits', async () => {
+test('a phone disconnected during the check is reported, and the command exits', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
       if (message === 'shell:dumpsys battery') phone.unplug('reset')
@@ -130,7 +130,7 @@ test('a phone disconnected while it is checked is reported, and the command exit
   expect((await stored('Unknown-phone-FAKE0001.json')).samples).toEqual([])
 })
 
-test('a phone disconnected while it is detected is reported, and the command exits', async () => {
+test('a phone disconnected during detection is reported, and the command exits', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
       if (message.startsWith('host:transport:')) phone.unplug('reset')
@@ -140,12 +140,12 @@ test('a phone disconnected while it is detected is reported, and the command exi
   expect(output).toContain('A phone disappeared before it was measured; connect it again and repeat.')
 })
 
-test('results from before a phone was disconnected are stored', async () => {
+test('results measured before a phone was disconnected are stored', async () => {
   let readings = 0
   const { code, output, errors } = await commandWith(
     {
       onMessage: (message, phone) => {
-        // The battery is read before the first run and after each.
+        // The battery is read before the first run and after each run.
         if (message === 'shell:dumpsys battery' && ++readings === 3) phone.unplug('reset')
       },
     },
@@ -160,7 +160,7 @@ test('results from before a phone was disconnected are stored', async () => {
 
 for (const [args, sentence] of [
   [['--minutes', 'some'], 'above 0 and at most 600'],
-  [['--threads', '0'], 'a whole number from 1 on'],
+  [['--threads', '0'], 'a whole number of at least 1'],
   [['--model', 'no-such.hbm'], 'There is no such file'],
 ] as const) {
   test(`${args.join(' ')} is rejected before any phone is accessed`, async () => {

@@ -1,5 +1,5 @@
-// App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its
-// bundler runs, like a user's project.
+// App folders. In: an app in apps/ or an example, and the unpacked package. Out: a folder like a user's
+// project, in which the bundler can run.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -27,7 +27,7 @@ export async function appFolder(
   return folder
 }
 
-/** An example as it is. */
+/** An example, unchanged. */
 export const exampleFolder = (name: string, packed: PackedApp): Promise<string> =>
   installed(here(`../../examples/${name}`), `example-${name}`, packed)
 
@@ -37,7 +37,7 @@ export const exampleFolder = (name: string, packed: PackedApp): Promise<string> 
 async function installed(source: string, name: string, packed: PackedApp): Promise<string> {
   const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })
-  // Excludes whatever has been installed or built in an example.
+  // Excludes everything that has been installed or built in an example.
   const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next|android|ios)$/.test(path)
   await cp(source, folder, { recursive: true, filter: isSource })
   const modules = join(folder, 'node_modules')
@@ -112,7 +112,7 @@ const answers = (address: string) =>
     () => false,
   )
 
-/** A dev server may have children, which are in its process group. */
+/** A dev server may have child processes, which belong to its process group. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.pid === undefined) return
   const ended = new Promise((resolve) => child.once('exit', resolve))

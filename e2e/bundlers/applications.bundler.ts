@@ -1,5 +1,5 @@
 // The examples that are applications. In: their own files, built with the packed package. Out: whether the
-// page answers behind a server that behaves like the application's. Electron and Android do not run here.
+// page answers behind a server that behaves like the application's. Runs neither Electron nor Android.
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { open, readFile, writeFile } from 'node:fs/promises'
@@ -70,7 +70,7 @@ const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.wasm':
 /**
  * Answers like Capacitor 8's local server on Android: no isolation headers, no ETag and no length. A range
  * gets status 206, and its Content-Range repeats the requested end, even past the file's. The WebView trims
- * the body to the range. A page on iOS has its own scheme, and requests no ranges.
+ * the body to the range. On iOS, a page has its own scheme and requests no ranges.
  */
 const serveAsAndroid = (folder: string): Promise<HttpServer> =>
   openServer(async ({ headers }, response, path) => {
@@ -87,7 +87,7 @@ const serveAsAndroid = (folder: string): Promise<HttpServer> =>
     return handle.createReadStream({ start, end: Math.min(end, size - 1) }).pipe(response)
   })
 
-test("the Capacitor example answers, even after a failure, from the Android project's files", async ({
+test("the Capacitor example answers from the Android project's files, even after a failure", async ({
   page,
   packed,
 }) => {

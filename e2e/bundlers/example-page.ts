@@ -1,5 +1,5 @@
-// An example's page. In: its URL. Out: whether it answers, even after a failure, and loads nothing before it
-// is asked.
+// An example's page. In: its URL. Out: whether it answers, even after a failure, and loads nothing before the
+// first question.
 import { expect as baseExpect, type Page } from '@playwright/test'
 
 const expect = baseExpect.configure({ timeout: 45_000 })
@@ -24,7 +24,7 @@ export async function tryExample(page: Page, address: string, isIsolated = true)
   await page.goto(address)
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(isIsolated)
   await expect(send(page)).toBeEnabled()
-  expect(downloads, 'before anybody asked').toBe(0)
+  expect(downloads, 'before the first question').toBe(0)
 
   await page.context().route(/\.hbm/, (route) => route.fulfill({ status: 404 }))
   await send(page).click()

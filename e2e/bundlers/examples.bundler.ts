@@ -1,5 +1,5 @@
-// The examples with a bundler. In: each as its README says, with the packed package. Out: whether its page
-// answers, reports failures, and stops when its component is removed.
+// The examples with a bundler. In: each example, built as its README says, with the packed package. Out:
+// whether its page answers, reports failures, and stops when its component is removed.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ const vite = ['../../node_modules/vite/bin/vite.js', 'preview', '--host', '127.0
 const next = ['../../node_modules/next/dist/bin/next', 'start', '--hostname', '127.0.0.1']
 
 /**
- * The examples whose built page is served; the others are applications, which applications.bundler.ts runs.
+ * The examples whose built page is served. The others are applications, which applications.bundler.ts runs.
  */
 const names = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' })
   .filter((path) => /^[\w-]+\/package\.json$/.test(path))

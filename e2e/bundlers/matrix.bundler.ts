@@ -1,5 +1,5 @@
-// The matrix of bundlers. In: the packed package in an app for each. Out: whether the embedded model answers
-// there, also in the widget, and whether a network runs, both built and from the dev server, isolated and
+// The matrix of bundlers. In: the packed package in an app for each bundler. Out: whether the embedded model
+// answers, also in the widget, and whether a network runs, both built and from the dev server, isolated and
 // not.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ const test = packedTest.extend<object, { models: string }>({
 
 /**
  * Checks that an app's page answers in both builds, on two threads, under a constraint and from a GGUF, and
- * that its widget does too.
+ * that its widget answers.
  */
 async function tryPage(page: Page, url: string, models: string, isIsolated: boolean): Promise<void> {
   const model = `${models}tiny.hbm`
@@ -134,7 +134,7 @@ for (const { name, app, build, out, dev, hasNetworksApart = false } of BUNDLERS)
     if (dev === undefined) return
     test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, models }) => {
       for (const isolation of ['on', 'off'] as const) {
-        // A browser keeps a URL's headers if the server answers 304.
+        // If the server answers 304, a browser reuses the headers that it cached.
         const port = isolation === 'on' ? PORT : PORT + 1
         const server = await startServer(folder, dev, port, isolation)
         try {

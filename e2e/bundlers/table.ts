@@ -1,4 +1,4 @@
-// Bundlers: how each builds its app, and how its dev server is started.
+// Bundlers: how each one builds its app and starts its dev server.
 
 interface Bundler {
   /** Its name in the guide's table. */

@@ -1,5 +1,5 @@
-// The adapters without a bundler. In: dist/cdn, from a static file server. Out: whether each answers with
-// halfbyte.js's engine, and whether tabs share one.
+// The adapters without a bundler. In: dist/cdn, from a static file server. Out: whether each adapter answers
+// with an engine from halfbyte.js, and whether tabs share one engine.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
@@ -42,7 +42,7 @@ const PAGE = `<!doctype html><title>App</title>
   }
 </script>`
 
-test('adapters answer with an engine from another script', async ({ page }) => {
+test('adapters answer with an engine created by another script', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/': PAGE })
   await page.goto(server.address)
   await page.waitForFunction(() => 'run' in globalThis)
@@ -60,7 +60,7 @@ const SHARED = `<!doctype html><title>App</title>
   globalThis.run = () => engine.createSession().send(${PROMPT}, ${JSON.stringify(EMBEDDED_OPTIONS)}).text()
 </script>`
 
-test('two tabs share the engine of one', async ({ context }) => {
+test('two tabs share one engine', async ({ context }) => {
   const server = await serveFolder(DIST, {}, { '/': SHARED })
   const workers: number[] = []
   for (let opened = 0; opened < 2; opened++) {

@@ -11,7 +11,7 @@ import { chromiumOptions } from '../chromium.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
-/** A page in addition to the recipe's. Its button opens the panel, because Chromium requires a click. */
+/** An extra page, not in the recipe. Its button opens the panel, because Chromium requires a click. */
 const TRIAL = `import { Engine } from './halfbyte/halfbyte.js'
 const { id } = await chrome.windows.getCurrent()
 document.querySelector('button').onclick = () => chrome.sidePanel.open({ windowId: id })
@@ -65,7 +65,7 @@ const test = base.extend<{ extension: Extension }>({
   },
 })
 
-/** Opens the page that is not part of the recipe. */
+/** Opens the extra page. */
 async function openTrial({ context, address }: Extension): Promise<Page> {
   const page = await context.newPage()
   await page.goto(address('trial.html'))
@@ -73,7 +73,7 @@ async function openTrial({ context, address }: Extension): Promise<Page> {
   return page
 }
 
-test('a model of more than one range loads from an extension, with and without storage', async ({
+test('a model larger than one range loads from an extension, with and without storage', async ({
   extension,
 }) => {
   const page = await openTrial(extension)
@@ -87,7 +87,7 @@ test('a model of more than one range loads from an extension, with and without s
 })
 
 /**
- * Evaluates an expression in the document of that name. Playwright has no object for side panels and
+ * Evaluates an expression in the document of that name. Playwright has no objects for side panels and
  * offscreen documents, so this uses the browser's own protocol.
  */
 async function evaluateIn({ context, address }: Extension, name: string, expression: string) {
@@ -141,7 +141,7 @@ test("the recipe's side panel asks the model in the offscreen document", async (
   await second.goto(address('panel.html'))
   const other = await second.evaluate(ASK)
   expect(other).toMatch(/^[A-Z].{100,}/s)
-  expect(await kinds(), 'the document is shared').toEqual([...all, 'TAB'])
+  expect(await kinds(), 'the offscreen document is shared').toEqual([...all, 'TAB'])
 })
 
 test('the panel shows the failure, and the next question loads the model again', async ({ extension }) => {

@@ -82,7 +82,7 @@ test('a network runs in the worker of a sandboxed frame', async ({ page }) => {
   await library.close()
 })
 
-/** One row of 2^26 numbers, whose tanh is taken 120 times: a step of at least 7 s. */
+/** Computes the tanh of 2^26 numbers 120 times, which makes a step of at least 7 s. */
 function longBytes(): Uint8Array {
   const to = new NodeWriter()
   let last = to.op('Expand', ['x', to.ints([1, 2 ** 26])])
@@ -124,7 +124,7 @@ test('a run that exceeds its time limit is stopped with its worker', async ({ pa
   await server.close()
 })
 
-/** Each number's share of the sum, plus a half. */
+/** Divides each number by the sum, and adds a half. */
 function shareBytes(): Uint8Array {
   const to = new NodeWriter()
   const share = to.node('LpNormalization', ['x'], ['share'], { axis: 1, p: 1 })
@@ -148,7 +148,7 @@ const fallbackPage = (imports: object) => `<!doctype html><title>App</title>
   }
 </script>`
 
-test('nodes that are not compiled run if an import map resolves onnxruntime-web', async ({ page }) => {
+test('nodes that cannot be compiled run if an import map resolves onnxruntime-web', async ({ page }) => {
   const runtime = await serveFolder(here('../../node_modules/onnxruntime-web/dist'), OPEN)
   const server = await serveFolder(DIST, ISOLATION, {
     '/': fallbackPage({ 'onnxruntime-web/wasm': `${runtime.address}ort.wasm.bundle.min.mjs` }),

@@ -1,5 +1,5 @@
-// Accessibility. In: the chat page in both themes. Out: whether axe finds no problem, and keyboard and screen
-// reader suffice.
+// Accessibility. In: the chat page in both themes. Out: whether axe finds no problem, and whether keyboard
+// and screen reader are enough to use the page.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
 import { ask, composer, openChat, openModels, openSettings, ready, set, unfoldSettings } from './chat-page.ts'
@@ -10,7 +10,7 @@ const MARKDOWN = [
   '| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] not yet\n\n---\n\nSee https://example.com.',
 ].join('\n')
 
-/** Stores a conversation with every Markdown element, as if the model had written it. */
+/** Stores a conversation with every Markdown element, as if a model had written it. */
 async function seed(page: Page): Promise<void> {
   await page.evaluate(async (content) => {
     const open = indexedDB.open('halfbyte-chat')
@@ -166,7 +166,7 @@ test('a screen reader hears that the model answers, and then the answer once', a
   expect(heard[1]?.replace(/\s+/g, ' ')).toContain(answer.split('\n')[0])
 })
 
-test('with forced colours, it is visible who said what and which conversation is open', async ({ page }) => {
+test('with forced colours, users can see who said what and which conversation is open', async ({ page }) => {
   await page.emulateMedia({ forcedColors: 'active' })
   await openChat(page)
   await ask(page, 'Hello!')
@@ -184,7 +184,7 @@ test('with forced colours, it is visible who said what and which conversation is
   await page.screenshot({ path: 'build/screens/forced-colours.png' })
 })
 
-test('with more contrast, muted text and lines are as strong as text', async ({ page }) => {
+test('with more contrast, muted text and lines are as dark as other text', async ({ page }) => {
   await page.emulateMedia({ contrast: 'more' })
   await openChat(page)
   await ask(page, 'Hello!')

@@ -1,5 +1,5 @@
 // Answers. In: the built chat page with truncated answers, code and formulas, and thoughts. Out: whether
-// answers can be continued, even after a reload, whether code and formulas are shown without active content,
+// answers can be continued, even after a reload; whether code and formulas are shown without active content;
 // and whether thoughts are folded, stay as the user left them, and are not part of the next turn.
 import { expect, type Page, test } from '@playwright/test'
 import type { ModelFile } from '../model-folder.ts'
@@ -22,7 +22,7 @@ test('an answer that reached its limit can be continued, even after a reload', a
   const second = await body.innerText()
   expect(second.startsWith(first), `"${second}" begins with "${first}"`).toBe(true)
   expect(second.length).toBeGreaterThan(first.length)
-  // The last token of the first part was never run; nothing else is processed again.
+  // Only the last token of the first part, which has not been processed yet, is processed now.
   expect((await readTokens(page))[0]).toBe(1)
 
   await expect.poll(() => kept(page)).toBe(1)
@@ -46,7 +46,7 @@ const RICH = [
   'Bad: $\\href{javascript:alert(1)}{x}$, $\\frac{$, $\\def\\a{\\a\\a}\\a$. It costs $5 and $6.',
 ].join('\n')
 
-test('code is highlighted and formulas are set, by libraries that load for the first of them', async ({
+test('code is highlighted and formulas are typeset, by libraries that load on first use', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -85,7 +85,7 @@ test('code is highlighted and formulas are set, by libraries that load for the f
   expect(problems).toEqual([])
 })
 
-/** States of the newest answer as it grew. */
+/** States of the newest answer while it grew. */
 interface Sight {
   readonly summary: string
   readonly isOpen: boolean
@@ -158,8 +158,7 @@ test('a thought is folded while it streams, can be opened, and is not read in th
   expect(after.filter(({ isOpen }) => !isOpen)).toEqual([])
   await expect(answers(page).last().locator('.thoughts div')).toBeVisible()
   const [, all] = await readTokens(page)
-  // The thought has more tokens than the answer and the question have bytes, and a token is at least one
-  // byte.
+  // The thought has more tokens than answer and question have bytes, and each token has at least one byte.
   expect(all - before).toBeGreaterThan('And deep?'.length)
   expect(all - before).toBeLessThan(ANSWER.join('').length + 'And deep?'.length + 10)
   expect(THOUGHT.length).toBeGreaterThan(ANSWER.join('').length + 'And deep?'.length + 10)

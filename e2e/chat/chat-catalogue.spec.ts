@@ -1,4 +1,4 @@
-// The page's catalogue. In: a stand-in hub with a tiny model at every URL. Out: whether one tap leads from an
+// The page's catalogue. In: a fake hub with a tiny model at every URL. Out: whether one tap leads from an
 // entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
@@ -22,7 +22,7 @@ test.beforeAll(async () => {
   files = await catalogueFiles()
 })
 
-/** Stands in for the hub, with ranges like the real one. `requests` collects the paths. */
+/** A fake hub that serves ranges like the real one. `requests` collects the paths. */
 async function standIn(page: Page, sizes: Readonly<Record<string, number>> = {}): Promise<string[]> {
   const requests: string[] = []
   await page.route(`${HUB}**`, async (route) => {
@@ -46,7 +46,10 @@ async function answer(route: Route, file: Uint8Array | undefined, size = file?.b
 const row = (page: Page, title: string) =>
   page.getByRole('list', { name: 'Larger models' }).getByRole('button', { name: new RegExp(`^${title}\\b`) })
 
-/** A file and a folder; src/tools/cli/models/catalogue.test.ts goes from every entry to an answer. */
+/**
+ * One model is a file, the other a folder. src/tools/cli/models/catalogue.test.ts goes from every entry to an
+ * answer.
+ */
 const FORMS = [true, false].map(
   (isFile) => CATALOGUE.find(({ address }) => (parseHubAddress(address)!.file !== undefined) === isFile)!,
 )
@@ -88,7 +91,7 @@ for (const model of FORMS) {
     await page.reload()
     await ready(page)
     await expect(page.locator('.bar .model')).toContainText(model.title)
-    // Only optional files of a folder are requested again.
+    // Only a folder's optional files are requested again.
     const weights = requests.filter((path) => WEIGHTS.test(path))
     expect(weights, 'the second visit reads from the device').toEqual([])
     await openModels(page)

@@ -1,5 +1,5 @@
-// Downloads. In: the built chat page and a download that stalls or is interrupted. Out: whether a page that
-// was closed in the meantime still lists it, resumes it, or removes it, and whether it reports retries.
+// Downloads. In: the built chat page and a download that stalls or is interrupted. Out: whether the page,
+// reopened, lists it, resumes it or removes it, and whether it reports retries.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
@@ -33,7 +33,7 @@ const stored = (page: Page) =>
 /** Starts a download whose first chunks never arrive, and opens the page again. */
 async function cutDownload(page: Page): Promise<void> {
   await openChat(page)
-  // The header request is smaller than a chunk, and gets its answer.
+  // The request for the header is smaller than a chunk, and gets its answer.
   server.behaviour.onRequest = ({ behaviour, requests }) => {
     const [, from, to] = /bytes=(\d+)-(\d+)/.exec(requests.at(-1) ?? '') ?? []
     behaviour.stallsBefore = Number(to) - Number(from) > 1 << 20 ? STANDS_BEFORE : 0

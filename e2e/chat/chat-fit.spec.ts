@@ -53,7 +53,7 @@ test('a model that does not fit is rejected before its download, with settings t
   await ready(page)
 })
 
-test('a page that was killed while loading a model asks on the next visit, and suggests something smaller', async ({
+test('a page that was killed while loading a model asks before it loads it again, and suggests a smaller one', async ({
   page,
   context,
 }) => {
@@ -66,7 +66,7 @@ test('a page that was killed while loading a model asks on the next visit, and s
       else await route.continue()
     }),
   )
-  // A slow download, so that the load is held before the download ends.
+  // A slow download, so that the test can stop the load before the download ends.
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)
   await expect(loadingLine(page)).toContainText('Downloading')
@@ -96,7 +96,7 @@ test('a page that was killed while loading a model asks on the next visit, and s
   await ready(next)
 })
 
-test('a page that is left while loading a model does not ask on the next visit', async ({ page }) => {
+test('if the user leaves the page while it loads a model, the next visit does not ask', async ({ page }) => {
   await openChat(page)
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)

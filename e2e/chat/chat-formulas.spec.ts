@@ -1,17 +1,17 @@
-// Formulas. In: malicious TeX, and random TeX. Out: whether formulas contain only listed elements, attributes
-// and styles, and stay near their lines.
+// Formulas. In: malicious TeX, and random TeX. Out: whether formulas contain only allowed elements,
+// attributes and styles, and stay near their lines.
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page, test } from '@playwright/test'
 import fc from 'fast-check'
-import { MOST_SPILL } from '../../demo/src/conversation/rich/tame-math.ts'
+import { MAX_SPILL } from '../../demo/src/conversation/rich/tame-math.ts'
 
 const ASSETS = fileURLToPath(new URL('../../build/demo/assets', import.meta.url))
 const ATTRIBUTES =
   'accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop linebreak linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowalign rowlines rowspacing rspace scriptlevel separator stretchy style symmetric voffset width'
 const STYLES =
   /^(padding-(top|right|bottom|left)|border-(top|right|bottom|left)-(width|style|color)|margin-left|width|height|right|bottom|position|display|justify-content|text-align|white-space|transform|font-weight|font-style|math-depth|color|background-color)$/
-/** Tolerance for what box bounds exclude: slants and accents. */
+/** Tolerance for slants and accents, which are outside the bounds of boxes. */
 const SLACK = 1
 
 async function openFormulas(page: Page): Promise<void> {
@@ -36,7 +36,7 @@ interface Shown {
 
 type Formula = readonly [tex: string, isDisplay: boolean]
 
-/** How each TeX is rendered; undefined if it stays source text. */
+/** How each formula is rendered; undefined if it stays source text. */
 const shownAll = (page: Page, formulas: readonly Formula[]): Promise<(Shown | undefined)[]> =>
   page.evaluate((sources) => {
     const { formula, line } = globalThis as unknown as {
@@ -73,21 +73,21 @@ const shownAll = (page: Page, formulas: readonly Formula[]): Promise<(Shown | un
 const shown = async (page: Page, tex: string, isDisplay: boolean): Promise<Shown | undefined> =>
   (await shownAll(page, [[tex, isDisplay]]))[0]
 
-/** Throws for an unsafe formula. Returns whether it was typeset at all. */
+/** Throws for an unsafe formula. Returns whether it was typeset. */
 function expectTame(found: Shown | undefined): boolean {
   if (found === undefined) return false
   expect(found.attributes.filter((name) => !ATTRIBUTES.split(' ').includes(name))).toEqual([])
   expect(found.styles.filter((name) => !STYLES.test(name))).toEqual([])
   expect(found.foreign).toEqual([])
-  expect(found.across).toBeLessThanOrEqual(MOST_SPILL.across + SLACK)
-  expect(found.down).toBeLessThanOrEqual(MOST_SPILL.down + SLACK)
+  expect(found.across).toBeLessThanOrEqual(MAX_SPILL.across + SLACK)
+  expect(found.down).toBeLessThanOrEqual(MAX_SPILL.down + SLACK)
   return true
 }
 
 const check = async (page: Page, tex: string, isDisplay: boolean): Promise<boolean> =>
   expectTame(await shown(page, tex, isDisplay))
 
-test("formulas do not use the page's names, and those that would leave their lines stay source text", async ({
+test("formulas cannot use the page's class names and ids, and stay source text if they would leave their lines", async ({
   page,
 }) => {
   await openFormulas(page)
@@ -217,7 +217,8 @@ test('no formula from random TeX has a name, a foreign style or a box far outsid
 }) => {
   await openFormulas(page)
   const asked = { numRuns: 500, seed: Number(process.env.HALFBYTE_SEED ?? 26) }
-  // All in one call, because each call waits for the page. Only formulas being shrunk get calls of their own.
+  // Renders all in one call, because each call waits for the page. Only formulas being shrunk get their own
+  // calls.
   const drawn = fc.sample(fc.tuple(tex, fc.boolean()), asked)
   const looks = await shownAll(page, drawn)
   const known = new Map(drawn.map((formula, i) => [JSON.stringify(formula), looks[i]]))
@@ -229,5 +230,5 @@ test('no formula from random TeX has a name, a foreign style or a box far outsid
     }),
     asked,
   )
-  expect(set, 'formulas that were set').toBeGreaterThan(50)
+  expect(set, 'formulas that were typeset').toBeGreaterThan(50)
 })

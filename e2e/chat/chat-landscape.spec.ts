@@ -1,5 +1,5 @@
-// Landscape. In: the built chat page on a phone in landscape. Out: whether everything that fits in portrait
-// can be seen and used there too.
+// Landscape. In: the built chat page on a phone in landscape. Out: whether users can see and use everything
+// that fits in portrait.
 import { expect, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
@@ -41,7 +41,7 @@ for (const { name, viewport } of [
   })
 }
 
-test('the first screen starts at its top, and nothing is cut off', async ({ page }) => {
+test('the welcome screen starts at its top, and nothing is cut off', async ({ page }) => {
   await openChat(page)
   const heading = page.getByRole('heading', { name: 'A language model in this page' })
   await expect(heading).toBeInViewport({ ratio: 1 })

@@ -1,5 +1,5 @@
-// The conversation list. In: the built chat page with stored conversations. Out: whether they can be
-// searched, renamed, exported and imported.
+// The conversation list. In: the built chat page with stored conversations. Out: whether users can search,
+// rename, export and import them.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
@@ -9,7 +9,7 @@ import { storeChats, storedTitles, turns } from './stored/stored-chats.ts'
 const DAY_MS = 864e5
 
 /**
- * The open drawer of a page with six conversations, the first of today and each older than the one before.
+ * Opens the drawer of a page with six conversations: one of today, and each further one older.
  */
 async function openList(page: Page) {
   await openChat(page)
@@ -158,7 +158,7 @@ test('a file without conversations is rejected with a message', async ({ page })
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
 })
 
-test('the share sheet, if there is one, gets the conversation as text', async ({ page }) => {
+test('if the browser has a share sheet, it gets the conversation as text', async ({ page }) => {
   await page.addInitScript(() => {
     Object.assign(navigator, {
       share: (data: ShareData) => {

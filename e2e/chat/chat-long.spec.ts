@@ -1,12 +1,12 @@
 // Long conversations. In: the built chat page, slowed down four times, with conversations of 600 messages and
-// of 2. Out: whether it renders only nearby messages, and the times to show and answer.
+// of 2. Out: whether it renders only nearby messages, and how long it takes to show them and to answer.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, say, slowDown } from './chat-page.ts'
 import { openLongChat, storeChats, turns } from './stored/stored-chats.ts'
 
 const messages = (page: Page) => page.locator('.message')
 
-/** Milliseconds by the page's clock until its last message was shown. */
+/** Milliseconds, by the page's clock, until its last message was shown. */
 async function timeToShow(page: Page): Promise<number> {
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {
@@ -62,8 +62,8 @@ test('a conversation of 600 messages renders only nearby messages, and answers l
     await page.waitForTimeout(1000)
     const rendered = await messages(page).count()
     expect(rendered, 'messages that were rendered').toBeLessThan(60)
-    // A visit's first turn processes as much of the conversation as fits the context, the next turn only what
-    // is new.
+    // A visit's first turn processes as much of the conversation as fits into the context, the next turn only
+    // the new messages.
     const first = await timeToFirst(page)
     await ready(page)
     const next = await timeToFirst(page)
@@ -83,7 +83,7 @@ test('earlier messages appear when the user scrolls to them, without moving the 
 }) => {
   await openLongChat(page)
   const log = page.locator('.log')
-  // A message in the middle of the screen stays there while others are added above.
+  // A message in the middle of the screen stays in place while others are added above.
   await log.evaluate((element) => element.scrollBy(0, -element.scrollTop + 10))
   const first = messages(page).nth(1)
   const text = await first.locator('.body').innerText()

@@ -16,7 +16,7 @@ async function choose(page: Page, name: RegExp): Promise<void> {
   await ready(page)
 }
 
-test('it can be chosen, answers, reads only what is new, and is still selected after a reload', async ({
+test('it can be chosen, answers, processes only new messages, and is still selected after a reload', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
@@ -60,7 +60,7 @@ test('the displayed memory does not grow with the conversation', async ({ page }
   }
   // Checkpoints are kept up to a byte limit, which a few turns fill.
   expect(new Set(shown.slice(3)).size, shown.join(', ')).toBe(1)
-  // Earlier messages can still be edited: states that were evicted are computed again.
+  // Earlier messages can still be edited, because evicted states are computed again.
   await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me a story about an owl.')
   await page.getByRole('button', { name: 'Send again' }).click()
@@ -101,7 +101,7 @@ test.describe('with its service worker', () => {
   test('it is downloaded when chosen, and then needs no network', async ({ page, context }) => {
     await openChat(page)
     await ask(page, 'Hello!')
-    // An active worker is not enough: it caches only what a page under its control fetches.
+    // An active worker is not enough, because it caches only files fetched by pages under its control.
     await page.evaluate(async () => {
       const { serviceWorker } = navigator
       if (serviceWorker.controller !== null) return

@@ -27,7 +27,7 @@ const tiny = {
   name: 'tiny.hbm',
   buffer: readFileSync(new URL('../../test/conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
-/** It loads, but its logits are not numbers. */
+/** This model loads, but its logits are not numbers. */
 const mute = endlessModel({ isMute: true })
 /** Over 256 MB. */
 const LARGE = { ...LLAMA_1B, layers: 6, vocabSize: 1024 }
@@ -59,7 +59,7 @@ async function pick(page: Page, files: Parameters<typeof picked>[0]): Promise<vo
   await page.getByLabel('Choose files').setInputFiles(picked(files))
 }
 
-/** Length of the longest last answer in the browser's database, complete or in a draft. */
+/** Length of the longest last answer in the browser's database, either complete or as a draft. */
 function savedAnswer(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <T>(request: IDBRequest<T>) =>
@@ -117,7 +117,7 @@ test('a model at a URL shows its progress, can be cancelled, and is downloaded o
   await expect(modelName(page)).toContainText('Halfbyte Stories')
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect
-    .poll(() => server.requests, { message: 'what was forgotten is downloaded again' })
+    .poll(() => server.requests, { message: 'a forgotten model is downloaded again' })
     .toHaveLength(6)
   await ready(page)
 })
@@ -132,7 +132,7 @@ test('a safetensors folder at a URL is downloaded file by file', async ({ page }
   expect(server.requests).toContain('/model.safetensors')
 })
 
-test('files of one model are picked together, and its answer streams and is stopped half-way', async ({
+test('files of one model are picked together, and its answer streams and can be stopped', async ({
   page,
 }) => {
   await openChat(page)
@@ -151,11 +151,11 @@ test('files of one model are picked together, and its answer streams and is stop
   expect(grown).toEqual([...grown].sort((a, b) => a - b))
 })
 
-test('the page paints throughout a long answer, and the part so far is kept when the page closes', async ({
+test('the page paints throughout a long answer, and keeps the part so far when it closes', async ({
   page,
 }, info) => {
   await openChat(page)
-  // Far longer than the test watches, so the page always closes in the middle of it.
+  // Much longer than the test watches, so the page always closes in the middle of it.
   await set(page, { 'Longest answer': '8000', 'Context length': '16384' })
   await pick(page, endless)
   await ready(page)
@@ -191,10 +191,10 @@ test('the page paints throughout a long answer, and the part so far is kept when
   // The Markdown markers are not shown.
   expect((await answers(page).locator('.body').innerText()).length).toBeGreaterThan(kept / 2)
   await ready(page)
-  await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Stories')
+  await expect(modelName(page), 'a file cannot be opened again').toContainText('Halfbyte Stories')
 })
 
-test('a file dropped anywhere is loaded', async ({ page }) => {
+test('a file can be dropped anywhere', async ({ page }) => {
   await openChat(page)
   await page.evaluate(async (bytes) => {
     const transfer = new DataTransfer()
@@ -271,7 +271,7 @@ test('an answer in progress is finished before another model takes over', async 
   await expect(answers(page).locator('.by')).toHaveText('model.safetensors')
 })
 
-test('a model too large to stay next to another is unloaded, and comes back if the other one fails', async ({
+test('a model too large to stay in memory next to another is unloaded, and loaded again if the other one fails', async ({
   page,
 }, info) => {
   test.slow()
@@ -295,7 +295,7 @@ test('a model too large to stay next to another is unloaded, and comes back if t
   rmSync(large)
 })
 
-test('after a visit with a file, the page says that another model answers, and labels what each wrote', async ({
+test('after a visit with a file, the page says that another model answers, and labels each model’s answers', async ({
   page,
 }) => {
   await openChat(page)
@@ -313,10 +313,10 @@ test('after a visit with a file, the page says that another model answers, and l
   await expect(page.locator('.notice')).toHaveCount(0)
   await page.reload()
   await ready(page)
-  await expect(page.locator('.notice'), 'it was said once').toHaveCount(0)
+  await expect(page.locator('.notice'), 'the page says it only once').toHaveCount(0)
 })
 
-test('an address that cannot be loaded is rejected with a message, and is not loaded on the next visit', async ({
+test('an address that cannot be loaded is rejected with a message, and the next visit does not load it', async ({
   page,
 }) => {
   await openChat(page)
@@ -350,14 +350,14 @@ test('invalid addresses are rejected without a request, and an offline device sa
     await expect(page.getByRole('button', { name: 'Try again' })).toHaveCount(0)
   }
   await context.setOffline(true)
-  // This is known at once, without a request or a wait.
+  // The page knows this at once, without a request or a wait.
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await loadAddress(page, 'https://models.example/tiny.hbm')
   await expect(page.getByRole('alert')).toContainText('This device is offline')
   expect(asked.filter((address) => address.includes('models.example'))).toEqual([])
   await page.screenshot({ path: 'build/screens/offline-load.png' })
-  // An address that may be stored on this device is tried, and continues by itself once there is a
+  // The page tries an address that may be stored on this device, and continues by itself once there is a
   // connection.
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText('Loading continues when the connection is back')
@@ -366,7 +366,7 @@ test('invalid addresses are rejected without a request, and an offline device sa
   await ready(page)
 })
 
-test('a repository of the hub is loaded by its name, and one that cannot be loaded says how it was interpreted', async ({
+test('a repository of the hub is loaded by its name, and the error for one that cannot be loaded says how the name was interpreted', async ({
   page,
 }) => {
   const headers = { 'Access-Control-Allow-Origin': '*' }
@@ -455,7 +455,7 @@ test('the log follows a growing answer, even when a keyboard opens, until the us
   const before = await top()
   const length = (await lengths()).at(-1) ?? 0
   await painted().toBeGreaterThan(length + 300)
-  expect(await top(), 'what is read does not move').toBe(before)
+  expect(await top(), 'the text being read does not move').toBe(before)
   await toEnd.click()
   await expect.poll(left).toBeLessThan(100)
   await page.keyboard.press('Escape')

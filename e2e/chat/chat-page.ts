@@ -31,8 +31,8 @@ export async function ready(page: Page): Promise<void> {
 }
 
 export async function say(page: Page, text: string): Promise<void> {
-  // Others may come meanwhile: from another tab, or from the device after a reload.
-  // Of a long message, the beginning is shown.
+  // Other messages may appear meanwhile, from another tab, or from the device after a reload. A long message
+  // is shown only in part.
   const questions = page.locator('.message.user', { hasText: text.slice(0, 400) })
   const before = await questions.count()
   await composer(page).fill(text)
@@ -43,7 +43,7 @@ export async function say(page: Page, text: string): Promise<void> {
 /** Sends a message and waits for the complete answer. */
 export async function ask(page: Page, text: string): Promise<void> {
   await say(page, text)
-  // On a busy machine, the question may appear before its answer begins.
+  // On a busy machine, the question may appear some time before its answer begins.
   await expect(page.locator('.message').last()).not.toHaveClass(/\buser\b/)
   await ready(page)
 }
@@ -53,9 +53,9 @@ export async function openSettings(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Settings' })).toBeVisible()
 }
 
-/** Unfolds the settings that few people change. */
+/** Unfolds the settings that few users change. */
 export async function unfoldSettings(page: Page): Promise<void> {
-  // The dialog is filled in several tasks.
+  // The dialog fills in several tasks.
   await expect(page.locator('settings-dialog dialog.filling')).toHaveCount(0)
   const closed = page.locator('settings-dialog details:not([open]) > summary')
   while ((await closed.count()) > 0) await closed.first().click()
@@ -113,7 +113,10 @@ export const keptStamp = (page: Page): Promise<string> =>
     return stamps.sort().join()
   })
 
-/** Waits until the conversations are stored in their current state: a transaction waits for earlier ones. */
+/**
+ * Waits until the conversations are stored in their current state, because a transaction waits for earlier
+ * ones.
+ */
 export const conversationsStored = (page: Page): Promise<void> =>
   page.evaluate(async () => {
     const opening = indexedDB.open('halfbyte-chat')
@@ -124,7 +127,7 @@ export const conversationsStored = (page: Page): Promise<void> =>
     opening.result.close()
   })
 
-/** How many of the last prompt's tokens were processed, and its total. */
+/** How many of the last prompt's tokens were processed, and how many it had. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {
   const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''
   const [, read, all] = /(\d+) of (\d+) tokens read/.exec(title) ?? []
@@ -158,12 +161,12 @@ export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Prom
   return () => page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths)
 }
 
-/** The elements that are wider than the page; empty if there are none. */
+/** Elements that are wider than the page. */
 export function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth
     const isScrolled = (element: Element) =>
-      element.closest('pre, .table, .formula, .visually-hidden') !== null
+      element.closest('pre, .table, .formula, .visually-hidden, .stats.loading') !== null
     return [...document.querySelectorAll('body *')]
       .filter((element) => element.getClientRects().length > 0 && !isScrolled(element))
       .filter((element) => element.getBoundingClientRect().right > width + 0.5)

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, ready, set } from './chat-page.ts'
 
-/** The second server of the configuration sends no COOP and COEP. */
+/** The configuration's second server does not send COOP and COEP. */
 const notIsolated = (baseURL: string | undefined) => {
   const address = new URL(baseURL ?? '')
   address.port = String(Number(address.port) + 1)
@@ -17,7 +17,7 @@ async function answersHere(page: Page): Promise<void> {
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 }
 
-test('a page that is not isolated answers on as many workers as are worthwhile', async ({
+test('a page that is not isolated answers with as many workers as are worthwhile', async ({
   page,
   baseURL,
 }) => {
@@ -59,7 +59,7 @@ test.describe('with its service worker', () => {
     await context.setOffline(true)
     await page.reload()
     await ready(page)
-    expect(await page.evaluate(() => crossOriginIsolated), 'what is kept has its headers').toBe(true)
+    expect(await page.evaluate(() => crossOriginIsolated), 'cached files keep their headers').toBe(true)
     await ask(page, 'Hello again!')
     await expect(answers(page).last().locator('.body')).not.toBeEmpty()
     await set(page, { Threads: '2' })
@@ -83,19 +83,16 @@ test('the files for installing the page exist', async ({ page }) => {
 })
 
 /**
- * An address of this machine that browsers do not trust, as when a phone opens a page on the local network.
+ * An address of this machine that is not a secure context, as when a phone opens a page on the local network.
  */
 function plainAddress(): string | undefined {
   const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   return found.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 }
 
-test('over plain HTTP, where there is no secure context, it answers and copies', async ({
-  page,
-  baseURL,
-}) => {
+test('over plain HTTP, without a secure context, it answers and can copy', async ({ page, baseURL }) => {
   const host = plainAddress()
-  test.skip(host === undefined, 'this machine has no address besides its own loop')
+  test.skip(host === undefined, 'this machine has no address other than loopback')
   const { preview } = await import('vite')
   const server = await preview({
     configFile: new URL('../../demo/vite.config.ts', import.meta.url).pathname,
@@ -107,7 +104,7 @@ test('over plain HTTP, where there is no secure context, it answers and copies',
   try {
     const { problems } = await openChat(page, `http://${host}:${port}/`)
     expect(await page.evaluate(() => isSecureContext)).toBe(false)
-    // The page does not claim to store what it cannot.
+    // The page does not claim to store a model that it cannot store.
     await openModels(page)
     await expect(page.getByRole('dialog')).toContainText('It is downloaded on each visit')
     await expect(page.getByRole('dialog')).not.toContainText('kept on this device')

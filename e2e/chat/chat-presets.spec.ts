@@ -1,6 +1,6 @@
 // Presets. In: the built chat page with several conversations. Out: whether each keeps its instructions and
-// sampling, presets can be saved, applied and deleted, and the model's recommended values are labelled as
-// such.
+// sampling, whether presets can be saved, applied and deleted, and whether the model's recommended values are
+// labelled as such.
 import { expect, type Page, test } from '@playwright/test'
 import { jsonFile, safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
@@ -20,7 +20,7 @@ const instructions = (page: Page) => page.getByLabel('Instructions for the model
 const temperature = (page: Page) => page.getByLabel('Temperature', { exact: true })
 const preset = (page: Page) => page.getByLabel('Preset', { exact: true })
 
-/** Reads the conversation's own settings. */
+/** Reads the open conversation's own settings. */
 async function held(page: Page): Promise<readonly [string, string]> {
   await openSettings(page)
   await unfoldSettings(page)
@@ -97,7 +97,7 @@ test('a preset can be saved, applied to just one other conversation, and deleted
   expect(problems).toEqual([])
 })
 
-test('a value that the model recommends is labelled as its own, and a changed one stays with that model', async ({
+test('a value that the model recommends is labelled as the model’s, and a changed value applies to that model only', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

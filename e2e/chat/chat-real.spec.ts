@@ -1,6 +1,6 @@
 // Real models, if they are set up. On the chat page, they are downloaded, answer several turns, are stopped,
-// and continue after a reload, with and without isolation; in a page of the library, one calls a tool and
-// writes JSON that matches a schema.
+// and continue after a reload, with and without isolation. In a page that uses the library, one calls a tool
+// and writes JSON that matches a schema.
 //
 // "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" downloads them. Without them, the tests
 // are skipped.
@@ -27,8 +27,8 @@ import {
 /** Time to load 322 MB and decode on a busy machine. */
 const PATIENCE_MS = 600_000
 /**
- * Maximum bytes requested on a reload: small files next to the weights, and the one that tells whether these
- * are unchanged.
+ * Maximum bytes requested on a reload: small files next to the weights, and a request that checks whether the
+ * weights are unchanged.
  */
 const MAX_FETCHED = 2_000_000
 const NAMES = ['tinyllama', 'minimind2', 'smollm2', 'qwen2.5-coder-0.5b'] as const
@@ -59,7 +59,7 @@ test.beforeAll(async () => {
 test.afterAll(() => server.close())
 
 const leaveOutWithout = (name: Name) =>
-  test.skip(MODELS[name] === undefined, `left out: ${name} is not set up; run "npm run setup -- ${name}"`)
+  test.skip(MODELS[name] === undefined, `skipped: ${name} is not set up; run "npm run setup -- ${name}"`)
 /** Waits until no model is loading and no answer is in progress. */
 async function settled(page: Page): Promise<void> {
   await expect(loadingLine(page)).toHaveCount(0, { timeout: PATIENCE_MS })
@@ -83,7 +83,7 @@ async function load(page: Page, place: string, name: string, fits: string): Prom
   await expect(page.getByRole('status').filter({ hasText: fits })).toBeVisible({ timeout: 60_000 })
   await settled(page)
   await expect(page.locator('.bar .model')).toContainText(name)
-  // Each model has its own sampling.
+  // Each model has its own sampling options.
   await set(page, { Temperature: '0' })
 }
 
@@ -117,7 +117,7 @@ async function stopAndReload(page: Page, model: string, stored: string): Promise
   await set(page, { 'Longest answer': '16' })
 }
 
-test('TinyLlama downloads, answers, is stopped, and continues after a reload without reading again', async ({
+test('TinyLlama downloads, answers, is stopped, and continues after a reload without processing the conversation again', async ({
   page,
 }) => {
   leaveOutWithout('tinyllama')
@@ -133,7 +133,7 @@ test('TinyLlama downloads, answers, is stopped, and continues after a reload wit
 
   await stopAndReload(page, 'tinyllama', stored)
   await askSlowly(page, 'What is the capital of Italy?')
-  // It mentions Italy, but not always Rome.
+  // The answer mentions Italy, but not always Rome.
   await expect(last(page)).toContainText(/Rome|Ital/)
   const [read, all] = await readTokens(page)
   expect(all).toBeGreaterThan(100)
@@ -154,7 +154,7 @@ test('if the page is not isolated, shards of TinyLlama answer', async ({ page, b
   await expect(last(page)).toContainText('Paris')
 })
 
-test('MiniMind2 downloads, answers, is stopped, and continues after a reload without reading again', async ({
+test('MiniMind2 downloads, answers, is stopped, and continues after a reload without processing the conversation again', async ({
   page,
 }) => {
   leaveOutWithout('minimind2')
@@ -175,7 +175,7 @@ test('MiniMind2 downloads, answers, is stopped, and continues after a reload wit
   expect(problems).toEqual([])
 })
 
-/** Six turns, with what the answers of a capable model must contain. */
+/** Six turns, with text that the answers of a capable model must contain. */
 const TURNS: readonly (readonly [string, RegExp])[] = [
   ['What is the capital of France?', /Paris/],
   ['And of Italy?', /Rome/],
@@ -185,7 +185,7 @@ const TURNS: readonly (readonly [string, RegExp])[] = [
   ['Thank you!', /\w/],
 ]
 
-/** A text about one place, with about 42 tokens per year, so that a summary can be told from other text. */
+/** A text about one place, with about 42 tokens per year. Its subject makes a summary recognisable. */
 const lighthouse = (years: number) =>
   Array.from(
     { length: years },
@@ -201,7 +201,7 @@ for (const [name, shown, knows] of [
   ['smollm2', 'SmolLM2-135M', false],
   ['qwen2.5-coder-0.5b', 'qwen2.5-coder-0.5b', true],
 ] as const) {
-  // Less is required of a model without knowledge: real-models.fetched.test.ts compares its output with
+  // A model without knowledge has to do less here; real-models.fetched.test.ts compares its output with
   // llama.cpp.
   const turns = knows ? TURNS : TURNS.slice(-2)
   const years = knows ? 36 : 6
@@ -222,7 +222,7 @@ for (const [name, shown, knows] of [
     await expect(page.locator('[data-stat=speed]')).toContainText(/\d tokens\/s/)
 
     await stopAndReload(page, shown, '')
-    // What was stored may be older than the conversation; nothing of it may be lost.
+    // The stored state may be older than the conversation, but none of it may be lost.
     const before = await page.locator('.message').count()
     await askSlowly(page, 'Give the fox a name.')
     expect(await contextUsed(page)).toBeGreaterThan(40 + 20 * turns.length)

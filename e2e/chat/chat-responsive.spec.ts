@@ -32,8 +32,8 @@ async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
 }
 
 /**
- * Runs an expression in the page, which may return a promise, without Playwright's scripts, whose work would
- * be measured too.
+ * Runs an expression in the page without Playwright's scripts, whose work would be measured too. The
+ * expression may return a promise.
  */
 type Run = <T>(expression: string) => Promise<T>
 
@@ -114,8 +114,8 @@ test('a slow page keeps painting while it opens, loads a model, answers, stops a
     expect(new Set(painted).size, 'lengths that were painted').toBeGreaterThan(3)
     expect(painted[0], 'letters of the first frame').toBeLessThan(80)
     const { blocks, changes } = await touched()
-    expect(blocks, 'blocks that had ended').toBeGreaterThan(1)
-    expect(changes, 'changes to them since').toBe(0)
+    expect(blocks, 'blocks that were finished').toBeGreaterThan(1)
+    expect(changes, 'changes to finished blocks').toBe(0)
   } finally {
     await server.close()
   }
@@ -183,11 +183,11 @@ test('a long answer is rendered from its end, a few elements per frame', async (
   await expect(page.getByText('two of 0', { exact: true })).toBeInViewport()
 })
 
-test('the script that runs before the first paint is small', async ({ request }) => {
+test('the scripts that run before the first paint are small', async ({ request }) => {
   const page = await (await request.get('/')).text()
   const entries = [...page.matchAll(/<script [^>]*src="([^"]+\.js)"/g)].map(([, path]) => path ?? '')
   expect(entries.length).toBeGreaterThan(0)
-  // Includes the modules that they import, but not those that they only preload, which run later.
+  // Includes the modules that the scripts import, but not those that they only preload, which run later.
   const waiting = entries.map((path) => new URL(path, 'http://page.test/'))
   const seen = new Map<string, number>()
   for (let url = waiting.pop(); url !== undefined; url = waiting.pop()) {
@@ -198,5 +198,5 @@ test('the script that runs before the first paint is small', async ({ request })
       waiting.push(new URL(path, url))
   }
   const bytes = [...seen.values()].reduce((sum, each) => sum + each, 0)
-  expect(bytes, 'bytes that the page itself runs').toBeLessThan(20_000)
+  expect(bytes, 'bytes of scripts that the page runs').toBeLessThan(20_000)
 })

@@ -29,7 +29,7 @@ test('in a narrow window, the list moves into a drawer', async ({ page }) => {
   expect(await overflowing(page)).toEqual([])
 })
 
-test('the field has the focus, Enter sends, and the shortcuts are listed and work', async ({ page }) => {
+test('the field has the focus, Enter sends, and the listed shortcuts work', async ({ page }) => {
   await openChat(page)
   await expect(composer(page)).toBeFocused()
   await page.keyboard.type('one')

@@ -33,9 +33,7 @@ const LONG = {
   Seed: '1',
 }
 
-test('two turns stream, the second is stopped half-way, and both are there after a reload', async ({
-  page,
-}) => {
+test('two turns stream, the second is stopped half-way, and both survive a reload', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, LONG)
   await slowDown(page, 4)
@@ -43,7 +41,7 @@ test('two turns stream, the second is stopped half-way, and both are there after
   await ask(page, STORY)
   const grown = await lengths()
   expect(new Set(grown).size, `the answer grew in steps: ${grown}`).toBeGreaterThan(2)
-  expect(grown, 'it only ever grew').toEqual([...grown].sort((a, b) => a - b))
+  expect(grown, 'the answer never shrank').toEqual([...grown].sort((a, b) => a - b))
   await expect(page.locator('[data-stat=speed]')).toContainText(/\d tokens\/s/)
   await expect(page.locator('[data-stat=memory]')).toContainText(/\d MB/)
 
@@ -60,8 +58,8 @@ test('two turns stream, the second is stopped half-way, and both are there after
   const before = await bodies(page).allInnerTexts()
   expect(before).toHaveLength(4)
   await page.reload()
-  // Messages far above are rendered once the user scrolls to them, and on a slow machine the answer is longer
-  // when it stops.
+  // Messages far above are rendered once the user scrolls to them, and on a slow machine a stopped answer is
+  // longer.
   const shown = async () => {
     await bodies(page).first().scrollIntoViewIfNeeded()
     return bodies(page).allInnerTexts()
@@ -110,7 +108,7 @@ test('the same seed gives the same answer, and the engine state after a reload e
   await expect(answers(page).last().locator('.body')).toHaveText(first, { useInnerText: true })
 })
 
-test('an edited message is answered again, and what followed it is one tap away', async ({ page }) => {
+test('an edited message is answered again, and the earlier version is one tap away', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '20' })
   await ask(page, 'Hello!')
@@ -250,7 +248,7 @@ test('a chat longer than the context continues without its oldest turns', async 
     (await page.locator('[data-stat=context]').innerText()).match(/\d+/g)?.map(Number) ?? []
   expect(used).toBeLessThanOrEqual(length ?? 0)
 
-  // A line says where the model's view begins, once, above a question, and is still there after a reload.
+  // A single line above a question says where the model's view begins, also after a reload.
   const line = page.getByText('The model no longer sees the messages above.')
   await expect(line).toHaveCount(1)
   const seen = () =>
@@ -297,7 +295,7 @@ test('a message that does not fit the context is rejected with a message, and th
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'OK', exact: true }).click()
   await expect(notice).toHaveCount(0)
-  // It reads exactly what it claims to read.
+  // The model reads exactly as many tokens as the message said.
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill(text.slice(0, most))
   await page.getByRole('button', { name: 'Send again' }).click()
@@ -338,7 +336,7 @@ test('a setting outside its bounds is rejected, and the dialog states the bounds
   await expect(temperature).toHaveValue('1.1')
 })
 
-test('the sampler can be set by keyboard, changes the answer, and can be reset to its defaults', async ({
+test('sampling can be set by keyboard, changes the answer, and can be reset to its defaults', async ({
   page,
 }) => {
   await openChat(page)

@@ -1,5 +1,5 @@
-// Clients of other APIs. In: their published packages, and the packed package. Out: whether each shows and
-// returns in a page what the engine says on its own.
+// Clients of other APIs. In: their published packages, and the packed package. Out: whether each client, in a
+// page, shows and returns the engine's own reply.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +21,7 @@ interface Client {
   readonly ai?: string
   /** The app's input. */
   readonly args?: readonly unknown[]
-  /** What it returns in addition to texts. */
+  /** The other values that it returns. */
   readonly returns: Readonly<Record<string, unknown>>
   /** Names of the texts that must equal the engine's reply. */
   readonly texts: readonly string[]
@@ -97,7 +97,7 @@ const CLIENTS: readonly Client[] = [
 ]
 
 for (const { name, app, ai, args = [], texts, returns } of CLIENTS) {
-  test(`${name} is answered by the engine, unmodified`, async ({ page, packed }) => {
+  test(`the engine answers ${name}, unmodified`, async ({ page, packed }) => {
     const dist = join(packed.installed, 'dist')
     await runFile(
       process.execPath,

@@ -61,7 +61,7 @@ const unsupported = (param: string) => [400, 'unsupported', param]
 interface Client {
   readonly name: string
   readonly program: string
-  /** The values that it should return. */
+  /** The values that the client should return. */
   returns(served: Served): Readonly<Record<string, unknown>>
 }
 
@@ -156,10 +156,10 @@ const CLIENTS: readonly Client[] = [
 ]
 
 const { HALFBYTE_CLIENTS_PYTHON: python = '', HALFBYTE_CLIENTS_MISSING: missing } = process.env
-test.skip(python === '', `left out: ${missing || 'npm run test:clients installs the clients'}`)
+test.skip(python === '', `skipped: ${missing || 'npm run test:clients installs the clients'}`)
 
 for (const { name, program, returns } of CLIENTS) {
-  test(`${name} is answered by halfbyte serve, unmodified`, async ({ served }) => {
+  test(`halfbyte serve answers ${name}, unmodified`, async ({ served }) => {
     const path = fileURLToPath(new URL(`python/${program}`, import.meta.url))
     const { stdout } = await runFile(python, [path, served.address, served.model])
     expect(served.own.length).toBeGreaterThan(20)

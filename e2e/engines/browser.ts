@@ -1,7 +1,7 @@
 // The browser interface that smoke tests need, independent of the driver.
 
 export interface Browser {
-  /** The engine's own version, as it reports it. */
+  /** The browser's version, as the browser reports it. */
   readonly version: string
   open(url: string): Promise<void>
   /**
@@ -18,7 +18,7 @@ export interface Browser {
 /** A browser that may be installed on this machine. */
 export interface Engine {
   readonly name: string
-  /** What is missing on this machine, as the reason for skipping; undefined if the browser can run. */
+  /** The reason for skipping: what this machine lacks. Undefined if the browser can run. */
   readonly lacks?: string
   launch(): Promise<Browser>
 }

@@ -1,5 +1,5 @@
-// The chat page in other browsers. In: the built chat page and this machine's browsers. Out: whether each
-// answers, and all give the same answer.
+// The chat page in other browsers. In: the built chat page and this machine's browsers. Out: whether the page
+// answers in each browser, with the same answer in all.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Browser } from './browser.ts'
@@ -92,7 +92,7 @@ async function say(browser: Browser, text: string): Promise<View> {
   return view
 }
 
-/** The greedy answer of Chromium, which runs first. */
+/** The greedy answer in Chromium, which runs first. */
 let reference: string | undefined
 
 describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])('$name', (engine) => {
@@ -116,7 +116,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     expect(facts).toMatchObject({ simd: true, isolated: true })
   })
 
-  test('can be left for another page while its service worker starts', async ({ skip }) => {
+  test('can navigate to another page while its service worker starts', async ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     await browser.open(site.page)
     await untilReady(browser)
@@ -147,7 +147,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     const answer = await story(facts.sharedMemory ? 2 : 1)
     reference ??= answer
     expect(answer).toBe(reference)
-    // Shards sum in a different order, so near ties may break differently, but not in the first words.
+    // Shards sum in a different order, so near ties may resolve differently, but not in the first words.
     if (!facts.sharedMemory) expect((await story(2)).slice(0, 40)).toBe(reference.slice(0, 40))
   })
 })

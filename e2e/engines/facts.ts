@@ -1,4 +1,4 @@
-// Browser features. In: a page's globals, because this function runs inside the page. Out: the engine's
+// Browser features. In: a page's globals, because this function runs inside the page. Out: the browser
 // features that the library uses.
 
 /** Features that the library's code paths depend on. */
@@ -11,11 +11,11 @@ export interface Facts {
   /** A file can be written to the origin private file system, listed and read back. */
   readonly opfs: boolean
   readonly locks: boolean
-  /** Names of newer built-ins, style properties and events that are missing. */
+  /** Names of newer built-ins, style properties and events that the browser lacks. */
   readonly missing: readonly string[]
 }
 
-/** Uses nothing outside itself, because only its source text is sent to the page. */
+/** Refers to nothing outside itself, because only its source text is sent to the page. */
 export async function collectFacts(): Promise<Facts> {
   const returnsV128 = (...code: number[]) => {
     const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]

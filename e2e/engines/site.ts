@@ -1,4 +1,4 @@
-// Site. In: the built page in build/demo. Out: a server for it with COOP and COEP, and a record of its
+// Site. In: the built page in build/demo. Out: a server for it with COOP and COEP, and a log of the page's
 // errors.
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
@@ -9,7 +9,7 @@ const INDEX = new URL('../../build/demo/index.html', import.meta.url)
 const CONFIG = fileURLToPath(new URL('../../demo/vite.config.ts', import.meta.url))
 
 declare global {
-  /** Errors of the page, unhandled rejections and files that did not load, in order of occurrence. */
+  /** The page's errors, unhandled rejections and files that did not load, in order of occurrence. */
   var halfbyteProblems: string[]
 }
 

@@ -30,7 +30,7 @@ async function startDisplay(): Promise<{ readonly name: string; readonly process
   )
   const number = await new Promise<string>((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`Xvfb exited with ${code} before it had a display`)))
+    child.once('exit', (code) => reject(new Error(`Xvfb exited with ${code} before it opened a display`)))
     child.stdio[3]?.once('data', (data: Buffer) => resolve(data.toString().trim()))
   })
   return { name: `:${number}`, process: child }
@@ -88,7 +88,7 @@ export const webkitEngine: Engine = {
 }
 
 /**
- * Enables features that Safari has and Debian's build disables: shared memory and the origin private file
+ * Enables features that Safari has but Debian's build disables: shared memory and the origin private file
  * system.
  */
 export const webkitSharedEngine: Engine = {

@@ -1,5 +1,5 @@
 // Bombs in Chromium. In: small files, templates and constraints that need a lot of work or memory. Out: typed
-// errors, an exact abort, and a page that answers as before without using more memory.
+// errors, aborts with the exact reason, and a page that answers as before without using more memory.
 import { expect, type Page } from '@playwright/test'
 import type { Engine, ErrorCode, GenerateOptions } from '../../src/index.ts'
 import {
@@ -86,7 +86,7 @@ const LOADS: readonly (Refusal & {
     ...{ code: 'out-of-memory', says: /bytes of computed values at once/ },
   },
   {
-    title: 'constants of 6 GB that nobody reads',
+    title: 'constants of 6 GB that no node reads',
     files: [DISCARDED],
     ...{ code: 'out-of-memory', says: /reading the graph takes \d+ steps of work/ },
   },
@@ -104,7 +104,7 @@ const LOADS: readonly (Refusal & {
     ...{ code: 'out-of-memory', says: /reading the graph takes \d+ steps of work/ },
   },
   {
-    title: 'an axis more in each node',
+    title: 'one more axis in each node',
     files: [
       onnx({
         nodes: Array.from({ length: 100 }, (_, at) => ({
@@ -148,7 +148,7 @@ const CONSTRAINTS: readonly (Refusal & { readonly title: string; readonly option
     ...{ code: 'unsupported', says: /more than 2097152 places in a pattern/ },
   },
   {
-    title: 'a grammar whose ways double at each level',
+    title: 'a grammar whose alternatives double at each level',
     options: { grammar: `root ::= r0\n${LEVELS.join('\n')}\nr60 ::= "a"` },
     ...{ code: 'unsupported', says: /the constraint / },
   },
@@ -167,7 +167,7 @@ const TEMPLATES = {
     '{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(200) }}',
 }
 
-/** Loads the model that stays. Returns a function that asks it. */
+/** Loads the model that stays loaded. Returns a function that asks it. */
 async function openEngine(page: Page, golden: string) {
   await page.evaluate(async (golden) => {
     const engine = await halfbyte.Engine.load(golden, { threads: 1, cache: 'none' })
@@ -194,8 +194,8 @@ async function openEngine(page: Page, golden: string) {
 }
 
 /**
- * How much more memory a page may use at the end: compiled code, and what the browser keeps of terminated
- * workers.
+ * How much more memory a page may use at the end: compiled code, and memory of terminated workers that the
+ * browser keeps.
  */
 const MAX_GROWTH = 8e6
 

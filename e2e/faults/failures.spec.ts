@@ -12,7 +12,7 @@ import {
 import { HOSTILE_MODELS } from '../../test/conformance/testing/writers/hostile-files.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** The fields of an error that survive the transfer from page to test. */
+/** The fields of an error that can be passed from the page to the test. */
 interface Failure {
   readonly isTyped: boolean
   readonly code: ErrorCode | undefined
@@ -43,7 +43,7 @@ const failure = (
           message: String(error),
         }
       }
-      throw new Error('it was loaded')
+      throw new Error('the model was loaded')
     },
     { urls, options },
   )
@@ -103,7 +103,7 @@ for (const { what, code, options } of MISSING) {
   })
 }
 
-test('without its compute workers, an engine with automatic threads uses one thread', async ({
+test('if compute workers do not load, an engine with automatic threads uses one thread', async ({
   page,
   site,
 }) => {
@@ -144,7 +144,7 @@ for (const death of ['throw', 'close'] as const) {
         const engine = await halfbyte.Engine.load(url, { assets, cache: 'none', threads: 2 })
         const session = engine.createSession()
         const running = session.send(prompt, { temperature: 0 })
-        // An unread stream pauses a few chunks ahead, so the next request has to wait for its turn.
+        // An unread stream pauses after a few chunks, so the next request has to wait its turn.
         const iterator = running[Symbol.asyncIterator]()
         const first = await iterator.next()
         const waiting = codeOf(session.send('and then').result)

@@ -1,10 +1,10 @@
 // Halts. In: loads, and the step at which each one's worker pauses. Out: all of them paused at once in one
-// page, to be killed from outside, and what they leave behind.
+// page so that a test can kill them, and what they leave behind.
 import type { Page } from '@playwright/test'
 import type { FileServer } from '../../test/helpers/file-server.ts'
 import { OPTIONS, PROMPT, type SmallModel } from '../small-models.ts'
 
-/** A model at a URL of its own. */
+/** A model at its own URL. */
 export interface Place {
   readonly url: string
   /** Its adapter's folder. */
@@ -16,7 +16,7 @@ export interface Place {
 export interface Halt {
   readonly place: Place
   readonly step: string
-  /** The first such step has number 1. */
+  /** The first of these steps has number 1. */
   readonly nth: number
   /** The step's name, for the test report. */
   readonly name: string
@@ -27,7 +27,7 @@ export interface Halt {
 interface Run {
   readonly worker: Worker
   readonly controller: AbortController
-  /** Its answer, or how it ended. */
+  /** The model's answer, or how its load ended. */
   readonly outcome: Promise<string>
 }
 
@@ -116,13 +116,13 @@ export const end = (page: Page, how: 'terminate' | 'abort') =>
 export async function crash(page: Page): Promise<void> {
   const crashed = page.waitForEvent('crash')
   const session = await page.context().newCDPSession(page)
-  // It answers nothing more, including this command.
+  // The renderer answers nothing more, not even this command.
   void session.send('Page.crash').catch(() => undefined)
   await crashed
   await page.close()
 }
 
-/** The answer of each model, or how its load ends, with the page's own worker. A few load at once. */
+/** The answer of each model, or how its load ends, with the page's own worker. Loads a few at once. */
 export const answers = (page: Page, places: readonly Place[]) =>
   page.evaluate(
     async ({ places, prompt, options }) => {

@@ -8,7 +8,7 @@ import { answers, crash, end, type Halt, halt, leftovers, publish, removeAll, wa
 
 const ENDS = ['terminate', 'abort', 'crash'] as const
 
-/** Where each format's load is killed; `file`: in the second file, if the model has one. */
+/** Where each format's load is killed. `file`: in the second file, if the model has one. */
 const PHASES = [
   ['request', 'file'],
   ['write bin', 'file'],
@@ -19,10 +19,10 @@ const PHASES = [
   ['warmup', 1],
   ['chunk', 1],
 ] as const
-/** With these, everything is stored. */
+/** With these options, everything is stored. */
 const STORED: readonly string[] = ['compile', 'convert', 'warmup', 'chunk']
 
-/** What else a load does to its files, once with any format. */
+/** Other operations of a load on its files, which one format is enough to test. */
 const CHANGES: readonly (readonly [SmallFormat, string, number])[] = [
   ['gguf', 'open bin', 1],
   ['split', 'open part', 1],
@@ -42,7 +42,7 @@ const CHANGES: readonly (readonly [SmallFormat, string, number])[] = [
   ['safetensors', 'flush json', 2],
   ['pack', 'close json', 1],
   ['gguf', 'remove part', 1],
-  // For files that the server lacks.
+  // The notes for files that the server lacks.
   ['safetensors', 'remove bin', 1],
   ['onnx', 'remove part', 2],
   ['pack', 'truncate json', 2],
@@ -76,7 +76,7 @@ const open = async (context: BrowserContext, url: string): Promise<Page> => {
 
 const isOneFile = (format: SmallFormat) => format === 'gguf' || format === 'pack'
 
-/** Each combination of format and step is tested with one of the endings. */
+/** Each combination of format and step is tested with one way of killing. */
 function halts(server: FileServer, how: (typeof ENDS)[number]): Halt[] {
   const phases = FORMATS.flatMap((format, row) =>
     PHASES.flatMap(([step, nth], column) =>

@@ -24,7 +24,8 @@ const STEPS = [
 ] as const
 
 /**
- * Stores a session under each name. Returns the next reply of such a session, and of those written over it.
+ * Stores a session under each name. Returns the next reply of such a session, and of the one that overwrites
+ * it.
  */
 const storeAll = (page: Page, model: string, names: readonly string[]) =>
   page.evaluate(
@@ -69,7 +70,7 @@ const entries = (page: Page) =>
   })
 
 for (const how of ['terminate', 'crash'] as const)
-  test(`sessions whose engine is killed by ${how} while storing or restoring them are either the old or the new ones`, async ({
+  test(`if an engine is killed by ${how} while storing or restoring sessions, each session is either the old or the new one`, async ({
     context,
     site,
   }) => {
@@ -94,7 +95,7 @@ for (const how of ['terminate', 'crash'] as const)
     if (how === 'crash') await crash(doomed)
     else expect(await end(doomed, how)).toEqual(names.map(() => 'internal'))
     const said = await goOn(page, url, names)
-    // A session exists if its manifest does.
+    // A session exists if it has a manifest.
     const isWritten = (name: string) => /^store at (flush json|close json|remove)/.test(name)
     expect(said.map((text, at) => `${names[at]}: ${text}`)).toEqual(
       names.map((name) => `${name}: ${isWritten(name) ? after : before}`),

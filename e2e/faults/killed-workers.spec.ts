@@ -11,7 +11,7 @@ import {
 import { endlessModel } from '../endless-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** The worker that was started last is killed: the engine's own, or a helper. */
+/** Kills the worker that was started last: the engine's own, or a helper. */
 const POOLS = [
   { pool: 'single', threads: 1, site: 'isolated', workers: 1 },
   { pool: 'shared', threads: 2, site: 'isolated', workers: 2 },
@@ -19,9 +19,9 @@ const POOLS = [
 ] as const
 
 /**
- * Other activities that may be in progress when a worker dies, and how they may end. The engine's worker is
- * noticed at once. A helper is noticed only by operations that need it: the others resolve, and the next
- * operation fails.
+ * Other activities that may be in progress when a worker dies, and how they may end. The death of the
+ * engine's worker is noticed at once. That of a helper is noticed only by operations that need it: the others
+ * resolve, and the next operation fails.
  */
 const OTHERS = {
   save: ['internal', 'resolved'],
@@ -145,7 +145,7 @@ for (const { pool, threads, site: kind, workers: count } of POOLS) {
             return { what, during, next, last, disposed: await codeOf(engine.dispose()) }
           }
         }
-        // In parallel, so that the worker's timeout is only waited for once.
+        // Runs them in parallel, to wait only once for the worker's timeout.
         const deaths: Awaited<ReturnType<typeof dieIn>>[] = []
         for (const what of others) {
           deaths.push(await dieIn(what, 'engine'))

@@ -1,12 +1,12 @@
-// Permanent network faults in Chromium. In: the table's faults that end within 2 s. Out: the same codes, at
-// most as many requests, and waits that are no longer.
+// Permanent network faults in Chromium. In: the table's faults that end within 2 s. Out: the table's codes,
+// and no more requests or longer waits than the table has.
 import { expect } from '@playwright/test'
 import { FAULTS } from '../../src/core/store/testing/faults.ts'
 import type { LoadOptions } from '../../src/index.ts'
 import { FRIENDLY, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 
-test('permanent faults of a server end with the code and the waits of the table', async ({
+test('permanent server faults end with the table’s code, after the table’s waits', async ({
   page,
   site,
   server,
@@ -15,7 +15,7 @@ test('permanent faults of a server end with the code and the waits of the table'
   const { address } = server
   const permanent = FAULTS.filter(({ code, seconds }) => code === 'network' && seconds <= 2)
   for (const [index, { title, behaviour, isAbsent, requests, seconds }] of permanent.entries()) {
-    // Each file has a fault of its own, so that nothing remains from the previous one.
+    // Each fault has its own file, so that nothing remains from the previous one.
     const name = `m${index}.gguf`
     server.files.set(name, server.files.get('golden.gguf') as Uint8Array)
     server.behaviour = { ...FRIENDLY, ...behaviour }

@@ -1,5 +1,5 @@
-// Tabs that share an engine. In: tabs of one site, some of which are closed or killed during replies, while
-// others' workers die. Out: a typed error for pending replies, then the same replies from one engine.
+// Tabs that share an engine. In: tabs of one site, of which some are closed or killed during replies and
+// others lose their workers. Out: a typed error for pending replies, then the same replies from one engine.
 import type { BrowserContext, Page } from '@playwright/test'
 import { expect } from '@playwright/test'
 import type { Engine, Generation, Session } from '../../src/index.ts'
@@ -15,7 +15,7 @@ import { openLibrary, test } from '../library-site.ts'
 interface Tab {
   readonly engine: Engine
   readonly session: Session
-  /** The session's reply before anything died. */
+  /** The session's reply before any death. */
   readonly file: Blob
   /** The reply of the session's next turn. */
   readonly next: string
@@ -29,7 +29,7 @@ declare global {
   var tab: Tab
 }
 
-/** How a tab's engine dies, and whether its own worker is what dies. */
+/** How a tab's engine dies, and whether its own worker dies. */
 const DEATHS = [
   { death: 'the worker of the engine is terminated', pool: 'shared', threads: 2, site: 'isolated' },
   { death: 'one thread after the other is terminated', pool: 'shared', threads: 3, site: 'isolated' },
@@ -104,7 +104,7 @@ const outcomeOf = (page: Page) => page.evaluate(() => tab.outcome)
 const kill = (page: Page, death: Death['death'], turn: number) =>
   page.evaluate(
     ({ death, turn }) => {
-      // A late engine may have replaced others.
+      // The engine may have started late and replaced others.
       const engines = started.filter(({ address }) => address === workers.impatient)
       if (death === 'the worker of the engine is terminated') engines.at(-1)!.terminate()
       if (death === 'a shard is terminated') started.at(-1)?.terminate()
@@ -130,7 +130,7 @@ async function answers(page: Page): Promise<void> {
   expect(found).toEqual({ text: goldenReply(GOLDEN).text, isSame: [true, true], turns: 2 })
 }
 
-/** One tab has workers, and the others none. */
+/** One tab has workers, and the others have none. */
 const expectOneEngine = (pages: readonly Page[]) =>
   expect.poll(() => pages.map((page) => page.workers().length).filter((count) => count > 0)).toHaveLength(1)
 
@@ -172,7 +172,7 @@ test('tabs killed or closed during replies leave nothing behind, and a closed le
   for (const page of [killed, closed, leader, last]) await begin(page)
   expect(await held()).toBeGreaterThan(before)
   const session = await context.newCDPSession(killed)
-  // A tab that crashes answers nothing more, including this command.
+  // A crashed tab answers nothing more, not even this command.
   void session.send('Page.crash').catch(() => undefined)
   await closed.close()
   for (const page of [leader, last]) {
@@ -197,7 +197,7 @@ test('tabs killed or closed during replies leave nothing behind, and a closed le
     Object.assign(tab, { outcome: rest(), goOn })
   }, asked)
   await leader.close()
-  // Nothing more was read in the meantime, so the leader was closed during the reply.
+  // The stream was not read in the meantime, so the leader was closed during the reply.
   await last.evaluate(() => tab.goOn?.())
   expect(await outcomeOf(last)).toBe(whole)
   await answers(last)

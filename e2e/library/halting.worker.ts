@@ -1,5 +1,5 @@
 // An engine worker that pauses at a step. In: the step's name and its number, in the script's fragment. Out:
-// the real engine worker, which tells the page when it is there, and waits to be terminated.
+// the real engine worker, which tells the page when it reaches the step, and then waits to be terminated.
 import '../../workers/engine.worker.ts'
 
 const asked = new URLSearchParams(self.location.hash.slice(1))
@@ -8,7 +8,7 @@ let left = Number(asked.get('nth'))
 function step(name: string): void {
   if (name !== asked.get('step') || --left !== 0) return
   self.postMessage({ type: 'halted' })
-  // Blocks in the middle of its work, as a kill would find it.
+  // Blocks the worker in the middle of its work, the state in which a kill may find it.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 }
 
@@ -20,10 +20,10 @@ globalThis.fetch = async (...how) => {
   return response
 }
 
-/** Extensions of entries: `json`, `part` and `bin` for the store, none for notes. */
+/** File extensions: `json`, `part` and `bin` for the store, none for notes. */
 const ending = (entry: string): string => /\.(\w+)$/.exec(entry)?.[1] ?? 'note'
 
-// TypeScript's DOM library leaves out what only workers have.
+// TypeScript's DOM library lacks the APIs that only workers have.
 interface Handle {
   [call: string]: (...how: unknown[]) => unknown
 }

@@ -5,5 +5,5 @@ const { setTimeout } = globalThis
 globalThis.setTimeout = ((work: () => void, ms = 0) =>
   setTimeout(work, ms / 50)) as typeof globalThis.setTimeout
 
-// Exits on command, whatever it is doing.
+// Exits on command, even in the middle of its work.
 new BroadcastChannel('hasty').addEventListener('message', () => self.close())

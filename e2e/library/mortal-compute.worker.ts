@@ -6,7 +6,7 @@ new BroadcastChannel('mortal-compute').addEventListener(
   'message',
   ({ data }: MessageEvent<'throw' | 'hang'>) => {
     if (data === 'throw') throw new Error('thrown on command')
-    // Terminated from outside.
+    // Hangs, until it is terminated from outside.
     for (;;);
   },
 )

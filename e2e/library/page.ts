@@ -1,4 +1,4 @@
-// A page that uses the library. In: the public API, networks, encoders, engines for all tabs and faulty
+// A page that uses the library. In: the public API, networks, encoders, engines shared by tabs, and faulty
 // workers. Out: globals for tests.
 import { Embedder } from '../../src/encoders/embedder/embedder.ts'
 import { loadForTabs } from '../../src/engine/api/tabs/shared-engine.ts'

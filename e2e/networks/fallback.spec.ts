@@ -1,12 +1,12 @@
-// Networks with nodes that are not compiled, in Chromium. In: a small graph with LpNormalization and NonZero,
-// in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the reported nodes,
-// and what is downloaded only on request.
+// Networks with nodes that cannot be compiled, in Chromium. In: a small graph with LpNormalization and
+// NonZero, in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the
+// reported nodes, and which files are downloaded only on request.
 import { expect, type Page } from '@playwright/test'
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** Twice each number's share of its row's sum, and the nonzero positions. */
+/** Each row divided by its sum and doubled, and the nonzero positions. */
 function file(): File {
   const to = new NodeWriter()
   to.node('LpNormalization', [to.op('Relu', ['x'])], ['share'], { axis: 1, p: 1 })
@@ -48,7 +48,7 @@ const EXPECTED = {
   threads: 1,
 }
 
-test('in the page, in a worker and on two threads, nodes that are not compiled run', async ({
+test('nodes that cannot be compiled run in the page, in a worker and on two threads', async ({
   page,
   site,
 }) => {
@@ -78,7 +78,7 @@ test('in the page, in a worker and on two threads, nodes that are not compiled r
   expect(await outcome(page, model, { fallback: 'ort', threads: 2 })).toEqual({ ...EXPECTED, threads: 2 })
 })
 
-test('a missing .wasm file of onnxruntime-web is named', async ({ page, site }) => {
+test('the error for a missing .wasm file of onnxruntime-web names it', async ({ page, site }) => {
   const model = await site.add(file())
   await page.context().route(/ort-wasm.*\.wasm/, (route) => route.fulfill({ status: 404 }))
   await openLibrary(page, site.isolated)

@@ -73,7 +73,7 @@ test('a worker stores downloads for the next load', async ({ page, site }) => {
   expect(asked).toBe(0)
 })
 
-test('a strict policy that lets the engine compile also allows networks and 8-bit weights', async ({
+test('a strict policy under which the engine compiles also allows networks and 8-bit weights', async ({
   page,
   site,
 }) => {
@@ -112,7 +112,10 @@ test('under Trusted Types, a worker and threads start from their script URLs', a
   expect(values).toEqual((await outcome(page, model, { cache: 'none' })).values)
 })
 
-test('a policy without wasm-unsafe-eval is named, in the page and in a worker', async ({ page, site }) => {
+test('the error under a policy without wasm-unsafe-eval names it, in the page and in a worker', async ({
+  page,
+  site,
+}) => {
   const model = await site.add(file())
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self'"))
   for (const worker of [false, true]) {
@@ -172,7 +175,7 @@ test("a bundle's missing script is reported with its URL", async ({ page, site }
   expect(why).toMatch(/^worker: the engine's worker script http\S+network\.worker\S+ did not load/)
 })
 
-test('an id outside its table is an error, and a worker that dies rejects the run', async ({
+test('an id outside its table is an error, and the death of the worker rejects the run', async ({
   page,
   site,
 }) => {

@@ -1,5 +1,5 @@
 // Images in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the same reply
-// as for its pixels, on every pool, and typed errors for files that aren't images.
+// as for the image's pixels, on every pool, and typed errors for files that aren't images.
 import { expect, type Page } from '@playwright/test'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
 import { openLibrary, test } from '../library-site.ts'

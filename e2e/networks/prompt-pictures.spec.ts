@@ -1,5 +1,5 @@
 // A page's images in the Prompt API. In: a drawing as a canvas, an image, a bitmap, pixels, a video frame and
-// a file. Out: its pixels, or the file, and an error for an image that was never loaded.
+// a file. Out: its pixels or the file, and an error for an image that was never loaded.
 import { fileURLToPath } from 'node:url'
 import { expect } from '@playwright/test'
 import { build, type Rolldown } from 'vite'

@@ -1,5 +1,5 @@
 // An app with the packed package. In: the built package. Out: a folder with its tarball unpacked in
-// node_modules, as installed by npm.
+// node_modules, as npm installs it.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
@@ -39,7 +39,7 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
   return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** For programs: a tool that the embedded model can use. */
+/** Source text for programs: a tool that the embedded model can use. */
 export const CALCULATOR = `const tools = [{
   name: 'calculate', description: 'Computes an arithmetic expression.',
   parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },

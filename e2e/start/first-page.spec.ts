@@ -1,5 +1,5 @@
-// The section "A first page" of the guide. In: its files as printed, with the packed package, served by Vite.
-// Out: what the three buttons show.
+// The guide's section "A first page". In: its files as printed, with the packed package, served by Vite. Out:
+// what the three buttons show.
 import { expect, test } from '@playwright/test'
 import { createServer } from 'vite'
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
@@ -9,7 +9,7 @@ test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page })
   const app = await packedApp()
   const names = await writeGuideFiles('page.md', 'A first page', app.folder)
   expect(names).toEqual(['vite.config.mjs', 'index.html', 'main.js'])
-  // The app's dependencies are links to folders outside it.
+  // The app's dependencies are links to folders outside the app.
   const server = await createServer({
     root: app.folder,
     logLevel: 'silent',
@@ -19,7 +19,8 @@ test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page })
     await server.listen()
     await page.goto(server.resolvedUrls!.local[0]!)
     const out = page.locator('#out')
-    // Vite reloads the page once it has discovered the dependencies, which may lose a click.
+    // Vite reloads the page once it has discovered the dependencies, which may lose a click, so the test
+    // repeats it.
     const press = (name: string, shown: RegExp) =>
       expect(async () => {
         await page.getByRole('button', { name }).click()

@@ -11,7 +11,7 @@ Engine.prepare()
 globalThis.load = () => Engine.load('/models/halfbyte-stories.hbm', { threads: 1 })
 </script>`
 
-test('prepared files are downloaded before the load, which requests no others', async ({ page }) => {
+test('prepared files are downloaded before the load, and the load requests no others', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/app.html': PAGE })
   try {
     const asked: string[] = []

@@ -56,7 +56,7 @@ async function outcomeOf(page: Page, url: string): Promise<Outcome> {
 
 const both = (sentence: string) => ({ loaded: sentence, probed: sentence })
 
-test('a policy without wasm-unsafe-eval is named in the error', async ({ page, serve }) => {
+test('the error names a policy without wasm-unsafe-eval', async ({ page, serve }) => {
   const headers = { 'Content-Security-Policy': "default-src 'self'; script-src 'self' 'unsafe-inline'" }
   const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
   const reason =
@@ -79,7 +79,7 @@ test('the strictest working policy has wasm-unsafe-eval and the Trusted Types po
   expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 2', probed: 'probed' })
 })
 
-test('a reader of a format loads under the strictest policy, and is named if it is missing', async ({
+test('a format’s reader loads under the strictest policy, and the error names it if it is missing', async ({
   page,
   serve,
 }) => {
@@ -104,7 +104,7 @@ test('a reader of a format loads under the strictest policy, and is named if it 
   await rm(folder, { recursive: true })
 })
 
-test('Trusted Types without the policy halfbyte are named in the error', async ({ page, serve }) => {
+test('the error names Trusted Types without the policy halfbyte', async ({ page, serve }) => {
   const policy = "require-trusted-types-for 'script'; trusted-types other"
   const server = await serve(
     { '/': pageOf(attempt('/cdn/halfbyte.js')) },
@@ -121,7 +121,7 @@ const CHECK =
   'did not load; check that the build has this file (node_modules/halfbyte/docs/guide/bundlers.md), ' +
   "the server (404? CORS?) and the page's policy (worker-src)"
 
-test('a missing worker script is named with its URL', async ({ page, serve }) => {
+test('the error for a missing worker script has its URL', async ({ page, serve }) => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-static-'))
   await cp(join(DIST, 'cdn/halfbyte.js'), join(folder, 'halfbyte.js'))
   const server = await serve({ '/': pageOf(attempt('/halfbyte.js')) }, {}, folder)
@@ -132,7 +132,7 @@ test('a missing worker script is named with its URL', async ({ page, serve }) =>
   await rm(folder, { recursive: true })
 })
 
-test('a worker script blocked by a policy is named', async ({ page, serve }) => {
+test('the error for a worker script blocked by a policy names the script', async ({ page, serve }) => {
   const headers = { 'Content-Security-Policy': "worker-src 'none'" }
   const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
   const { loaded, probed } = await outcomeOf(page, server.address)
@@ -152,7 +152,7 @@ const BUNDLED = attempt('', { threads: 2 }).replace(
   'const { Engine } = globalThis.halfbyte',
 )
 
-test("a bundle's missing worker script is named with its URL", async ({ page, site }) => {
+test("the error for a bundle's missing worker script has its URL", async ({ page, site }) => {
   await page.context().route(/engine\.worker/, (route) => route.fulfill({ status: 404 }))
   const workers: string[] = []
   page.context().on('request', (request) => workers.push(request.url()))
@@ -176,7 +176,7 @@ test('a bundle from another origin starts its workers through scripts of the pag
   expect(server.requests.filter((path) => path.endsWith('.js'))).toEqual([])
 })
 
-test('a missing compute worker script is named, and running with fewer threads is noted', async ({
+test('the error for a missing compute worker script names it, and a note says why there are fewer threads', async ({
   page,
   site,
 }) => {
@@ -220,7 +220,7 @@ const NO_WORKERS =
 
 test('a shared worker gets an error with advice, and a dedicated worker loads', async ({ page, serve }) => {
   const script = attempt('/cdn/halfbyte.js')
-  // A module with top-level await would miss the connection, so the listener comes first.
+  // A module with top-level await would miss the connection, so the listener is added first.
   const late = script.replace(/^import .*$/m, "const { Engine } = await import('/cdn/halfbyte.js')")
   const pages = {
     '/': '<!doctype html><title>App</title>',

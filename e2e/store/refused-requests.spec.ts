@@ -1,4 +1,4 @@
-// Requests that are rejected outright. In: URLs of a server without CORS, of no server, and with an
+// Requests that fail outright. In: URLs on a server without CORS, on a missing server, and with an
 // unsupported scheme. Out: an error message after waits of at most two seconds, with retries reported as
 // progress.
 import { expect } from '@playwright/test'

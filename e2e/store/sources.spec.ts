@@ -1,4 +1,4 @@
-// Sources that are not files on a server. In: a model's bytes in the page, in every form. Out: the same text
+// Sources other than files on a server. In: a model's bytes in the page, in every form. Out: the same text
 // from each, and advice for the rejected forms.
 import { expect } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
@@ -31,7 +31,7 @@ test('a model loads from a blob URL, a Blob and bytes', async ({ page, site }) =
         await using engine = await halfbyte.Engine.load(source, { threads: 1 })
         texts.push([name, fits ? await engine.complete(prompt, options).text() : 'too large'])
       }
-      // The bytes are still the page's own, and nothing was stored.
+      // The page still owns the bytes, and nothing was stored.
       return { texts, bytes: bytes.length, stored: await halfbyte.storedFiles() }
     },
     { model, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
@@ -77,7 +77,7 @@ test('responses, streams, lists of an input and shared bytes are rejected with a
   expect(refusals[3]).toMatch(/^unsupported: the model cannot be read \(.*shared.*\)/i)
 })
 
-test('a network loads from its bytes, which have no name', async ({ page, site }) => {
+test('a network loads from bytes without a name', async ({ page, site }) => {
   const shape = { layers: 1, hidden: 64, heads: 4, intermediate: 128, vocabulary: 60, positions: 128 }
   const model = await site.add(new File([new Uint8Array(bertBytes(shape))], 'bert.onnx'))
   await openLibrary(page, site.isolated)

@@ -1,5 +1,5 @@
-// Faults of network, disk and page in Chromium. In: a load with one fault. Out: the model or a typed error,
-// and the model on the next attempt.
+// Network, disk and page faults in Chromium. In: a load with one fault. Out: the model or a typed error, and
+// the model on the next attempt.
 import { expect, type Page } from '@playwright/test'
 import type { Behaviour } from '../../test/helpers/file-server.ts'
 import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
@@ -29,22 +29,24 @@ const partial = (page: Page) =>
 interface Fault {
   readonly title: string
   readonly behaviour: Behaviour
-  /** The error's code; absent if a retry is enough. */
+  /** The error's code; absent if a retry succeeds. */
   readonly code?: string
   /** Default: the file with several chunks. */
   readonly file?: string
 }
 
-/** What Chromium's own network and storage can change; src/core/store/testing/faults.ts has the others. */
+/**
+ * Faults that depend on Chromium's own network and storage; src/core/store/testing/faults.ts has the others.
+ */
 const FAULTS: readonly Fault[] = [
   { title: 'cuts three connections', behaviour: { cutAfter: MIB, cuts: 3 } },
-  { title: 'cuts every connection before anything came', behaviour: { cutAfter: 0 }, code: 'network' },
-  { title: 'stands still for ever', behaviour: { stalls: true }, code: 'network' },
+  { title: 'cuts every connection before the first byte', behaviour: { cutAfter: 0 }, code: 'network' },
+  { title: 'stalls forever', behaviour: { stalls: true }, code: 'network' },
   { title: 'answers 200 to a range', behaviour: { ranges: false } },
   { title: 'answers 416 to everything', behaviour: { status: 416 }, code: 'network' },
   { title: 'answers 416 at first', behaviour: { status: 416, refusals: 1 } },
   {
-    title: 'says that the file is longer than it is, and knows no ranges',
+    title: 'says that the file is longer than it is, and does not support ranges',
     behaviour: { liesBy: MIB, ranges: false },
     code: 'network',
   },
@@ -55,13 +57,13 @@ const FAULTS: readonly Fault[] = [
     code: 'format',
   },
   {
-    title: 'says so, and knows no ranges or versions',
+    title: 'says so, and supports neither ranges nor versions',
     behaviour: { liesBy: -1000, ranges: false, etag: '' },
     file: 'golden.gguf',
     code: 'format',
   },
-  { title: 'turns over a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
-  { title: 'turns over a byte that has no hash', behaviour: { flips: 0 }, code: 'format' },
+  { title: 'corrupts a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
+  { title: 'corrupts a byte that has no hash', behaviour: { flips: 0 }, code: 'format' },
 ]
 
 for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {
@@ -108,7 +110,7 @@ const modified = (page: Page) =>
   })
 
 for (const file of ['long.gguf', 'tiny.hbm']) {
-  test(`changed bytes of the stored ${file} are downloaded again, and no others`, async ({
+  test(`changed bytes of the stored ${file} are downloaded again, but no others`, async ({
     page,
     site,
     server,
@@ -147,7 +149,7 @@ test('a download whose journal claims missing chunks fetches them', async ({ pag
   expect(new Set(server.requests).size).toBe(3)
 })
 
-test('five tabs that load the same model at once all get it, with one download', async ({
+test('five tabs that load the same model at once all get it from one download', async ({
   page,
   site,
   server,
@@ -175,7 +177,7 @@ test('a disk that fills up during other writes is reported, and existing files s
   const quota = (quotaSize: number) =>
     session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
   await quota(4 * MIB)
-  // Without a length, the disk is found full only in the middle.
+  // Without a length, the full disk is noticed only during the download.
   server.behaviour = { ...FRIENDLY, ranges: false, length: false }
   expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
   expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
@@ -202,7 +204,7 @@ test('an endless body is abandoned once the disk is full, and leaves nothing beh
   )
 })
 
-test('a worker killed during a download is replaced and the model loads', async ({ page, site, server }) => {
+test('a worker killed during a download is replaced, and the model loads', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   server.behaviour.stallsBefore = 8 * MIB
@@ -214,7 +216,7 @@ test('a worker killed during a download is replaced and the model loads', async 
   server.requests.length = 0
   expect((await load(page, url)).text).toBe(TEXT)
   expect(server.requests).not.toEqual([])
-  expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
+  expect(forLastChunk(server.requests), 'stored chunks are not fetched again').toEqual([])
 })
 
 test('a tab closed during a download lets a waiting tab take over', async ({
@@ -236,6 +238,6 @@ test('a tab closed during a download lets a waiting tab take over', async ({
   expect(await outcome(other)).toBe('loaded')
   // The page may have retried its stalled requests before it was closed.
   expect(server.requests).not.toEqual([])
-  expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
+  expect(forLastChunk(server.requests), 'stored chunks are not fetched again').toEqual([])
   expect((await load(other, url)).text).toBe(TEXT)
 })

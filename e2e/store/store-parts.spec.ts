@@ -29,7 +29,7 @@ const reply = async (page: Page, url: string): Promise<string | undefined> => {
   return text ?? code
 }
 
-/** The requested files, each once, in order. */
+/** The requested files in order, each once. */
 const asked = (requests: readonly string[]) => [
   ...new Set(requests.map((request) => request.split(' ')[1]?.slice(1))),
 ]
@@ -56,7 +56,7 @@ test('a connection lost in the second part is resumed there', async ({ page, sit
   expect(server.behaviour.cuts).toBe(0)
 })
 
-test('a page closed in the second part requests only what is missing when it returns', async ({
+test('a page closed in the second part requests only the missing bytes when it returns', async ({
   page,
   site,
   server,
@@ -105,7 +105,7 @@ test('a byte corrupted every time is an error, and only its chunk is downloaded 
   expect([ranges(FIRST).length, ranges(THIRD).length]).toEqual([1, 1])
 })
 
-test('a part that is missing, too short or from another pack is an error, and the next load succeeds', async ({
+test('a missing part, one that is too short and one from another pack are errors, and the next load succeeds', async ({
   page,
   site,
   server,

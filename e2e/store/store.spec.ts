@@ -50,7 +50,7 @@ const files = (page: Page) =>
     return found
   })
 
-test('the second load comes from storage, even after a reload, until it is removed', async ({
+test('the second load comes from storage, even after a reload, until the model is removed', async ({
   page,
   site,
   server,
@@ -224,7 +224,7 @@ test('a model larger than the quota is rejected and runs without storing', async
     code: 'storage-full',
     message: expect.stringMatching(/needs \d{6} bytes of storage but/),
   })
-  // If the server does not send the length, the browser notices during the download.
+  // If the server does not send the length, the page notices during the download.
   server.behaviour.length = false
   expect((await load(page, url)).code).toBe('storage-full')
   expect(await stored(page, url)).toBe(0)
@@ -235,7 +235,7 @@ test('a model larger than the quota is rejected and runs without storing', async
   expect(await stored(page, url)).toBeGreaterThan(100_000)
 })
 
-test('without storage, a model is read by ranges if the server lets the page see them, otherwise as a whole', async ({
+test('without storage, a model is read in ranges if the server lets the page see them, otherwise as a whole', async ({
   page,
   site,
   server,
@@ -251,7 +251,7 @@ test('without storage, a model is read by ranges if the server lets the page see
   expect(await stored(page, url)).toBe(0)
 })
 
-test('a body compressed in transit, which other origins cannot detect, arrives complete', async ({
+test('a body compressed in transit arrives complete, although other origins cannot detect the compression', async ({
   page,
   site,
   server,
@@ -266,7 +266,7 @@ test('a body compressed in transit, which other origins cannot detect, arrives c
 test('two tabs that load the same model at once both get it', async ({ page, site, server, context }) => {
   const other = await context.newPage()
   await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
-  // Which tab finishes first, and how far the other one is, varies between rounds.
+  // Which tab finishes first, and how far the other one is by then, varies between rounds.
   for (let round = 0; round < 8; round++) {
     const name = `round-${round}.gguf`
     const url = server.address + name

@@ -34,7 +34,7 @@ const sayAndStore = (
       const { usage } = await session.send(question, options).result
       try {
         const stored = await session.store(name)
-        // The reply that the conversation gives without a reload.
+        // The conversation's reply without a reload.
         const next = await session.send('and then', options).result
         return { stored, usage, next }
       } catch (error) {
@@ -120,7 +120,7 @@ for (const [kind, threads] of [
   })
 }
 
-test('a partial file is never read: the previous one is, or none', async ({ page, site, model }) => {
+test('a partial file is never read: the previous one is read, or none', async ({ page, site, model }) => {
   await openLibrary(page, site.isolated)
   const { next } = await sayAndStore(page, model, 'trip')
   // As if a tab had been closed while writing the next file.
@@ -140,7 +140,7 @@ test('a partial file is never read: the previous one is, or none', async ({ page
   expect(await goOn(page, model, 'never')).toBe('unsupported')
 })
 
-test('two tabs that store under one name leave one complete session, and a third tab reads one of the two', async ({
+test('two tabs that store under one name leave one complete session, and a third tab reads either of the two', async ({
   page,
   site,
   model,
@@ -210,7 +210,7 @@ const storeAgain = (page: Page, name: string, times = 1) =>
     { name, times },
   )
 
-/** Resolves when there are more files than a session has. */
+/** Resolves when there are more files than one session has. */
 const inTheMiddle = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -238,7 +238,7 @@ test('a full disk rejects the new session and keeps the old one, at whatever poi
   expect(refused.code).toBe('storage-full')
   expect(refused.message).toMatch(/the session needs \d{5} bytes of storage but .*remove a stored session/)
   expect(await files(page)).toEqual(before)
-  // From no space at all to nearly enough for both.
+  // From no space at all to nearly enough for both sessions.
   await limit()
   await openSession(page, model, QUESTION.repeat(2))
   const outcomes: string[] = []
@@ -293,7 +293,7 @@ test('a renderer that crashes while storing leaves the previous session or the n
     const next = await context.newPage()
     await openLibrary(next, site.isolated)
     expect(written).toContain(((await goOn(next, model, 'trip')) as GenerationResult).text)
-    // The next store removes partial files.
+    // Storing a session removes partial files.
     await openSession(next, model)
     expect(await storeAgain(next, 'other')).toBe('stored')
     expect(await files(next)).toHaveLength(4)

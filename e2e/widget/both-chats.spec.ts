@@ -1,5 +1,5 @@
-// What the chat page and the widget share. In: both, with a model that answers without an end. Out: whether
-// the composer and the log do the same in both.
+// Behaviour shared by the chat page and the widget. In: both, with a model that never stops answering. Out:
+// whether the composer and the log behave the same in both.
 import type { Locator, Page } from '@playwright/test'
 import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
 import { openChat, openModels, ready } from '../chat/chat-page.ts'
@@ -36,9 +36,9 @@ const stop = (page: Page) => page.getByRole('button', { name: 'Stop', exact: tru
 const field = (page: Page) => page.getByRole('textbox', { name: 'Message' })
 
 /**
- * Clicks Stop 200 ms after the message was sent, as the second click of a double click would, and, once
- * the answer has grown by 50 characters, 900 ms after. It does so in the page: a busy machine's answer may
- * be over before a test has seen it grow.
+ * Clicks Stop with a time stamp 200 ms after the message was sent, like the second click of a double click,
+ * and once the answer has grown by 50 characters, with one 900 ms after. Runs in the page, because on a busy
+ * machine the answer may end before the test sees it grow.
  */
 const clickTwice = (button: Locator) =>
   button.evaluate((element) => {
@@ -63,7 +63,7 @@ const clickTwice = (button: Locator) =>
   })
 
 for (const [name, open] of Object.entries(OPEN)) {
-  test(`${name}: Send is inactive without a text, and a double click on it does not stop the answer`, async ({
+  test(`${name}: Send is disabled without text, and a double click on it does not stop the answer`, async ({
     page,
     sites,
   }) => {
@@ -71,7 +71,7 @@ for (const [name, open] of Object.entries(OPEN)) {
     await expect(send(page)).toBeDisabled()
     await field(page).fill('   ')
     await expect(send(page)).toBeDisabled()
-    // A short answer could end before the second click.
+    // Asks for a long answer, because a short one could end before the second click.
     await field(page).fill('Tell me a long story about a fox.')
     await expect(send(page)).toBeEnabled()
     await page
@@ -112,5 +112,5 @@ test('the widget follows the end of the conversation when its height changes', a
   await log.evaluate((element) => element.scrollBy(0, -100))
   await expect(chat(page).getByRole('button', { name: 'Jump to the newest message' })).toBeVisible()
   await resize('400px')
-  expect(await left(), 'what is read stays').toBeGreaterThan(10)
+  expect(await left(), 'the text being read stays in place').toBeGreaterThan(10)
 })

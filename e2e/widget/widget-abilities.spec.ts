@@ -1,5 +1,5 @@
-// Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
-// that run and are shown, passages that are quoted with their source.
+// Tools and documents. In: Halfbyte Stories, which calls tools, and a page's functions and texts. Out:
+// whether calls run and are shown, and passages are quoted with their source.
 
 import { readFileSync } from 'node:fs'
 import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
@@ -37,7 +37,7 @@ test('the model calls a function of the page, and the call is shown', async ({ p
   expect(await refused(page)).toEqual([])
 })
 
-test('passages of the documents are found for a question, and quoted with their source', async ({
+test('the widget finds passages of the documents for a question, and quotes them with their source', async ({
   page,
   sites,
 }) => {
@@ -56,7 +56,7 @@ test('passages of the documents are found for a question, and quoted with their 
   })
   await send(page, 'May lanterns be returned?')
   await expect(answersOf(chat(page))).toHaveCount(1)
-  await chat(page).getByText('Sources (3)').click()
+  await chat(page).getByText('Sources (1)').click()
   await expect(chat(page).getByRole('link', { name: 'Returns' })).toHaveAttribute(
     'href',
     '/returns#:~:text=Lanterns%20may%20be%20returned%20within%20thirty%20days%20of',
@@ -80,7 +80,7 @@ const withDocuments = (embedder: string) => ({
   })`,
 })
 
-test('an encoder finds the passages, which are quoted with their place', async ({ page, sites }) => {
+test('an encoder finds the passages, which are quoted with their location', async ({ page, sites }) => {
   const files = await filesBelow('/encoder/', byPath(bertFolder(randomBert(9))))
   const site = {
     ...withDocuments('/encoder/'),
@@ -94,7 +94,7 @@ test('an encoder finds the passages, which are quoted with their place', async (
   await chat(page)
     .getByText(/^Sources/)
     .click()
-  await expect(chat(page).locator('.sources cite').first()).toHaveText(/^Guide [123]\/3$/)
+  await expect(chat(page).locator('.sources cite').first()).toHaveText(/^Guide, line [135]$/)
   await expect(chat(page).locator('.sources cite a').first()).toHaveAttribute(
     'href',
     /^\/guide#top:~:text=[\w%.]+$/,
@@ -104,7 +104,7 @@ test('an encoder finds the passages, which are quoted with their place', async (
   expect(await refused(page)).toEqual([])
 })
 
-test('where the encoder does not load, the page gets an event, and the language model finds the passages', async ({
+test('where the encoder does not load, the page gets an event, and words find the passages', async ({
   page,
   sites,
 }) => {

@@ -1,11 +1,11 @@
-// The widget for everybody. In: the bubble and the inline form. Out: use by keyboard alone, what a screen
-// reader is told, no finding of axe in any state, right to left, other words.
+// The widget's accessibility. In: the bubble and the inline form. Out: use by keyboard alone, screen reader
+// announcements, no axe findings in any state, right-to-left layout, custom texts.
 import { violations } from '../violations.ts'
 import { accept, answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
 
 const BUBBLE = `<halfbyte-chat mode="bubble" model="${MODEL}" heading="Help" suggestions="Hello! How are you?|Tell me a story about a fox."></halfbyte-chat>`
 
-test('a bubble is used by keyboard alone', async ({ page, sites }) => {
+test('the bubble can be used by keyboard alone', async ({ page, sites }) => {
   await sites.open(page, { markup: BUBBLE })
   await page.keyboard.press('Tab')
   await expect(chat(page).getByRole('button', { name: 'Open the chat' })).toBeFocused()
@@ -24,7 +24,7 @@ test('a bubble is used by keyboard alone', async ({ page, sites }) => {
 })
 
 for (const scheme of ['light', 'dark'] as const) {
-  test(`axe finds nothing in any state, ${scheme}`, async ({ page, sites }) => {
+  test(`axe finds no violation in any state, ${scheme}`, async ({ page, sites }) => {
     await page.emulateMedia({ colorScheme: scheme })
     await sites.open(page, { markup: BUBBLE })
     expect(await violations(page)).toEqual([])
@@ -58,7 +58,7 @@ for (const scheme of ['light', 'dark'] as const) {
   })
 }
 
-test('right to left the panel turns round, and other words are used', async ({ page, sites }) => {
+test('in a right-to-left page the panel is mirrored, and custom texts are used', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}"></halfbyte-chat>`,
     lang: 'ar',
@@ -75,7 +75,7 @@ test('right to left the panel turns round, and other words are used', async ({ p
   await expect(chat(page).getByText(/^الحجم .*5[.٫]3|٥٫٣/)).toBeVisible()
 })
 
-test('a page styles the widget by properties and parts, and fills its slots', async ({ page, sites }) => {
+test('a page can style the widget by properties and parts, and fill its slots', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}"><b slot="header">Ask the shop</b><p slot="empty">Welcome</p><small slot="footer">Small print</small></halfbyte-chat>`,
     script: `const sheet = new CSSStyleSheet()

@@ -1,10 +1,10 @@
-// Questions that the widget answers itself. In: a message from someone in need, and a sum. Out: the answer,
-// without downloading a model.
+// Questions that the widget answers itself. In: a message from someone in a crisis, and a sum. Out: the
+// answer, without downloading a model.
 import { answersOf, chat, expect, reported, send, test } from './widget-site.ts'
 
 const NEVER = 'model="/models/halfbyte-stories.hbm"'
 
-test('someone in need gets help at once, without a model and without being asked for a download', async ({
+test('someone in a crisis gets help at once, without a model and without a question about a download', async ({
   page,
   sites,
 }) => {
@@ -19,13 +19,13 @@ test('someone in need gets help at once, without a model and without being asked
   await expect(answersOf(chat(page)).last()).toContainText('hablar con alguien')
 })
 
-test('sums are computed if the page asks for it', async ({ page, sites }) => {
+test('the widget computes sums if the page enables it', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat ${NEVER} assist="all"></halfbyte-chat>` })
   await send(page, 'What is 15 % of 240?')
   await expect(answersOf(chat(page)).last()).toContainText('15% * 240 = 36')
 })
 
-test('a page that gives its own answers can turn it off', async ({ page, sites }) => {
+test('a page that gives its own answers can turn this off', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat ${NEVER} assist="none"></halfbyte-chat>` })
   await send(page, 'I want to kill myself')
   await expect(chat(page).locator('.accept')).toBeVisible()

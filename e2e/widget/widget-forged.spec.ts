@@ -1,5 +1,5 @@
-// Forged attributes and properties. In: everything a page can set on the widget, as values that no type
-// allows. Out: a typed error or the default, no script, and a widget that continues.
+// Forged attributes and properties. In: everything that a page can set on the widget, with values that the
+// types do not allow. Out: a typed error or the default, no script execution, and a widget that still works.
 import { answersOf, chat, expect, MODEL, refused, send, test } from './widget-site.ts'
 
 const PROPERTIES = [
@@ -72,7 +72,7 @@ const TEXTS = [
   '['.repeat(100_000),
 ]
 
-test('whatever a page sets, the widget keeps to what its types allow, runs no script and continues', async ({
+test('whatever a page sets, the widget uses only values that its types allow, runs no script and continues to work', async ({
   page,
   sites,
 }) => {
@@ -174,12 +174,12 @@ test('whatever a page sets, the widget keeps to what its types allow, runs no sc
         if (root.querySelector('textarea') === null) markup.push(`${what}: it is not rendered`)
         if (root.querySelector('img, script, iframe, [onload], [onerror], a[href^="javascript"]') !== null)
           markup.push(`${what}: ${root.innerHTML.slice(0, 200)}`)
-        // A question is shown as long as it is.
+        // A question is shown in full, however long it is.
         if (root.textContent.length > 40_000 && !what.startsWith('send'))
           markup.push(`${what}: ${root.textContent.length} characters`)
       }
       for (const name of properties) {
-        // Those of the load are read when something is asked.
+        // The load's properties are read when the user asks something.
         const isAsked = ['model', 'loadOptions', 'downloadBytes'].includes(name)
         let widget = opened()
         for (const [at, value] of values.entries()) {
@@ -222,7 +222,7 @@ test('whatever a page sets, the widget keeps to what its types allow, runs no sc
   expect(found.events.filter((event) => !/^HalfbyteError (unsupported|network)$/.test(event))).toEqual([])
   expect(await refused(page)).toEqual([])
 
-  // A number of bytes that cannot be one is not taken for a model that is stored already.
+  // An impossible number of bytes does not count as a model that is already stored.
   await page.evaluate((model) => {
     const place = document.querySelector('#place') as HTMLElement
     place.replaceChildren()
@@ -233,6 +233,7 @@ test('whatever a page sets, the widget keeps to what its types allow, runs no sc
   await send(page, 'Hello')
   await chat(page).getByRole('button', { name: 'Download' }).click()
   await expect(answersOf(chat(page))).toHaveCount(1)
-  // The mark of the load stays until the model is ready, which may be after the answer's place appears.
+  // The mark of the load stays until the model is ready, possibly after the element for the answer has
+  // appeared.
   await expect.poll(() => page.evaluate(() => Object.keys(localStorage))).toEqual([])
 })

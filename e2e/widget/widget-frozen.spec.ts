@@ -1,7 +1,8 @@
-// Frozen tabs. In: the tab with the engine, frozen by the browser in the middle of replies, as one in the
-// background may be. Out: whether the next tab continues, and whether the thawed one leaves the lead to it.
+// Frozen tabs. In: the tab with the engine, which the browser freezes in the middle of replies, as it may
+// with background tabs. Out: whether the next tab continues, and whether the thawed tab lets it stay the
+// leader.
 //
-// Playwright keeps every page visible, and a visible page is never frozen, so this is Puppeteer's browser.
+// Playwright keeps every page visible, and a visible page is never frozen, so this test uses Puppeteer.
 import { chromium } from '@playwright/test'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
@@ -11,7 +12,7 @@ import { type ModelServer, serveModels } from '../model-server.ts'
 import { DIST, expect, test } from './widget-site.ts'
 import { type Chat, tabMarkup } from './widget-tabs.ts'
 
-/** The widget, and what it has reported. */
+/** The widget, and the errors that it has reported. */
 type Watched = Chat & { state: string; clear(): void; failed?: string[] }
 
 let models: ModelServer
@@ -47,7 +48,7 @@ async function openTab(): Promise<Page> {
   return page
 }
 
-/** Forgets what was said, and asks for a reply that is always the same. */
+/** Clears the conversation, and asks for a reply that is always the same. */
 const ask = (page: Page) =>
   page.evaluate(() => {
     const chat = document.querySelector('#one') as Watched
@@ -71,7 +72,7 @@ async function whole(page: Page): Promise<string> {
   return (await answer(page)).text
 }
 
-test('a leader that is frozen in the middle of replies loses the lead, and takes no part in it when it thaws', async () => {
+test('a leader frozen in the middle of replies is replaced, and does not lead again when it thaws', async () => {
   const first = await openTab()
   const second = await openTab()
   expect(first.workers().length).toBeGreaterThan(0)
@@ -91,7 +92,8 @@ test('a leader that is frozen in the middle of replies loses the lead, and takes
   expect(await whole(second)).toBe(expected)
   expect(second.workers().length).toBeGreaterThan(0)
 
-  // A tab that opens meanwhile has the next leader, and keeps it when the first thaws in the middle.
+  // A tab that opens meanwhile uses the next leader, and still does when the first one thaws during its
+  // reply.
   const third = await openTab()
   await ask(third)
   await session.send('Page.setWebLifecycleState', { state: 'active' })

@@ -1,5 +1,5 @@
-// The widget on real-world pages. In: pages with rules for everything, accents, moves, wrong models. Out: a
-// widget that looks and answers as it does elsewhere.
+// The widget on real-world pages. In: pages with global style rules or accent colours, pages that move the
+// widget, and wrong models. Out: a widget that looks and answers the same as elsewhere.
 import { answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
 
 const RULES = `
@@ -25,7 +25,10 @@ const LOOK = [
 test.describe('on a dark device', () => {
   test.use({ colorScheme: 'dark' })
 
-  test('rules of the page for everything change neither colours nor type', async ({ page, sites }) => {
+  test('a page’s global style rules change neither the widget’s colours nor its type', async ({
+    page,
+    sites,
+  }) => {
     const look = async (script: string) => {
       await sites.open(page, {
         markup: `<halfbyte-chat model="${MODEL}" suggestions="Hello"></halfbyte-chat>`,
@@ -46,7 +49,7 @@ test.describe('on a dark device', () => {
   })
 })
 
-test('text on an accent of the page is black or white, whichever can be read', async ({ page, sites }) => {
+test('text on the page’s accent colour is black or white, whichever is readable', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat mode="bubble"></halfbyte-chat>` })
   for (const [accent, on] of [
     ['#ffe066', 0],
@@ -62,7 +65,7 @@ test('text on an accent of the page is black or white, whichever can be read', a
   }
 })
 
-test('a model that is set is the one that a load in the same task is for', async ({ page, sites }) => {
+test('a load uses a model that was set in the same task', async ({ page, sites }) => {
   await sites.open(page, { markup: `<halfbyte-chat model="/models/none.gguf"></halfbyte-chat>` })
   const loaded = await chat(page).evaluate(async (element, model) => {
     const widget = element as HTMLElement & { model: string; load(): Promise<{ model: { id: string } }> }
@@ -75,7 +78,7 @@ test('a model that is set is the one that a load in the same task is for', async
   expect(loaded).toBe('Halfbyte Stories')
 })
 
-test('an element that is moved continues its answer', async ({ page, sites }) => {
+test('a widget that is moved in the page continues its answer', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat><div id="place"></div>`,
     script: `document.querySelector('halfbyte-chat').generateOptions = { seed: 1, temperature: 0 }`,
@@ -90,7 +93,10 @@ test('an element that is moved continues its answer', async ({ page, sites }) =>
   await expect(field(page)).toBeVisible()
 })
 
-test('no model, and one that the server lacks, have their own sentences', async ({ page, sites }) => {
+test('a missing attribute and a model that the server lacks have different messages', async ({
+  page,
+  sites,
+}) => {
   await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
   await send(page, 'Hello')
   await expect(chat(page).getByRole('alert')).toContainText('has no model')
@@ -99,7 +105,10 @@ test('no model, and one that the server lacks, have their own sentences', async 
   await expect(chat(page).getByRole('alert')).toContainText('The server does not have the model')
 })
 
-test('a panel that covers a phone keeps the focus, and ends above the keyboard', async ({ page, sites }) => {
+test('a panel that covers a phone’s screen traps the focus, and ends above the keyboard', async ({
+  page,
+  sites,
+}) => {
   await sites.open(page, {
     markup: `<a href="#a">Before</a><halfbyte-chat mode="bubble"></halfbyte-chat><a href="#b">After</a>`,
   })
@@ -120,7 +129,7 @@ test('a panel that covers a phone keeps the focus, and ends above the keyboard',
   await page.keyboard.press('Escape')
   await expect(chat(page).getByRole('button', { name: 'Open the chat' })).toBeFocused()
   await expect(panel).not.toHaveAttribute('aria-modal', 'true')
-  // Wide enough, the panel stands beside the page.
+  // On a wide screen, the panel is next to the page.
   await page.setViewportSize({ width: 900, height: 740 })
   await chat(page).getByRole('button', { name: 'Open the chat' }).click()
   await expect(panel).not.toHaveAttribute('aria-modal', 'true')

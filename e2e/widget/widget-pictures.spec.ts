@@ -126,7 +126,7 @@ test('the answer follows the picture, which needs no text', async ({ page, sites
   expect(said[1]).not.toBe(said[0])
 })
 
-test('files that are no pictures, too many and broken ones are rejected with a message', async ({
+test('files that are not pictures, damaged pictures and too many pictures are rejected with a message', async ({
   page,
   sites,
 }) => {
@@ -161,7 +161,7 @@ test('a phone has a button for its camera', async ({ page, sites }) => {
   await expect(attached(page).getByRole('listitem')).toHaveText([/photo\.png/])
 })
 
-test('a model that sees nothing has no button for pictures, and says so for one that is pasted', async ({
+test('a model without vision has no button for pictures, and pasting one gives a message', async ({
   page,
   sites,
 }) => {

@@ -1,5 +1,5 @@
-// Sharing. In: several widgets on a page that is not isolated and not the script's own, several tabs of a
-// site. Out: one engine for all of them, also after the tab with the engine has closed.
+// Sharing. In: several widgets on a page that is not isolated and has another origin than the script, several
+// tabs of a site. Out: one engine for all of them, even after the tab with the engine has closed.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'
@@ -54,7 +54,9 @@ test('two widgets of a script from another origin answer at once with one engine
   await site.close()
 })
 
-test('the tabs of a site share one engine, and the next tab takes it over', async ({ context }) => {
+test('the tabs of a site share one engine, and the next tab takes over when the first closes', async ({
+  context,
+}) => {
   const site = await serveFolder(DIST, {}, { '/': tabMarkup(MODEL) })
   const first = await openTab(context, site.address)
   const second = await openTab(context, site.address)
@@ -83,7 +85,7 @@ test('a reply continues in the next tab when the tab with the engine is killed i
   const second = await openTab(context, site.address)
   await second.evaluate(() => {
     Object.assign(document.querySelector('#one') as Chat, {
-      // More than is written before the tab ends, however late that is seen.
+      // More tokens than are generated before the tab ends, however late the test notices that.
       generateOptions: { maxTokens: 4000, seed: 3 },
     })
   })
@@ -92,7 +94,7 @@ test('a reply continues in the next tab when the tab with the engine is killed i
   await expect.poll(async () => (await text()).length, { timeout: 20_000 }).toBeGreaterThan(40)
   const before = await text()
   const session = await first.context().newCDPSession(first)
-  // A tab that crashes answers nothing more, this command included.
+  // A crashed tab answers nothing more, not even this command.
   void session.send('Page.crash').catch(() => undefined)
   await expect
     .poll(async () => (await text()).length, { timeout: 20_000 })

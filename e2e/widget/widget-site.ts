@@ -1,15 +1,15 @@
-// Sites of the widget. In: dist, markup, a script. Out: a page on its own server, under the strictest
-// policy, with what it was rejected and what its widgets reported.
+// Sites with the widget. In: dist, markup, a script. Out: a page on its own server, under the strictest
+// policy, with the violations and the events of its widgets.
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Locator, type Page } from '@playwright/test'
 import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
 
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
-/** Waits for a load and an answer on a busy machine. */
+/** How long a load and an answer may take on a busy machine. */
 export const expect = baseExpect.configure({ timeout: 45_000 })
 export const MODEL = '/models/halfbyte-stories.hbm'
 
-/** No inline style or script, no string that becomes markup or a script's address. */
+/** Allows neither inline styles and scripts nor strings that become markup or a script's address. */
 export const STRICT = {
   'Content-Security-Policy':
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte lit-html",
@@ -27,7 +27,7 @@ interface WidgetPage {
   readonly markup: string
   /** Runs before the widget is loaded. */
   readonly script?: string
-  /** More files of the site, by their path. */
+  /** More files of the site, by path. */
   readonly files?: Readonly<Record<string, Uint8Array>>
   readonly headers?: Readonly<Record<string, string>>
   readonly lang?: string

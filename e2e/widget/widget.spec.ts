@@ -1,5 +1,5 @@
-// The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what is asked, downloaded, shown
-// and reported, from the first gesture to an answer.
+// The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what the widget requests,
+// downloads, shows and reports, from the first gesture to an answer.
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
@@ -19,7 +19,7 @@ import {
 const GREEDY = `document.querySelector('halfbyte-chat').generateOptions = ${JSON.stringify(EMBEDDED_OPTIONS)}`
 const SIZE = 5_333_184
 
-test('nothing of the model is asked for before a gesture, nothing downloaded before consent', async ({
+test('the model is not requested before a gesture, and not downloaded before consent', async ({
   page,
   sites,
 }) => {
@@ -45,7 +45,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
   expect(await refused(page)).toEqual([])
 })
 
-test('a size that the page gives is shown without any request', async ({ page, sites }) => {
+test('a download size given by the page is shown without any request', async ({ page, sites }) => {
   const server = await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" download-bytes="${SIZE}"></halfbyte-chat>`,
   })
@@ -59,7 +59,7 @@ test('a size that the page gives is shown without any request', async ({ page, s
   await expect(answersOf(chat(page))).toHaveCount(1)
 })
 
-test('a stored model needs no consent, and autoload no gesture', async ({ page, sites }) => {
+test('a stored model needs no consent, and autoload needs no gesture', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat><halfbyte-chat id="later"></halfbyte-chat>`,
   })
@@ -79,7 +79,11 @@ test('a stored model needs no consent, and autoload no gesture', async ({ page, 
 })
 
 for (const end of ['a reload', 'a crash'] as const) {
-  test(`${end} in the middle of an answer keeps what was shown of it`, async ({ page, context, sites }) => {
+  test(`${end} in the middle of an answer keeps the part that was shown`, async ({
+    page,
+    context,
+    sites,
+  }) => {
     const models = await serveModels(endlessModel())
     const { address } = await sites.open(page, {
       markup: `<halfbyte-chat model="${models.address}" autoload keep="device"></halfbyte-chat>`,
@@ -94,7 +98,7 @@ for (const end of ['a reload', 'a crash'] as const) {
       await page.waitForTimeout(1000)
       const session = await context.newCDPSession(page)
       const crashed = page.waitForEvent('crash')
-      // The command has no answer: what would answer is gone.
+      // The command gets no answer, because the renderer is gone.
       session.send('Page.crash').catch(() => undefined)
       await crashed
       await page.close()
@@ -103,7 +107,7 @@ for (const end of ['a reload', 'a crash'] as const) {
     }
     await expect(chat(next).getByText('Stopped', { exact: true })).toBeVisible()
     const plain = (text: string) => text.replaceAll(/\s+/g, '')
-    // What stands at the end, such as half of a link, looks different once it is complete.
+    // Text at the end, such as half of a link, renders differently once it is complete.
     const known = plain(shown).slice(0, -32)
     expect(plain((await answersOf(chat(next)).textContent()) ?? '').slice(0, known.length)).toBe(known)
     await expect(chat(next).getByRole('button', { name: 'Answer again' })).toBeVisible()
@@ -122,7 +126,7 @@ test('full storage is reported to the page once, and the conversation continues'
   expect(errors.map(({ detail }) => detail?.['code'])).toEqual(['storage-full'])
 })
 
-test('an answer streams, is stopped by Escape, and is answered again', async ({ page, sites }) => {
+test('an answer streams, is stopped by Escape, and can be regenerated', async ({ page, sites }) => {
   const models = await serveModels(endlessModel())
   await sites.open(page, {
     markup: `<halfbyte-chat model="${models.address}" autoload></halfbyte-chat>`,
@@ -139,7 +143,7 @@ test('an answer streams, is stopped by Escape, and is answered again', async ({ 
   await models.close()
 })
 
-test('an error says what to do, and the retry continues the question', async ({ page, sites }) => {
+test('an error says what to do, and a retry answers the question', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat model="/missing.hbm"></halfbyte-chat>' })
   await send(page, 'Hello')
   await expect(chat(page).getByRole('alert')).toContainText('The server does not have the model.')
@@ -154,7 +158,7 @@ test('an error says what to do, and the retry continues the question', async ({ 
   await expect(chat(page).getByRole('alert')).toHaveCount(0)
 })
 
-test('a page without a model is told what is missing', async ({ page, sites }) => {
+test('a widget without a model says what is missing', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
   await send(page, 'Hello')
   const detail = async () => (await reported(page)).find(({ name }) => name === 'error')?.detail
@@ -164,7 +168,7 @@ test('a page without a model is told what is missing', async ({ page, sites }) =
   })
 })
 
-test('what a model writes and what is kept cannot act', async ({ page, sites }) => {
+test('a model’s output and stored conversations cannot run scripts', async ({ page, sites }) => {
   const evil = '<img src=x onerror="globalThis.hacked = 1"> [a](javascript:hacked=1) **b**'
   const kept = [
     { role: 'user', content: evil },
@@ -182,7 +186,10 @@ test('what a model writes and what is kept cannot act', async ({ page, sites }) 
   expect(await refused(page)).toEqual([])
 })
 
-test('a conversation is kept as the page says, and forgotten with a new one', async ({ page, sites }) => {
+test('a conversation is stored as the page requests, and forgotten when a new one starts', async ({
+  page,
+  sites,
+}) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload keep="device" name="help"></halfbyte-chat>
       <halfbyte-chat id="other" keep="device" name="other"></halfbyte-chat>`,

@@ -4,8 +4,8 @@
 //   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
 //     [--threads 2]
 //   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5]
-// Weights are random; windows have 512 tokens. The time of statistics grows with the windows, that of solving
-// does not.
+// Weights are random; windows have 512 tokens. The time for statistics grows with the number of windows, the
+// time for solving does not.
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
@@ -44,7 +44,7 @@ const values = command.opts<{
 }>()
 const positionals = command.args
 const [what] = positionals
-if (what !== 'quantize' && what !== 'prune') throw new Error('say quantize or prune')
+if (what !== 'quantize' && what !== 'prune') throw new Error('choose quantize or prune')
 const count = values.windows
 const layers = values.layers
 
@@ -57,7 +57,8 @@ const model = randomLlama({
   intermediate: 4864,
   contextLength: TOKENS,
 })
-// Every 64th input of a norm is 15 times as large as the others, as in trained models: scales depend on it.
+// Every 64th input of a norm is 15 times as large as the others, as in trained models, because scales depend
+// on it.
 if (what === 'quantize')
   for (const [name, { values: gains }] of model.weights)
     if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15

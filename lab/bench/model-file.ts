@@ -9,7 +9,7 @@ import { type GgufContents, writeGguf } from '../../test/conformance/testing/wri
 import { inHalves, randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
 
-/** Where benches keep files between runs. */
+/** The folder in which benches keep files between runs. */
 export const BENCH_FOLDER = new URL('../../build/bench/', import.meta.url)
 
 export async function modelFile(shape: Shape): Promise<URL> {

@@ -1,5 +1,5 @@
-// Tests measurements that lack something they need: each prints the command that installs it, in one line and
-// before doing any work.
+// Tests measurements whose requirements are missing: each prints the command that installs them, in one line
+// and before doing any work.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Shows how certain a difference between models is: each model's perplexity on a text, and the difference of
-// its loss from the first model's, in nats per token with a standard error over windows.
+// Shows how certain a difference between models is. Prints each model's perplexity on a text, and the
+// difference of its loss from the first model's, in nats per token with a standard error over windows.
 //
 //   npx node lab/bench/paired-loss.ts TEXT MODEL... [--chunks 60] [--context 256] [--threads 1]
 //
@@ -16,7 +16,7 @@ import { mean } from '../../src/tools/evaluate/task.ts'
 
 const command = new Command('paired-loss')
   .argument('<text>', 'UTF-8 text to score')
-  .argument('<models...>', 'models; the first is what the others are compared with')
+  .argument('<models...>', 'models; the others are compared with the first')
   .option('--chunks <n>', 'most windows', whole(1), 60)
   .option('--context <n>', 'tokens of a window', whole(2), 256)
   .option('--threads <n>', 'threads', whole(1), 1)

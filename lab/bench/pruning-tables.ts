@@ -5,8 +5,8 @@
 //     [--beside sparsegpt]
 //
 // Values are means over calibration seeds; +/- is the standard error of that mean. With --beside, a second
-// table has the difference of each method's loss from that method's, or from the dense model's (`none`): nats
-// per token, with the standard error over windows of the first seed, paired.
+// table has the difference between each method's loss and that method's, or the dense model's (`none`), in
+// nats per token with the paired standard error over windows of the first seed.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { svgCurves } from '../../src/tools/evaluate/curves.ts'
@@ -26,7 +26,7 @@ const command = new Command('pruning-tables')
   .option('--svg <file>', 'file for the curve by sparsity')
   .option('--damp-svg <file>', 'file for the curve by dampening')
   .option('--title <value>', 'title of the curve', '')
-  .option('--beside <value>', 'method that the others are compared with')
+  .option('--beside <value>', 'method with which the others are compared')
   .parse()
 const values = command.opts<{
   readonly svg?: string

@@ -5,8 +5,8 @@
 //     [--weights f32] [--score w8] [--damps 0.01] [--threads 1] [--done FILE]
 // A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
 // the text, starting with line s. Runs in --done are skipped. `windowLosses` are nats per token of each
-// window, for paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is
-// several times as fast as f32; matrices that were not pruned then keep the file's encodings.
+// window, for paired differences. `--score w8` rounds pruned matrices to 8 bits for scoring, which is several
+// times as fast as f32; other matrices then keep the file's encodings.
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
@@ -34,7 +34,7 @@ const command = new Command('pruning')
   .option('--context <n>', 'tokens of a window', whole(2), 256)
   .option('--methods <value>', 'methods, with commas', 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude')
   .option('--runs <value>', 'sparsities or patterns, separated by commas', '0.5')
-  .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
+  .option('--seeds <n>', 'number of calibration texts', whole(1), 1)
   .option('--weights <value>', 'precision of the kept weights', 'f32')
   .option('--score <value>', 'precision for scoring; default: that of --weights')
   .option('--damps <value>', 'dampenings, with commas', '0.01')
@@ -84,7 +84,7 @@ const windowsOf = (seed: number) =>
   )
 const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
 
-/** Each window's second half, as `halfbyte perplexity` scores it. */
+/** Scores each window's second half, like `halfbyte perplexity`. */
 async function tally(built: BuiltModel): Promise<WindowTally[]> {
   const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
   const count = Math.min(values.chunks, Math.floor(ids.length / context))
@@ -97,7 +97,7 @@ async function tally(built: BuiltModel): Promise<WindowTally[]> {
 }
 
 async function score(own: PreparedModel) {
-  // Under the file's names, so that encodings are chosen for the new values.
+  // Uses the file's names, so that encodings are chosen for the new values.
   const changed = new Map<string, TensorInfo>()
   for (const [name, tensor] of prepared.weights) {
     const now = own.weights.get(name)

@@ -15,7 +15,7 @@ import type { Shape } from './shapes.ts'
 const BLOCK_BYTES = 18
 const CHUNK_BLOCKS = 1 << 16
 
-/** Eight codes, with 8 in place of 0. Weights then have mean 0, and the output depends on the prompt. */
+/** Eight codes, with 8 in place of 0, so that weights have mean 0 and the output depends on the prompt. */
 function balanced(codes: number): number {
   const zeros = ~(codes | (codes >>> 1) | (codes >>> 2) | (codes >>> 3)) & 0x11111111
   return (codes | (zeros << 3)) >>> 0
@@ -47,7 +47,7 @@ function byteTokens(): string[] {
 }
 
 /**
- * The file's contents; the vocabulary consists of the 256 bytes and fillers, so a text of n letters has n
+ * The file's contents. The vocabulary consists of the 256 bytes and fillers, so a text of n letters has n
  * tokens.
  */
 export function randomModel(shape: Shape, seed = 1): GgufContents {
@@ -127,7 +127,8 @@ function metadata(shape: Shape): Record<string, GgufValue> {
     'tokenizer.ggml.pre': ['string', 'qwen2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],
     'tokenizer.ggml.token_type': ['i32[]', types],
-    // One merge, of a letter that the bench's prompts do not use: readers reject a vocabulary without merges.
+    // One merge, of a letter that the bench's prompts do not use, because readers reject a vocabulary without
+    // merges.
     'tokenizer.ggml.merges': ['string[]', ['a a']],
     'tokenizer.ggml.eos_token_id': ['u32', tokens.length - 1],
     'tokenizer.ggml.add_bos_token': ['bool', false],

@@ -24,7 +24,7 @@ export const pageAround = (script: string): string => `<!doctype html>
 
 /**
  * Serves `page.ts` of each folder of lab/bench/ as that folder's index.html, by default with
- * SharedArrayBuffer, and `model` at /model.gguf, with ranges. `middleware` is called before both.
+ * SharedArrayBuffer, and `model` at /model.gguf, with ranges. Calls `middleware` before both.
  */
 export async function serveBench(
   model?: URL,

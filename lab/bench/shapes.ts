@@ -84,7 +84,7 @@ const MAMBA_130M: Shape = {
   recurrent: { innerSize: 1536, stateSize: 16, convKernel: 4, timeStepRank: 48 },
 }
 
-/** A model that takes seconds, for tests of the harness. */
+/** A model that runs in seconds, for tests of the harness. */
 export const TINY: Shape = {
   name: 'tiny',
   family: 'qwen2',

@@ -1,5 +1,5 @@
 // node lab/bench/sparse-model.ts FORMAT KEPT writes the bench's model with the zeros of a sparse format, as a
-// GGUF and a pack; KEPT is the share of weights that is kept.
+// GGUF and a pack; KEPT is the share of kept weights.
 import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -59,14 +59,14 @@ async function* pruned(
 
 const [format, share] = process.argv.slice(2)
 if ((format !== 'sb84' && format !== 'sv32') || !(Number(share) > 0))
-  throw new Error('say sb84 or sv32 and the share that is kept, e.g. sb84 0.5')
+  throw new Error('give sb84 or sv32 and the share of kept weights, e.g. sb84 0.5')
 const name = `${QWEN_05B.name}-${format}-${share}`
 const [model, pack] = ['gguf', 'hbm'].map((kind) =>
   fileURLToPath(new URL(`${name}.${kind}`, BENCH_FOLDER)),
 ) as [string, string]
 await mkdir(BENCH_FOLDER, { recursive: true })
 const contents = randomModel(QWEN_05B)
-// The embedding stays dense: its rows are looked up.
+// The embedding stays dense, because its rows are looked up.
 const tensors = contents.tensors.map((tensor, index) =>
   tensor.dtype === 'Q4_0' && tensor.name.startsWith('blk.')
     ? {

@@ -1,5 +1,5 @@
-// Measures the processor time of steps. In: models, and folders of graphs after `ort:`. Out: milliseconds of
-// one thread per prompt token and per decoded token, interleaved; other processes hardly affect these.
+// Measures the processor time of steps. In: models, and folders of graphs after `ort:`. Out: one thread's
+// milliseconds per prompt token and per decoded token, interleaved. Other processes hardly affect these.
 //
 //   npx node lab/bench/step-times.ts MODEL... ort:FOLDER...
 import { readdir, readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { spread } from './spread.ts'
 const ROUNDS = 5
 const PROMPT = 64
 const DECODE = 4
-/** Arbitrary ids: they do not affect the time. */
+/** Arbitrary ids, which do not affect the time. */
 const ids = (count: number, seed: number) =>
   Array.from({ length: count }, (_, at) => 65 + ((at * 7 + seed) % 26))
 
@@ -36,7 +36,8 @@ async function openOrt(folder: string): Promise<Text> {
   const options = { executionProviders: ['wasm'], externalData, logSeverityLevel: 3 }
   const session = await ort.InferenceSession.create(await read('model.onnx'), options)
   const shape = SHAPES.find((each) => folder.includes(each.name))
-  if (shape === undefined) throw new Error(`${folder} names none of ${SHAPES.map((each) => each.name)}`)
+  if (shape === undefined)
+    throw new Error(`${folder} is not named after any of ${SHAPES.map((each) => each.name)}`)
   return async (prompt, next, onPrompt) => {
     const text = new OrtText(ort, session, shape)
     await text.read(prompt)
@@ -56,7 +57,7 @@ async function measure(texts: ReadonlyMap<string, Text>): Promise<void> {
       await text(ids(PROMPT, round), ids(DECODE, round), () => {
         begun = used()
       })
-      // The first round warms up.
+      // The first round is the warm-up.
       if (round === 0) continue
       times.get(name)!.prompt.push((begun - start) / PROMPT)
       times.get(name)!.next.push((used() - begun) / DECODE)

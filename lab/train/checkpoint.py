@@ -1,4 +1,4 @@
-"""Shared by both training loops: checkpoints that are written atomically, and the time left."""
+"""Writes checkpoints atomically and computes the remaining time, for both training loops."""
 import math
 import os
 import time

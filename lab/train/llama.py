@@ -31,7 +31,7 @@ class Llama(LanguageModel):
         self.register_buffer('sin', torch.cat([-angle.sin(), angle.sin()], 1)[:, None], persistent=False)
 
     def initial_layer(self):
-        """Matrices that write to the residual stream start small."""
+        """Matrices that write to the residual stream start with small values."""
         c = self.config
         rows = (c.heads + 2 * c.kv_heads) * c.head_dim
         return {

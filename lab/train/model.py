@@ -34,7 +34,7 @@ def quantise8(weight):
 
 @dataclass
 class Shape:
-    """Of any family; every matrix row is a multiple of 32 so that groups of 32 fit."""
+    """The shape of any family; every matrix row is a multiple of 32 so that groups of 32 fit."""
     vocab: int = 2048
     hidden: int = 192
     layers: int = 5
@@ -52,7 +52,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         c = self.config = config
         self.qat = False
-        #: The rounding error of each matrix, by its id, while several threads read the same weights.
+        #: The rounding error of each matrix, by its id, shared by threads that read the same weights.
         self.deltas = {}
         self.embed = nn.Parameter(torch.randn(c.vocab, c.hidden) * 0.05)
         self.final_norm = nn.Parameter(torch.ones(c.hidden))
@@ -76,7 +76,7 @@ class LanguageModel(nn.Module):
         return [p for p in self.layers.parameters() if p.ndim == 2]
 
     def weight(self, holder, name):
-        """A matrix, or in QAT its quantised value with a straight-through gradient."""
+        """A matrix or, in QAT, its quantised value with a straight-through gradient."""
         parameter = getattr(holder, name)
         if not self.qat or name not in self.QUANTISERS:
             return parameter
@@ -97,7 +97,7 @@ class LanguageModel(nn.Module):
         return x * (x.square().mean(-1, keepdim=True) + self.config.eps).rsqrt() * gain
 
     def forward(self, ids, chosen=None):
-        """Logits [batch, time, vocab] of ids [batch, time]; with a mask chosen, [count, vocab] of its positions."""
+        """Logits [batch, time, vocab] of ids [batch, time]; with the mask chosen, [count, vocab] for its positions."""
         return self.logits(F.embedding(ids, self.weight(self, 'embed')), chosen)
 
     def logits(self, x, chosen=None):

@@ -24,7 +24,7 @@ def llama_tensors(state, config):
 
 
 def llama_config(c):
-    """The keys that are the family's own."""
+    """The keys specific to the family."""
     return {
         'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'num_attention_heads': c.heads,
         'num_key_value_heads': c.kv_heads, 'head_dim': c.head_dim, 'intermediate_size': c.intermediate,
@@ -49,7 +49,7 @@ def granitehybrid_tensors(state, config):
 
 
 def granitehybrid_config(c):
-    """The family's own keys. Attention sizes must be given, although no layer has attention."""
+    """The keys specific to the family. Attention sizes are required, although no layer has attention."""
     return {
         'architectures': ['GraniteMoeHybridForCausalLM'], 'model_type': 'granitemoehybrid',
         'layer_types': ['mamba'] * c.layers, 'num_local_experts': 0, 'num_experts_per_tok': 0,

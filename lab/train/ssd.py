@@ -4,7 +4,7 @@ import torch.nn.functional as F
 
 
 def recurrence(x, dt, decay, b, c):
-    """The result of ssd, computed position by position. For tests."""
+    """The result of ssd, computed position by position, for tests."""
     per_group = x.shape[2] // b.shape[2]
     b, c = b.repeat_interleave(per_group, 2), c.repeat_interleave(per_group, 2)
     state, rows = torch.zeros(*x.shape[:1], *x.shape[2:], b.shape[-1], dtype=x.dtype), []
@@ -16,7 +16,7 @@ def recurrence(x, dt, decay, b, c):
 
 
 def ssd(x, dt, decay, b, c, chunk=64):
-    """Of heads h: state <- exp(dt decay) state + dt x b^T, and y = state c, from a state of zeros.
+    """For each head: state <- exp(dt decay) state + dt x b^T and y = state c, starting from a state of zeros.
 
     x: [batch, time, heads, width]; dt: [batch, time, heads], above 0; decay: [heads], below 0;
     b, c: [batch, time, groups, states]; head i reads group i // (heads / groups). Returns y, as x.

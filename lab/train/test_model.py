@@ -1,4 +1,4 @@
-"""Self check of what the families share: the quantisers of QAT, the Llama's tensors, safetensors."""
+"""Tests the base of all families: the quantisers of QAT, the Llama's tensors, safetensors."""
 import tempfile
 import unittest
 from pathlib import Path
@@ -16,7 +16,7 @@ SMALL = LlamaConfig(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermed
 
 
 class QuantiserTest(unittest.TestCase):
-    """The fake quantisers."""
+    """Tests the fake quantisers."""
 
     def setUp(self):
         torch.manual_seed(3)
@@ -51,7 +51,7 @@ class QuantiserTest(unittest.TestCase):
 
 
 class ExportTest(unittest.TestCase):
-    """The model under its Hugging Face names, and the file."""
+    """Tests the model under its Hugging Face names, and the file."""
 
     def test_a_plain_llama_over_the_exported_tensors_agrees(self):
         torch.manual_seed(5)

@@ -3,7 +3,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-#: The entry in config.json for matrices in 4 bits; the tensors show which these are.
+#: The entry in config.json for 4-bit matrices; the tensors show which ones these are.
 FOUR_BIT = {'quant_method': 'compressed-tensors', 'format': 'pack-quantized', 'config_groups': {'group_0': {
     'targets': ['Embedding'],
     'weights': {'num_bits': 4, 'type': 'int', 'symmetric': True, 'strategy': 'group', 'group_size': 32}}}}
@@ -25,14 +25,14 @@ def read_safetensors(path):
 
 
 def snap(model):
-    """The state with every matrix replaced by its quantised value, so that any packer finds the grid used in QAT."""
+    """The state with every matrix replaced by its quantised value, so that any packer recovers the grid used in QAT."""
     kinds = model.QUANTISERS
     return {name: kinds[last](t) if (last := name.split('.')[-1]) in kinds else t
             for name, t in model.state_dict().items()}
 
 
 def packed4(name, values):
-    """Tensors of a matrix [n, k] of quantise4's values in compressed-tensors' form: 8 codes to a word, f16 scales."""
+    """Tensors of a matrix [n, k] of quantise4's values in compressed-tensors' format: 8 codes per word, f16 scales."""
     groups = values.reshape(values.shape[0], -1, 32)
     peak = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)
     scale = peak / -8

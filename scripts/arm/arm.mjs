@@ -55,7 +55,8 @@ if (asked[0] === '--run') {
   const files = asked.length > 0 ? asked : own.sort().map((name) => join('test/arm', name))
   if (files.length === 0) fail('there is no test in test/arm/')
   mkdirSync(join(root, 'build/reports'), { recursive: true })
-  // One process: every start of an emulated Node takes a second, and child processes would not be emulated.
+  // Runs all tests in one process: every start of an emulated Node takes a second, and child processes would
+  // not be emulated.
   args = ['--test', '--test-isolation=none', '--test-reporter=spec', '--test-reporter-destination=stdout']
   args.push('--test-reporter=tap', '--test-reporter-destination=build/reports/arm.tap', ...files)
 }

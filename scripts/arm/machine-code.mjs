@@ -34,8 +34,8 @@ const instructionsOf = (section) => {
 }
 
 /**
- * Loops that contain no call, outer before inner. V8 keeps a loop's code together and puts rare calls after
- * all loops. The jumps back from these calls would look like loops.
+ * Loops without calls, outer before inner. V8 keeps a loop's code together and puts rare calls after all
+ * loops; the jumps back from these calls would look like loops.
  */
 const loopsOf = (instructions) => {
   const loops = []
@@ -62,7 +62,7 @@ export const readCode = (text) =>
     .slice(1)
     .map((section) => ({
       name: /^name: (.*)$/m.exec(section)?.[1] ?? '',
-      // Computed on demand: most functions are never inspected, and a test does this under emulation.
+      // Computed on demand, because most functions are never inspected, and a test does this under emulation.
       get loops() {
         return loopsOf(instructionsOf(section))
       },

@@ -1,4 +1,5 @@
-// Finds the inner loops of the main kernels among the functions that V8 printed; names and counts them.
+// Finds the inner loops of the main kernels among the functions that V8 printed, names them and counts their
+// instructions.
 import { countLoop } from './machine-code.mjs'
 
 /** Bytes of one block of a panel: 32 inputs of 8 outputs. Four panels are read in parallel. */
@@ -18,11 +19,11 @@ const ATTENTION_KERNELS = {
   accumulate_codes: 'attention V, int8',
   accumulate_fp8: 'attention V, fp8',
 }
-/** The relaxed build's other form of the dots, for x64 without AVX-VNNI. */
+/** The relaxed build's other form of dot products, for x64 without AVX-VNNI. */
 const PAIRS = '__pairs'
 /** The simd128 build's other form, for arm64. */
 const PRODUCTS = '__products'
-/** Its arm64 form has a function for each tile; bytes are used in place if the tile reads them directly. */
+/** The arm64 form has a function for each tile. A tile that reads bytes directly does so without a copy. */
 const WIDE = /^add_(w4|w4m|w8|laid|laid_m)_([1-4])$/
 const WIDE_KERNELS = {
   w4: { kernel: 'linear w4', bytes: 144 },
@@ -32,7 +33,10 @@ const WIDE_KERNELS = {
   laid_m: { kernel: 'linear w4m, laid out', bytes: 320 },
 }
 
-/** Of nested loops with dots, only the innermost; an inner loop that widens activations has no dots. */
+/**
+ * Of nested loops with dot products, only the innermost counts. An inner loop that widens activations has no
+ * dot products.
+ */
 const dotLoops = (name, loops, arch, build, isProducts) => {
   const counted = loops.map((loop) => ({ loop, counts: countLoop(loop, arch) }))
   const found = counted.filter(
@@ -43,7 +47,7 @@ const dotLoops = (name, loops, arch, build, isProducts) => {
   const isWhole = build === 'relaxed' ? kernel !== 'linear w8' : isProducts
   const perPanel = (isWhole ? 2 : 4) * 8
   return found.map(({ counts }) => {
-    // Unpacked codes need no logic; those loops process one panel at a time.
+    // Unpacked codes need no bit operations, and their loops process one panel at a time.
     const panels = counts.logic * 10 < counts.dots ? 1 : STREAMS
     return {
       kernel: panels === 1 ? `${kernel}, laid out` : kernel,
@@ -54,7 +58,7 @@ const dotLoops = (name, loops, arch, build, isProducts) => {
   })
 }
 
-/** A single loop over groups: 16 dots for each panel and token. */
+/** A single loop over groups, with 16 dot products for each panel and token. */
 const wideLoop = (name, loops, arch) => {
   const [, form, rows] = WIDE.exec(name)
   const tokens = Number(rows)
@@ -91,9 +95,9 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions in the dot form that a machine uses: on arm64 the wide form or products, and quads where
- * these are missing; elsewhere quads, unless one of them consists of pairs. Functions with a single form are
- * always included.
+ * The functions in the form of dot product that a machine uses: on arm64 the wide form or products, and quads
+ * if those are missing; elsewhere quads, unless one of them consists of pairs. Always includes functions with
+ * a single form.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))

@@ -31,7 +31,7 @@ export const jscCommand = (processor) => {
   const name = processor === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu'
   const libraries = [join(tree, 'usr/lib', name), join(tree, 'lib', name)].join(':')
   const loader = processor === 'arm64' ? 'lib/ld-linux-aarch64.so.1' : 'lib64/ld-linux-x86-64.so.2'
-  // The packages' own loader: their C library may differ from this system's.
+  // The packages' own loader, because their C library may differ from this system's.
   return [join(tree, loader), '--library-path', libraries, shellOf(processor)]
 }
 

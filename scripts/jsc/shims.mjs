@@ -44,6 +44,6 @@ export const test = (title, run) => {
   }
 }
 
-/** Natively compiled kernels run only in Node. */
+/** Kernels compiled natively run only in Node. */
 export const isNative = false
 export const nativeExports = undefined

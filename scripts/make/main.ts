@@ -10,7 +10,7 @@ import { makePack } from './make-pack.ts'
 import { PACKS } from './packs.ts'
 import { PROMPTS } from './prompts.ts'
 
-/** The page's build reads it, and git ignores it. */
+/** The page's build reads this folder, and git ignores it. */
 const PACKS_FOLDER = fileURLToPath(new URL('../../demo/models/made', import.meta.url))
 
 /** 8,192 tokens, and 2,048 more to evaluate the pack. */
@@ -21,7 +21,9 @@ type MakeFlags = Pick<EngineFlags, 'threads'>
 /** Returns the exit code. `find`: returns a model's file, or undefined if it is not set up. */
 export async function main(args: readonly string[], find = realModel): Promise<number> {
   const command = new Command('npm run make --')
-    .description('Makes a smaller pack of a downloaded model, and puts it where the chat page offers it.')
+    .description(
+      'Makes a smaller pack of a downloaded model, and adds it to those that the chat page offers.',
+    )
     .argument('[pack]', `one of: ${Object.keys(PACKS).join(', ')}`)
     .addOption(threadsOption())
     .exitOverride()
@@ -54,7 +56,7 @@ async function make(name: string | undefined, { threads }: MakeFlags, find: type
 }
 
 function list(find: typeof realModel): void {
-  console.log('What can be made, with "npm run make -- NAME":')
+  console.log('Packs that "npm run make -- NAME" can make:')
   for (const [name, { card, model }] of Object.entries(PACKS)) {
     const state =
       find(model) === undefined ? `first run "npm run setup -- ${model}"` : 'its model is downloaded'
@@ -66,7 +68,7 @@ function notSetUp(name: string, model: keyof typeof REAL_MODELS): HalfbyteError 
   const { title, sizeBytes } = REAL_MODELS[model]
   return new HalfbyteError(
     'unsupported',
-    `${name} is made from ${title} (${sizeBytes} bytes), which is not set up here; run "npm run setup -- ${model}" first`,
+    `${name} is made from ${title} (${sizeBytes} bytes), which is not set up; run "npm run setup -- ${model}" first`,
     { name, model },
   )
 }

@@ -56,7 +56,7 @@ export async function makePack({ file, table, card }: MadePack, options: MakeOpt
   ).finally(clearProgress)
   await newProgram().parseAsync(quantizeArguments(pack, chats, { table, card }, options), { from: 'user' })
   await writeFile(cardPath, `${JSON.stringify(card, undefined, 2)}\n`)
-  // The next run starts over, with whatever has changed by then.
+  // The next run starts over with the inputs of its time.
   await rm(chats)
   const sha256 = createHash('sha256')
     .update(await readFile(pack))
@@ -73,13 +73,13 @@ function quantizeArguments(
   return [
     ...['quantize', model, pack, '--weights', 'keep', '--table', table, '--calibration', chats],
     ...['--windows', String(windows), '--context', String(windowTokens), '--threads', String(threads)],
-    // Plain GPTQ: sweeps over this many rows take several times as long.
+    // No sweeps over the codes, which take several times as long for this many rows.
     ...['--sweeps', '0', '--name', card.title, '--license', card.licence, '--force'],
     ...(existsSync(`${pack}.work`) ? ['--resume'] : []),
   ]
 }
 
-/** Without a terminal, prints one line each. */
+/** Without a terminal, prints one line per message. */
 function tell(text: string): void {
   if (process.stderr.isTTY) overwrite(text)
   else process.stdout.write(`${text}\n`)

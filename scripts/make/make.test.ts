@@ -77,7 +77,7 @@ test('other thread counts, or an interruption, give the same bytes', async () =>
   const sums: string[] = []
   await printed(async () => {
     sums.push((await makePack(PACK, options('twice', 2))).sha256)
-    // Two chats and half of the third, as if the process had been killed.
+    // Two chats and half of a third, as if the process had been killed.
     const cut = options('cut')
     const text = await chatsOf(cut)
     await mkdir(cut.work)
@@ -110,7 +110,7 @@ async function chatsOf(options: MakeOptions): Promise<string> {
   return text
 }
 
-test('without a name, it lists what can be made; unknown names and missing models are rejected', async () => {
+test('without a name, it lists the packs; unknown names and missing models are rejected', async () => {
   const list = await printed(async () => expect(await main([], () => undefined)).toBe(0))
   expect(list).toMatch(
     /smollm2-page {2}SmolLM2 135M .*English, Apache-2\.0; first run "npm run setup -- smollm2"/,
@@ -119,11 +119,11 @@ test('without a name, it lists what can be made; unknown names and missing model
   expect(unknown).toBe('unsupported: make knows smollm2-page; not nothing\n')
   const absent = await printed(async () => expect(await main(['smollm2-page'], () => undefined)).toBe(1))
   expect(absent).toMatch(
-    /^unsupported: .*Q4_1 \(98362432 bytes\), which is not set up here; run "npm run setup -- smollm2" first\n$/,
+    /^unsupported: .*Q4_1 \(98362432 bytes\), which is not set up; run "npm run setup -- smollm2" first\n$/,
   )
 })
 
-test('the prompts differ, and each names a single subject', () => {
+test('the prompts all differ, and each names a single subject', () => {
   expect(new Set(PROMPTS).size).toBe(PROMPTS.length)
   expect(PROMPTS.filter((prompt) => /[{}]|undefined/.test(prompt))).toEqual([])
 })

@@ -19,14 +19,14 @@ interface ChatsJob {
   readonly onChat?: (done: number, total: number) => void
 }
 
-/** Chats answered at the same time: a step reads each weight once for all of them. */
+/** Number of chats answered at the same time; a step reads each weight once for all of them. */
 const AT_A_TIME = 8
 /** Room for a template's own words, a prompt and the longest reply. */
 const CONTEXT = 1024
 
 /**
- * Draws from the model's own distribution, so that the text reflects everything the model finds likely, not
- * only its top choices.
+ * Samples from the model's own distribution, so that the text reflects everything that the model finds
+ * likely, not only its top choices.
  */
 const PLAIN_DRAWS: GenerateOptions = { temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 }
 
@@ -54,7 +54,7 @@ export async function writeChats(path: string, job: ChatsJob): Promise<void> {
   }
 }
 
-/** How many prompts an earlier run has answered. Anything else is cut off the file. */
+/** Counts the prompts that an earlier run has answered, and truncates the file after them. */
 async function finishedChats(path: string, prompts: readonly string[]): Promise<number> {
   const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n')
   // Anything after the last line break is an incomplete line.

@@ -1,4 +1,4 @@
-// Hashes a file, which is read in pieces.
+// Hashes a file piece by piece.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'

@@ -1,8 +1,8 @@
 // Converts MiniMind2-small as published, an ONNX file with 8-bit weights, into a folder of safetensors in F32
 // that Halfbyte loads.
 //
-// A weight w in the ONNX file represents (w - zero point) * scale. Its products quantise activations at run
-// time; the safetensors hold only the weights, so its logits differ a little from the ONNX file's.
+// A weight w in the ONNX file represents (w - zero point) * scale. The ONNX file's products also quantise
+// activations at run time; the safetensors hold only the weights, so the logits of the two differ a little.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readOnnx } from './onnx-reader.mjs'

@@ -1,13 +1,13 @@
-// Reads the nodes and constant tensors of an ONNX file, as far as converting weights needs them.
+// Reads from an ONNX file the nodes and constant tensors that converting weights needs.
 //
-// It reads protobuf itself and skips unknown fields. The numbers of the fields are those of onnx.proto3
+// Reads protobuf without a library, and skips unknown fields. The field numbers are those of onnx.proto3
 // (https://github.com/onnx/onnx).
 
 const MODEL = { graph: 7 }
 const GRAPH = { node: 1, initializer: 5 }
 const NODE = { input: 1, output: 2, name: 3, type: 4 }
 const TENSOR = { dims: 1, type: 2, floats: 4, int32s: 5, int64s: 7, name: 8, raw: 9 }
-/** Bytes of an element and the array that holds it, by ONNX's number of the type. */
+/** The bytes of an element and its typed array, by ONNX's number of the type. */
 const TYPES = new Map([
   [1, Float32Array],
   [2, Uint8Array],
@@ -113,7 +113,7 @@ function tensorOf(bytes) {
       Values === BigInt64Array ? (x) => BigInt.asIntN(64, x) : (x) => Number(BigInt.asIntN(32, x))
     return { name, dims, values: Values.from(numbers, convert) }
   }
-  // A copy, since an array of floats must be 4-byte aligned.
+  // A copy, because an array of floats must be 4-byte aligned.
   const values = new Values(new Uint8Array(data).buffer)
   const count = dims.reduce((product, size) => product * size, 1)
   if (values.length !== count) {

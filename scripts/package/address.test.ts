@@ -1,5 +1,5 @@
-// The project's address. In: addresses as people write them, and package.json. Out: its three fields, and
-// whether it can be published.
+// The project's address. In: addresses as people write them, and package.json. Out: the three fields of
+// package.json, and whether it can be published.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { addressFields, checkAddress, PLACEHOLDER } from './address.mjs'

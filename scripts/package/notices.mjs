@@ -19,8 +19,8 @@ export function packageFolder(id) {
 }
 
 /**
- * A plugin that records the packages read by the build `name`. A package such as `lit`, of which only its
- * dependencies' code remains, counts too.
+ * A plugin that records the packages read by the build `name`. It includes packages such as `lit`, of which
+ * only code of its dependencies remains.
  */
 export const recordPackages = (name) => ({
   name: 'halfbyte:record-packages',
@@ -31,10 +31,10 @@ export const recordPackages = (name) => ({
   },
 })
 
-/** Call this before all builds: a build that no longer exists must not leave its list behind. */
+/** Call this before all builds, so that a removed build does not leave its list behind. */
 export const forgetPackages = () => rmSync(LISTS, { recursive: true, force: true })
 
-/** From here on, a bundler's licence file lists its own dependencies, which its helpers do not contain. */
+/** After this line, a bundler's licence file lists its own dependencies, which its helpers do not contain. */
 const OTHERS = /^#+ licenses of bundled dependencies/im
 
 /** Throws for a package without a licence text. */
@@ -52,14 +52,15 @@ function noticeOf(folder) {
 /** Writes the notices of every recorded build to `path`, as Markdown. */
 export function writeNotices(path) {
   const folders = readdirSync(LISTS).flatMap((file) => JSON.parse(readFileSync(join(LISTS, file), 'utf8')))
-  const turboJpeg = readFileSync(join(import.meta.dirname, 'jpeg-turbo.md'), 'utf8').trim()
+  const ownText = (name) => readFileSync(join(import.meta.dirname, name), 'utf8').trim()
   const notices = [...new Set(folders)]
     .map(noticeOf)
-    .concat({ name: '@cwasm/jpeg-turbo', text: turboJpeg })
+    .concat({ name: '@cwasm/jpeg-turbo', text: ownText('jpeg-turbo.md') })
+    .concat({ name: 'pdf.js', text: ownText('pdfjs.md') })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const text = [
     '# Third-party notices',
-    'The scripts in this folder contain code of the packages below. `jpeg-turbo.wasm` is that of ' +
+    'The scripts in this folder contain code of the packages below. `jpeg-turbo.wasm` comes from ' +
       "`@cwasm/jpeg-turbo`; the other WebAssembly modules contain only Halfbyte's own code. " +
       '`models/CREDITS.md` names the sources of the embedded models.',
     ...notices.map((notice) => notice.text),

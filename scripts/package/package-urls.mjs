@@ -2,12 +2,12 @@
 // the built package, in a form that users' bundlers recognise.
 //
 // A worker (.ts) becomes its own entry in workers/, and any other file is copied to assets/. Wasm modules and
-// readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice,
-// which hides it from bundlers.
+// readers stay in dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice, which
+// hides it from bundlers.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'
-import { READERS } from '../cdn.mjs'
+import { READERS, SHARED_WORKERS } from '../cdn.mjs'
 
 const URL_EXPRESSION = /new URL\(\s*(?<quote>['"])(\.[^'"]*)\k<quote>\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
@@ -18,8 +18,8 @@ const WORKER_START = new RegExp(
 )
 
 /**
- * The Vite plugin, only for builds of the library. `alone`: for a page without a bundler. Workers are then
- * built separately, and started by a script of the page's own origin, wherever the library is hosted.
+ * The Vite plugin, for builds of the library only. `alone`: for a page without a bundler. Workers are then
+ * built separately, and a script of the page's own origin starts them, wherever the library is hosted.
  */
 export const packageUrls = ({ alone = false } = {}) => ({
   name: 'halfbyte:package-urls',
@@ -37,7 +37,9 @@ export const packageUrls = ({ alone = false } = {}) => ({
       if (READERS[name] !== undefined) return mark(`${shared}readers/${name}`)
       if (!existsSync(target)) return whole
       if (/\.[cm]?ts$/.test(name)) {
-        const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`
+        const script = name.replace(/\.[cm]?ts$/, '.js')
+        if (SHARED_WORKERS[script] !== undefined) return mark(`${shared}workers/${script}`)
+        const fileName = `workers/${script}`
         if (!alone) this.emitFile({ type: 'chunk', id: target, fileName })
         return mark(fileName)
       }
@@ -49,7 +51,7 @@ export const packageUrls = ({ alone = false } = {}) => ({
   renderChunk(code, chunk) {
     if (!code.includes(MARK)) return undefined
     const from = posix.dirname(chunk.fileName)
-    // Users' bundlers must see the original expression, which this one must not process.
+    // Users' bundlers must see the original expression, so this build must not process it.
     const output = new MagicString(code).replaceAll(MARKED, (_whole, quote, path) => {
       const relative = posix.relative(from, path)
       return `${quote}${relative.startsWith('.') ? relative : `./${relative}`}`

@@ -1,5 +1,5 @@
-// Bun and Deno in the versions that the tests run, from the npm registry into .cache/. npm verifies the
-// downloads; nothing is installed elsewhere, and no package scripts run.
+// Downloads Bun and Deno, in the versions that the tests run, from the npm registry into .cache/. npm
+// verifies the downloads. Nothing is installed elsewhere, and no package scripts run.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

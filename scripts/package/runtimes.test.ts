@@ -1,6 +1,6 @@
 // The package in Bun and Deno, compared with Node. In: the packed package, and the runtimes downloaded by
-// "npm run setup -- bun deno". Out: the same replies and vectors as in Node; missing runtimes are skipped by
-// name.
+// "npm run setup -- bun deno". Out: the same replies and vectors as in Node. A missing runtime skips its
+// tests, which name it.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -91,7 +91,7 @@ function inNode(name: keyof typeof PROGRAMS): Promise<unknown> {
 
 describe.each<RuntimeName>(['bun', 'deno'])('%s', (name) => {
   const command = runtimeCommand(name)
-  const missing = `left out: npm run setup -- ${name} fetches it`
+  const missing = `skipped: npm run setup -- ${name} fetches it`
 
   test.for(Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])(
     'prints the same as Node: %s',

@@ -4,8 +4,8 @@ import { decode, encode } from '@jridgewell/sourcemap-codec'
 const NOT_ASCII = /(\\*)([^\t\n\r -~])/g
 
 /**
- * A script and its map with non-ASCII characters escaped. Browsers keep a script's source for the page's
- * lifetime, at two bytes per character if any is not Latin-1.
+ * Escapes the non-ASCII characters of a script and its map. Browsers keep a script's source for the page's
+ * lifetime, with two bytes per character if any is not Latin-1.
  */
 export function escaped({ code, map }) {
   const lines = code.split('\n')
@@ -21,7 +21,7 @@ function inAscii(_whole, slashes, character) {
   return `${slashes}\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** A character becomes six, so everything after it on its line moves by five columns. */
+/** One character becomes six, so everything after it on its line moves by five columns. */
 function shifted(segments, line) {
   const columns = [...line.matchAll(NOT_ASCII)].map(({ index, 1: slashes }) => index + slashes.length)
   let passed = 0

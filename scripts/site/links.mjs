@@ -1,4 +1,4 @@
-// Finds the dead links of a built site, with the pages that contain them.
+// Finds the dead links of a built site and the pages that contain them.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 

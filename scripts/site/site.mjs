@@ -71,7 +71,7 @@ const markdownUnder = (folder) =>
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`)
 
-/** Whether the installed packages match the lockfile. npm writes its own copy of it last. */
+/** Whether the installed packages match the lockfile. npm writes its own copy of the lockfile last. */
 const isInstalled = () => {
   const copy = join(site, 'node_modules/.package-lock.json')
   return existsSync(copy) && statSync(copy).mtimeMs > statSync(join(site, 'package-lock.json')).mtimeMs
@@ -94,7 +94,7 @@ const writeDocuments = () => {
   write('examples.md', sitePage(examples(), 'examples/README.md', places))
 }
 
-/** The examples' own page, and the source of each. */
+/** The examples' own page, and the source of each example. */
 const examples = () => {
   const folder = join(root, 'examples')
   const sources = readdirSync(folder, { withFileTypes: true })
@@ -106,7 +106,7 @@ const examples = () => {
   return `${readFileSync(join(folder, 'README.md'), 'utf8')}\n${sources.join('\n')}`
 }
 
-/** The reference for the package's exports, from the comments in its declarations. */
+/** Builds the reference for the package's exports from the comments in its declarations. */
 const writeReference = () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entries = join(site, 'entries')
@@ -114,7 +114,7 @@ const writeReference = () => {
   mkdirSync(entries, { recursive: true })
   for (const name of ENTRIES) {
     const declarations = exports[name].types
-    if (!existsSync(join(root, declarations))) fail('there is no built package; run "npm run build" first')
+    if (!existsSync(join(root, declarations))) fail('the package is not built; run "npm run build" first')
     const module = name.replace('.', 'halfbyte')
     const text = `/** @module ${module} */\nexport * from '../../../${declarations.slice(2).replace('.d.ts', '.js')}'\n`
     writeFileSync(join(entries, `${module.replace('halfbyte/', '')}.ts`), text)
@@ -137,7 +137,7 @@ cpSync(join(root, 'demo/public/icon.svg'), join(pages, 'public/icon.svg'))
 writeReference()
 run(join(site, 'node_modules/.bin/vitepress'), ['build'])
 const chat = join(root, 'build/demo')
-if (!existsSync(join(chat, 'index.html'))) fail('there is no built chat page; run "npm run build" first')
+if (!existsSync(join(chat, 'index.html'))) fail('the chat page is not built; run "npm run build" first')
 cpSync(chat, join(out, 'chat'), { recursive: true })
 const dead = deadLinks(out, process.env.HALFBYTE_SITE_BASE)
 if (dead.length > 0) fail(`${dead.length} dead links:\n${dead.join('\n')}`)

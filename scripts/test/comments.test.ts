@@ -12,11 +12,11 @@ const SOURCES = FILES.filter(
   (path) => /\.(?:ts|mts|mjs|c|h|py)$/.test(path) && path !== 'scripts/test/comments.test.ts',
 )
 
-/** A line or block comment in TypeScript or C, or a Python comment; the `//` in a URL does not count. */
+/** A line or block comment in TypeScript or C, or a Python comment. The `//` in a URL does not count. */
 const COMMENT = { c: /\/\*[\s\S]*?\*\/|(?<![:'"`\w\\/])\/\/.*$/gm, py: /(?<=^|\s)#.*$/gm }
 const NAME = /(?<![\w.$*{}<>/-])(?:[\w@.-]+\/)*[\w-][\w.-]*\.(?:ts|mts|mjs|c|h|py|md)\b(?![\w(/*-])/g
 
-/** Files of other projects that comments cite, and files written by a build. */
+/** Files of other projects that comments cite, and files that a build writes. */
 const ELSEWHERE = new Set([
   'src/libImaging/Resample.c',
   'convert_lora_to_gguf.py',
@@ -31,7 +31,7 @@ const ELSEWHERE = new Set([
   'readme.md',
   'turbojpeg.h',
 ])
-/** A placeholder, as in `corpus/TARGET.ts`. */
+/** Placeholders, as in `corpus/TARGET.ts`. */
 const PLACEHOLDER = /(?:^|\/)[A-Z]+\./
 
 /** File names in comments that are not in `files`. */
@@ -51,7 +51,7 @@ test('file names in comments exist', () => {
   expect(wrong).toEqual([])
 })
 
-test('the check finds a name that does not exist', () => {
+test('the check finds a file name that does not exist', () => {
   const text = "const a = 'x.ts' // see b.ts\n/* and c/d.h, https://host.example/e.ts */"
   expect(unknownNames('a.ts', text, ['src/b.ts'])).toEqual(['a.ts: c/d.h'])
   expect(unknownNames('a.py', 'x = "#"  # as f.py has it', [])).toEqual(['a.py: f.py'])

@@ -18,7 +18,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILES = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')
 const KNOWN = new Set([...FILES, ...FILES.flatMap(foldersOf)])
 const DOCUMENTS = FILES.filter((path) => path.endsWith('.md') && !path.startsWith('demo/models/'))
-/** Folders that mark a path as one of this repository. */
+/** A path that begins with one of these folders belongs to this repository. */
 const TOP = new Set(FILES.filter((path) => path.includes('/')).map((path) => path.split('/')[0] as string))
 const SOURCE = /\w\.(?:ts|mts|mjs|c|h|py)$/
 /** Files of lm-evaluation-harness and of GPTQ, which a guide cites as the source of its rules. */
@@ -36,7 +36,7 @@ const lineCount = (path: string) => read(path).split('\n').length
 /** A path as written in documents, optionally with lines; without blanks, patterns or placeholders. */
 const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
 
-/** What people type into the site's search, which finds words in its pages. */
+/** Searches that people make on the site, which finds words in its pages. */
 const SOUGHT = [
   ...['Angular', 'React', 'Vue', 'Svelte', 'Next.js', 'Electron', 'browser extension'],
   ...[
@@ -62,10 +62,10 @@ const SOUGHT = [
   ],
 ]
 
-/** A placeholder, as in `corpus/TARGET.ts`. */
+/** Placeholders, as in `corpus/TARGET.ts`. */
 const PLACEHOLDER = /(?:^|\/)[A-Z]+(?:\.[a-z]+|\/|$)/
 
-/** What is wrong with a name between backticks, if it names a file. */
+/** Returns what is wrong with a name between backticks, if it names a file. */
 function wrongName(name: string, folder: string): string[] {
   const [, path, from, to] = PATH.exec(name) ?? []
   if (path === undefined || FOREIGN.test(path) || PLACEHOLDER.test(path)) return []
@@ -92,7 +92,8 @@ function undeclared(text: string, folder: string): string[] {
     .filter(([, target]) => KNOWN.has(posix.join(folder, target as string)))
     .filter(([name, target]) => {
       const typescript = `(?:function\\*?|class|const|interface|type) ${name}\\b`
-      // A kernel is declared by a line for the build, a C function by its type and an opening parenthesis.
+      // A line for the build declares a kernel; a type, a name and an opening parenthesis declare a C
+      // function.
       const c = `kernel: OP_\\w+ ${name}\\b|^[a-z_].*\\b${name}\\([^;]*$`
       const form = new RegExp(target?.endsWith('.ts') ? typescript : c, 'm')
       return !form.test(read(posix.join(folder, target as string)))
@@ -122,13 +123,13 @@ describe.each(DOCUMENTS)('%s', (document) => {
     expect(commands.filter(([, before]) => before !== 'npx ').map(([command]) => command)).toEqual([])
   })
 
-  test('shows only models in the package', () => {
+  test('shows only models that the package contains', () => {
     const models = [...read(document).matchAll(/[/ ]models\/(halfbyte-\w+\.hbm)/g)].map(([, name]) => name)
     expect(models.filter((name) => !KNOWN.has(`demo/models/${name}`))).toEqual([])
   })
 })
 
-test('the check finds what does not exist', () => {
+test('the check finds files, lines and names that do not exist', () => {
   expect(wrongName('src/core/base/nothing.ts', '.')).toHaveLength(1)
   expect(wrongName('nothing-of-the-kind.ts', 'docs')).toHaveLength(1)
   expect(wrongName('src/layers.test.ts:100000', '.')).toHaveLength(1)
@@ -225,7 +226,7 @@ describe('numbers of the source', () => {
     expect(flat('docs/guide/files.md')).toContain(`(opset ${OLDEST_OPSET} or later)`)
   })
 
-  test('soak.md counts the models that are loaded and the engines that stay', () => {
+  test('soak.md counts the loaded models and the engines that stay open', () => {
     const page = flat('docs/internals/soak.md')
     const [, models = ''] = /\n {2}return \[\n(.*?)\n {2}\]\n/s.exec(read('test/soak/models.ts')) ?? []
     const [, resident = ''] = /RESIDENTS[^=]*= \[(.*?)\]/s.exec(read('test/soak/run.ts')) ?? []
@@ -235,7 +236,7 @@ describe('numbers of the source', () => {
     expect(page.toLowerCase()).toContain(`${stay} engines stay`)
   })
 
-  test("recipes.md counts each recipe's files consistently with its tables", () => {
+  test('recipes.md gives the same numbers of files in its text as in its tables', () => {
     const page = read('docs/internals/recipes.md')
     const rows = (title: string) => {
       const [, section = ''] = page.split(`## A new ${title}\n`)
@@ -266,7 +267,7 @@ describe('numbers of the source', () => {
   )
 })
 
-test('commands.md lists every command that is run by hand', () => {
+test('commands.md lists every command that developers run by hand', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   const commands = [...read('docs/internals/commands.md').matchAll(/`(?:npm (?:run )?)?([\w:-]+)/g)]
   const shown = new Set(commands.map(([, name]) => name))

@@ -16,7 +16,7 @@ const git = (...args: string[]) =>
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const namesIn = (text: string) => new Set(text.match(/[\w$]+/g))
 
-/** Exported names, each with its file, that occur in no other text and not among the public names. */
+/** Exported names, each with its file, that neither occur in another file nor are public. */
 function unused(texts: ReadonlyMap<string, string>, isChecked: (path: string) => boolean, api: string) {
   const counts = new Map<string, number>()
   for (const text of texts.values()) {
@@ -37,7 +37,7 @@ test('every export is used by another file', () => {
   expect(unused(texts, (path) => CHECKED.test(path) && !CALLED_BY_OTHERS.test(path), api)).toEqual([])
 })
 
-test('the check finds a name without a user', () => {
+test('the check finds a name that no other file uses', () => {
   const texts = new Map([
     ['a.ts', 'export const used = 1\nexport function unused() {}\nexport interface Shown {}'],
     ['b.ts', "import { used } from './a.ts'"],

@@ -1,4 +1,4 @@
-// Folder sizes. In: the files tracked by git. Out: folders with more files than one takes in at a glance.
+// Folder sizes. In: the files tracked by git. Out: folders with too many files to take in at a glance.
 import { execFileSync } from 'node:child_process'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'

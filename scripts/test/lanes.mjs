@@ -13,7 +13,7 @@ const signalAll = (signal) => {
     try {
       process.kill(-pid, signal)
     } catch (error) {
-      // It has exited in the meantime.
+      // The process has exited in the meantime.
       if (error.code !== 'ESRCH') throw error
     }
   }
@@ -53,7 +53,7 @@ export const runCommand = async (command, args, { limitMs, print, ...options }) 
   }
 }
 
-/** A suite's counts, and a line about it. A suite that throws or runs no test has failed. */
+/** A suite's counts, and a line about it. A suite fails if it throws or runs no test. */
 const runSuite = async (name, suite, print) => {
   const start = performance.now()
   let counts
@@ -73,7 +73,7 @@ const runSuite = async (name, suite, print) => {
 
 /**
  * Runs the steps in order, a step's lanes in parallel and a lane's suites in order. The first lane prints
- * immediately; the others print a suite's output as a whole once it has ended.
+ * immediately; the others print a suite's output all at once when it has ended.
  *
  * @param steps names of suites, by step and lane
  * @param suites functions by name, each called with `print` or undefined and resolving to counts
@@ -83,7 +83,7 @@ export const runSteps = async (steps, suites, write) => {
   const results = new Map()
   const runLane = async (names, index) => {
     for (const name of names) {
-      // The process is about to exit: nothing new may start.
+      // The process is about to exit, so nothing new may start.
       if (isEnding) await new Promise(() => {})
       const pieces = []
       const print = index === 0 ? undefined : (piece) => void pieces.push(piece)

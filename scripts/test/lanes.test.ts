@@ -29,7 +29,7 @@ test('lanes run in parallel, steps one after another, and a suite’s output is 
   })
   const suites = {
     build: named('build', script('')),
-    // Exits only after the other lane has, so the two must run in parallel.
+    // Exits only after the other lane's suite, so the two must run in parallel.
     long: named('long', async () => released.then(() => PASSED)),
     loud: named('loud', script('console.log(1); console.error(2); console.log(3)')),
     last: named('last', async (print) => {
@@ -86,7 +86,7 @@ test.each([
 ] as const)(
   'on %s, a run stops the processes of all lanes and starts no other suite',
   async (signal, status) => {
-    // Each suite starts a process of its own, like test runners do.
+    // Each suite starts its own process, like test runners do.
     const child = `console.log('pid', process.pid); setInterval(() => undefined, 1000)`
     const suite = `const { spawn } = require('node:child_process')
     console.log('pid', process.pid)

@@ -1,4 +1,4 @@
-// Merges. In: the files tracked by git. Out: files in which a merge has left conflict markers.
+// Merges. In: the files tracked by git. Out: files with conflict markers left by a merge.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -11,6 +11,6 @@ test('no file contains conflict markers', () => {
     encoding: 'utf8',
   })
   expect(stdout).toBe('')
-  // git exits with 1 if it finds nothing; any other status is a failure of git itself.
+  // git exits with 1 if it finds nothing; any other status means that git itself failed.
   expect(status).toBe(1)
 })

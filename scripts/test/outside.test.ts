@@ -1,4 +1,4 @@
-// What the repository reads. In: the files tracked by git. Out: paths in them that lead outside the
+// Paths that leave the repository. In: the files tracked by git. Out: paths in them that lead outside the
 // repository, or to a home directory.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -30,16 +30,16 @@ const TEXTS = new Set([
 ])
 
 /**
- * A path that goes up (`../`), in quotes, backticks or brackets, or after a blank or `=`; captures its first
- * name.
+ * Matches a path that goes up (`../`), in quotes, backticks or brackets, or after a blank or `=`. Captures
+ * the first name in it.
  */
 const UPWARD = /(?:^|['"`(\s=])((?:\.\.\/)+)([\w.-]+)/g
 /** Home directories. */
 const HOME = /(?:^|['"`(\s=])(\/(?:home|Users|root)\/[\w.-]+)/g
 
 /**
- * Paths in a file's text that lead outside. A module's paths start in its own folder; other programs' may
- * start in the working directory, so their first name must be in the root.
+ * Paths in a file's text that lead outside. A module's paths start in its own folder. Other programs' paths
+ * may start in the working directory, so their first name must be in the root.
  */
 function outside(path: string, text: string): string[] {
   const depth = path.split('/').length - 1

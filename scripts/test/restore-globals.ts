@@ -1,6 +1,6 @@
 // Restores globals that a test has replaced, after each test.
 //
-// A process runs many test files one after another, so leftovers of one file would affect the next.
+// A process runs many test files one after another, so a leftover from one file would affect the next.
 import { afterAll, afterEach, vi } from 'vitest'
 
 const restore = () => {
@@ -9,9 +9,10 @@ const restore = () => {
 }
 
 afterEach(restore)
-// A file may replace them before its first test.
+// A test file may replace globals before its first test.
 afterAll(() => {
   restore()
-  // Node does not define it, and other files rely on that. onnxruntime-web defines it when it starts.
+  // Node does not define this one, and other test files rely on that, but onnxruntime-web defines it when it
+  // starts.
   Reflect.deleteProperty(globalThis, 'Worker')
 })

@@ -44,7 +44,7 @@ const { status } = spawnSync(
 if (status !== 0) process.exit(1)
 if (process.argv.length > 2) process.exit(0)
 
-// As in the tests, all forms run.
+// Lists the kernels in the forms that the tests ran.
 process.env.HALFBYTE_KERNELS = 'native'
 const { missingKernels, kernelCount } = await import('../../wasm/testing/kernel-list.ts')
 const missing = missingKernels(existsSync(covered) ? readFileSync(covered, 'utf8') : '')

@@ -1,5 +1,5 @@
 // The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a
-// bound that differs from its constant, and for a check whose file none of its row's tests load.
+// bound that differs from its constant, and for a check whose file is not loaded by any test in its row.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ interface Row {
 /** A path in the table, from the root. */
 const fromRoot = (path: string) => (/^(?:test|demo)\//.test(path) ? path : `src/${path}`)
 
-/** The table's rows with full paths: a name without a folder is in the preceding name's folder. */
+/** The table's rows with full paths. A name without a folder is in the folder of the preceding name. */
 function rows(): Row[] {
   const [, table = ''] = /\| input \|[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)+)/.exec(read('SECURITY.md')) ?? []
   return table
@@ -50,7 +50,7 @@ function load(path: string, loaded: Set<string>): void {
     load(posix.join(dirname(path), target), loaded)
 }
 
-/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or an object's field, such as `MOST.layers`. */
+/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or an object's field, such as `MAX.layers`. */
 function constant(path: string, name: string): number {
   const [object = '', key] = name.split('.')
   const form =
@@ -65,7 +65,7 @@ function constant(path: string, name: string): number {
   return value
 }
 
-/** A number as the table writes it. */
+/** A number in the form that the table uses. */
 const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
   ['', (value) => value.toLocaleString('en')],
   ['KiB', (value) => `${value / 2 ** 10} KiB`],
@@ -73,10 +73,12 @@ const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
   ['2^', (value) => `2^${Math.log2(value)}`],
 ])
 
-/** The start of the row's name, the constant's file and name, the unit, and the text after the number. */
+/**
+ * The start of the row's name, the constant's file and name, the unit, and the text that follows the number.
+ */
 const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit: string, after: string])[] = [
-  ['JSON of any file', 'core/base/json.ts', 'MOST_DEPTH', '', ' levels'],
-  ['JSON of any file', 'core/base/json.ts', 'MOST_VALUES', '', ' brackets and commas'],
+  ['JSON of any file', 'core/base/json.ts', 'MAX_DEPTH', '', ' levels'],
+  ['JSON of any file', 'core/base/json.ts', 'MAX_VALUES', '', ' brackets and commas'],
   ['JSON and text files', 'core/formats/json-files.ts', 'TEXT_LIMIT_BYTES', 'MiB', ''],
   ['GGUF header', 'core/formats/gguf/gguf.ts', 'NAME_LIMIT_BYTES', 'KiB', ', texts'],
   ['GGUF header', 'core/formats/gguf/gguf.ts', 'MAX_DIMS', '', ' dimensions'],
@@ -99,18 +101,18 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['what a network', 'network/compile/fuse/groups.ts', 'MAX_LOOPS', '', ' loops'],
   ['run of a network', 'network/compile/run/parts.ts', 'PART_STEPS', '2^', ' steps'],
   ['bytes of `.hbm`', 'core/formats/hbm/hbm.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
-  ['model configuration', 'core/arch/config/validate.ts', 'MOST.layers', '', ' layers'],
-  ['model configuration', 'core/arch/config/validate.ts', 'MOST.heads', '', ' heads'],
-  ['model configuration', 'core/arch/config/validate.ts', 'MOST.headDim', '', ', 1,024 experts'],
-  ['model configuration', 'core/arch/config/validate.ts', 'MOST_EXPERTS', '', ' experts'],
+  ['model configuration', 'core/arch/config/validate.ts', 'MAX.layers', '', ' layers'],
+  ['model configuration', 'core/arch/config/validate.ts', 'MAX.heads', '', ' heads'],
+  ['model configuration', 'core/arch/config/validate.ts', 'MAX.headDim', '', ', 1,024 experts'],
+  ['model configuration', 'core/arch/config/validate.ts', 'MAX_EXPERTS', '', ' experts'],
   ['LoRA adapter', 'core/weights/merge.ts', 'LARGEST', '', ''],
-  ['LoRA adapter', 'core/formats/safetensors/peft-patterns.ts', 'MOST_TRIES', '', ' steps'],
+  ['LoRA adapter', 'core/formats/safetensors/peft-patterns.ts', 'MAX_TRIES', '', ' steps'],
   ['tokenizer', 'core/text/spec.ts', 'MAX_TOKENS', '', ' tokens'],
   ['tokenizer', 'core/text/spec.ts', 'MAX_MERGES', '', ' merges'],
   ['tokenizer', 'core/text/spec.ts', 'MAX_TOKEN_LENGTH', '', ' UTF-16 units'],
   ['tokenizer steps', 'core/text/tokenize/read/json-parts.ts', 'MAX_STEPS', '', ' steps'],
   ['tokenizer steps', 'core/text/tokenize/read/json-parts.ts', 'MAX_GROWTH', '', ' times the length'],
-  ['tokenizer steps', 'core/text/tokenize/read/characters-map.ts', 'MOST_GROWTH', '', ' times'],
+  ['tokenizer steps', 'core/text/tokenize/read/characters-map.ts', 'MAX_GROWTH', '', ' times'],
   ['pieces of unigram', 'core/text/tokenize/piece-search.ts', 'MAX_NODES', '', ' nodes'],
   ['pieces of unigram', 'core/text/tokenize/piece-search.ts', 'MAX_ENDINGS', '', ' pieces'],
   ['added tokens', 'core/text/tokenize/token-search.ts', 'MAX_UNITS', '', ' units'],
@@ -124,25 +126,25 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['constraint', 'core/constrain/regex/dfa.ts', 'MAX_STEPS', '2^', ' steps'],
   ['constraint', 'core/constrain/refuse.ts', 'MAX_PATTERN_WORK', '2^', ' for all'],
   ['attributes and properties', 'ui/widget/chat-properties.ts', 'LONGEST', '', ' characters'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_SUGGESTIONS', '', ' suggestions'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_TOOLS', '', ' tools'],
-  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_DOCUMENTS', '', ' documents'],
-  ['arguments and options', 'core/base/check-options.ts', 'MOST_ITEMS', '', ','],
-  ['arguments and options', 'engine/load/prompt-ids.ts', 'MOST_IDS', '', '; threads'],
-  ['values sent to the worker', 'core/base/json.ts', 'MOST_LEVELS', '', ' levels'],
-  ['messages between tabs', 'engine/api/tabs/tab-messages.ts', 'MOST_ID', '', ' characters'],
-  ['saved session', 'core/state/snapshot.ts', 'MOST_INDEX_BYTES', 'MiB', ', '],
-  ['saved session', 'core/state/snapshot.ts', 'MOST_LEVELS', '', ' levels'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_SUGGESTIONS', '', ' suggestions'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_TOOLS', '', ' tools'],
+  ['attributes and properties', 'ui/widget/chat-properties.ts', 'MAX_DOCUMENTS', '', ' documents'],
+  ['arguments and options', 'core/base/check-options.ts', 'MAX_ITEMS', '', ','],
+  ['arguments and options', 'engine/load/prompt-ids.ts', 'MAX_IDS', '', '; threads'],
+  ['values sent to the worker', 'core/base/json.ts', 'MAX_LEVELS', '', ' levels'],
+  ['messages between tabs', 'engine/api/tabs/tab-messages.ts', 'MAX_ID', '', ' characters'],
+  ['saved session', 'core/state/snapshot.ts', 'MAX_INDEX_BYTES', 'MiB', ', '],
+  ['saved session', 'core/state/snapshot.ts', 'MAX_LEVELS', '', ' levels'],
   ["server's answer", 'core/store/download/peek.ts', 'LONGEST_BEGINNING', 'MiB', ''],
   ['file name', 'core/formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
   ['texts and datasets', 'tools/cli/files.ts', 'MAX_BYTES', 'MiB', ''],
   ['texts and datasets', 'core/base/bytes.ts', 'LONGEST_LINE', '', ' characters per line'],
-  ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ' together'],
-  ['request to', 'tools/cli/serve/request-bodies.ts', 'MOST_READERS', '', ' being received'],
-  ['request to', 'tools/cli/serve/http-server.ts', 'MOST_CONNECTIONS', '', ' connections'],
-  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MOST_FILE_BYTES', 'MiB', ''],
-  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_LEVELS', '', ' levels'],
-  ['request to', 'adapters/openai-server/body.ts', 'MOST_BODY_BYTES', 'MiB', ', 256'],
+  ['request to', 'tools/cli/serve/request-bodies.ts', 'MAX_HELD_BYTES', 'MiB', ' together'],
+  ['request to', 'tools/cli/serve/request-bodies.ts', 'MAX_READERS', '', ' being received'],
+  ['request to', 'tools/cli/serve/http-server.ts', 'MAX_CONNECTIONS', '', ' connections'],
+  ['file of API keys', 'tools/cli/serve/api-keys.ts', 'MAX_FILE_BYTES', 'MiB', ''],
+  ['request to', 'adapters/openai-server/body.ts', 'MAX_BODY_LEVELS', '', ' levels'],
+  ['request to', 'adapters/openai-server/body.ts', 'MAX_BODY_BYTES', 'MiB', ', 256'],
   ['stored file', 'core/store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' per chunk'],
 ]
 

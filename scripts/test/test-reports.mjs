@@ -3,7 +3,7 @@
 
 /** ANSI colours and cursor moves, which runners include in messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
-/** Lines of one failure's message: enough to see the difference, few enough to show many. */
+/** Maximum lines of a failure's message: enough to see the difference, few enough to show many failures. */
 const MESSAGE_LINES = 12
 
 const failure = (name, message) => ({

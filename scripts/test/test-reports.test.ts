@@ -1,5 +1,5 @@
-// Readers of test reports, tried on real runners' output. In: one failing and one passing test each. Out:
-// both counted, the failing one named.
+// Readers of test reports. In: real runners' output for one failing and one passing test. Out: both counted,
+// the failing one by name.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 // Runs a clone's checks and suites, then prints the failures with their reasons. The last line is "N passed,
 // N failed, N skipped". A suite that runs no test counts as failed.
 //
-// npm test runs what a change needs, npm run test:all everything, and npm test -- NAME... only the named
-// suites.
+// npm test runs the suites that every change must pass, npm run test:all runs everything, and npm test --
+// NAME... runs only the named suites.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from '../pinned-node.mjs'
@@ -20,12 +20,12 @@ const FETCHED = [
   ...['onnx-node-tests', 'llama-vocabularies'],
   ...['minimind2', 'minilm', 'smollm2', 'gemma3-270m', 'qwen2.5-coder-0.5b'],
 ]
-/** 947 MB at 1 MB a second. */
+/** 947 MB at 1 MB/s. */
 const FETCH_MS = 947_000
 
-/** Tests start the command a few hundred times; compiling its scripts halves the time. */
+/** Tests start the command a few hundred times; caching its compiled scripts halves the time. */
 const COMPILED = { NODE_COMPILE_CACHE: join(root, 'build/compile-cache') }
-/** The built command halves it again, but may come from older sources if this run does not build. */
+/** The built command halves the time again, but may come from older sources if this run does not build. */
 const BUILT = { HALFBYTE_COMMAND: 'dist/cli.js' }
 
 const readReport = (name) => {
@@ -78,8 +78,8 @@ const playwright = (name, projects) =>
   )
 
 /**
- * A separate process, because a slow connection must not hold up other tests. Resolves once everything has
- * arrived or been given up: tests with missing data fail, and name the command that downloads it.
+ * Downloads in a separate process, so that a slow connection does not delay other tests. Resolves once every
+ * download has succeeded or failed; tests with missing data fail and name the command that downloads it.
  */
 const fetchAll = () =>
   runCommand(process.execPath, ['scripts/setup.mjs', ...FETCHED], { cwd: root, limitMs: FETCH_MS })
@@ -109,7 +109,7 @@ const SUITES = {
   conformance: vitest('conformance'),
   long: vitest('long'),
   fetched: afterFetching(vitest('fetched')),
-  // It names what is missing for each test that it skips.
+  // Verbose, so that each skipped test says what it lacks.
   python: vitest('python', 'verbose'),
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
@@ -149,14 +149,14 @@ const SUITES = {
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
 
-/** What a contributor needs before a change; `npm test` runs it. */
+/** What every change must pass; `npm test` runs it. */
 const MAIN = ['build', 'typecheck', 'lint', 'size', 'unit', 'conformance', 'browser']
 
 /**
- * The order of suites. A step's lanes run in parallel: in the first lane each suite has two workers, in the
- * second one core is enough, so at most three suites' processes share the memory. The browser comes first:
- * alone, it leaves a sixth of two cores idle, while the other suites of its lane leave less. `models` is in a
- * different step from the other page suites, because it shares their ports.
+ * The order of suites. A step's lanes run in parallel. In the first lane each suite has two workers; in the
+ * second, one core is enough, so at most three test processes share the memory. The browser suite comes
+ * first, because it leaves a sixth of two cores idle when it runs alone, more than the other suites of its
+ * lane. `models` is in another step than the other page suites, because it uses their ports.
  *
  * `timed` and `engines` run alone, because they measure or wait.
  */
@@ -204,9 +204,9 @@ if (isAnyOf('arm', 'jsc')) parts.push('arm')
 if (names.includes('long')) parts.push('bun', 'deno')
 if (names.includes('jsc')) parts.push('jsc')
 if (names.includes('sanitizers')) parts.push('simde')
-// A part that cannot be installed shows up as a failed suite or a skipped test.
+// If a part cannot be installed, a suite fails or skips its tests.
 setUp(parts)
-// It downloads while suites that do not need it run.
+// Downloads while suites that do not need the data run.
 const fetching = isAnyOf('fetched', 'models') ? fetchAll() : undefined
 
 const steps = STEPS.map((lanes) => lanes.map((lane) => lane.filter((name) => names.includes(name))))

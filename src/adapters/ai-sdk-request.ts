@@ -134,7 +134,7 @@ function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolCho
   return choice.type === 'tool' ? { tool: choice.toolName } : choice.type
 }
 
-/** A message with several answers becomes one message for each. */
+/** A message with several answers becomes one message per answer. */
 function readMessage({ role, content }: PromptMessage, index: number): readonly Message[] {
   const known = roleOf(role, index)
   if (typeof content === 'string') return [{ role: known, content }]

@@ -71,7 +71,7 @@ test('the types for earlier versions match their SDK’s', () => {
   >()
 })
 
-test('version 5 has its own form of usage and warnings, and version 6 that of version 7', async () => {
+test('version 5 has its own form of usage and warnings, and version 6 has that of version 7', async () => {
   const engine = await openToy()
   const foreign = { type: 'provider-defined' as const, id: 'other.search' as const, name: 'search', args: {} }
   const asked = { ...call('hello'), tools: [foreign] } as CallOptions
@@ -147,7 +147,7 @@ test('an engine that failed to load is loaded again by the next call', async () 
   expect(tries).toBe(2)
 })
 
-test('an invalid call is the SDK’s own error, in every version', async () => {
+test('an invalid call causes the SDK’s own error, in every version', async () => {
   const engine = await openToy()
   for (const sdk of [5, 6, 7] as const) {
     const provider = createHalfbyte({ engine, sdk: sdk as 7 })
@@ -185,7 +185,7 @@ test('variables of the chat template are passed through providerOptions', async 
   expect(await errorOf(tokens([]))).toMatchObject({ argument: 'templateArguments' })
 })
 
-test('our own options are passed through providerOptions, and an invalid one is a typed error', async () => {
+test('our own options are passed through providerOptions, and an invalid one causes a typed error', async () => {
   const tiny = await model()
   await expect(
     tiny.doGenerate(call('a', { providerOptions: { halfbyte: { minP: 2 } } })),
@@ -295,7 +295,7 @@ test('texts become vectors, and an abort ends that', async () => {
   await expect(embeddings.doEmbed({ values, abortSignal })).rejects.toBe('enough')
 })
 
-test('the provider is called like those of other packages', async () => {
+test('the provider is called like the providers of other packages', async () => {
   const load = async (): Promise<never> => {
     throw new Error('nothing is loaded before a call')
   }

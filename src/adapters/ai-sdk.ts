@@ -72,7 +72,7 @@ type OneModel =
 export interface HalfbyteProvider {
   (id?: string): LanguageModel
   readonly specificationVersion: 'v4'
-  /** `id` names the model in logs only; the engine has one model. */
+  /** `id` names the model only in logs; the engine has one model. */
   languageModel(id?: string): LanguageModel
   /** Vectors for the SDK's `embed` and `embedMany`. */
   embeddingModel(id?: string): EmbeddingModel
@@ -169,7 +169,7 @@ function loaderOf<Model>(
 }
 
 function refuseImages(): never {
-  throw new HalfbyteError('unsupported', 'the provider has no image models; ask it for a languageModel')
+  throw new HalfbyteError('unsupported', 'the provider has no image models; request a languageModel')
 }
 
 function embeddingModel(modelId: string, load: () => Promise<Engine>): EmbeddingModel {

@@ -27,10 +27,7 @@ type Content = string | readonly { readonly type: string }[] | null | undefined
 /** The texts of a message's parts, joined. Throws `unsupported` for a part that is not text. */
 export const textOf = (content: Content, index: number): string => contentOf(content, index, textPart).content
 
-/**
- * The texts of a message's parts, joined, and its images. Throws `unsupported` for a part of another
- * kind.
- */
+/** The texts of a message's parts, joined, and its images. Throws `unsupported` for any other part. */
 export function contentOf(
   content: Content,
   index: number,
@@ -43,7 +40,7 @@ export function contentOf(
     if (found !== undefined) return found
     throw new HalfbyteError(
       'unsupported',
-      `message ${index} has a part of the type "${part.type}" but only text and images are supported; leave it out`,
+      `message ${index} has a part of type "${part.type}" but only text and images are supported; leave it out`,
       { name: 'messages' },
     )
   })
@@ -108,7 +105,7 @@ export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): 
   argumentsJson ?? JSON.stringify(given)
 
 /**
- * Gives an id to each call without one; answers without one are to the calls before them, in order. Some
+ * Gives an id to each call without one. Answers without an id belong to the preceding calls, in order. Some
  * clients send null for both.
  */
 export function withCallIds(messages: readonly Message[]): readonly Message[] {
@@ -157,7 +154,7 @@ export function splitPrefix(messages: readonly Message[]): {
   if (calls === 0) return { messages: messages.slice(0, -1), begun: { prefix, reasoningPrefix } }
   throw new HalfbyteError(
     'unsupported',
-    `the last message has ${calls} calls without answers; add a message of the role tool for each`,
+    `the last message has ${calls} calls without answers; add a message with the role tool for each`,
     { name: 'messages', calls },
   )
 }

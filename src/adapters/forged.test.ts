@@ -76,7 +76,7 @@ const responses = {
   tools: [{ type: 'function', ...tool }],
 }
 
-/** A bug of ours has the status 500, or rejects with something other than a fetch error. */
+/** A bug of ours has status 500, or rejects with something other than a fetch error. */
 async function fetchEnd(act: () => unknown): Promise<string> {
   try {
     const response = (await act()) as Response
@@ -133,7 +133,7 @@ describe('of openaiFetch', () => {
       try {
         text = JSON.stringify(body)
       } catch {
-        // What no JSON can say reaches no server.
+        // What JSON cannot express never reaches a server.
       }
       return post(address(route), {
         method: 'POST',

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../core/base/errors.ts'
 import type { Embedder } from '../encoders/embedder/embedder.ts'
 import type { Engine } from '../engine/api/engine.ts'
 
-/** Throws `unsupported` for anything but an engine. */
+/** Throws `unsupported` for anything other than an engine. */
 export function checkEngine(engine: Engine | undefined): void {
   if (readFrom('the engine', () => typeof engine?.createSession === 'function')) return
   throw new HalfbyteError(
@@ -18,12 +18,12 @@ export function checkEngine(engine: Engine | undefined): void {
 export const isEmbedder = (model: Engine | Embedder | undefined): model is Embedder =>
   readFrom('the embedder', () => typeof (model as Embedder | undefined)?.rerank === 'function')
 
-/** Throws `unsupported` for anything but an engine or an embedder. */
+/** Throws `unsupported` for anything other than an engine or an embedder. */
 export function checkModel(model: Engine | Embedder | undefined): void {
   if (!isEmbedder(model)) checkEngine(model)
 }
 
-/** Throws `unsupported` for anything but an embedder. */
+/** Throws `unsupported` for anything other than an embedder. */
 export function checkEmbedder(embedder: Embedder | undefined): void {
   if (isEmbedder(embedder)) return
   throw new HalfbyteError(

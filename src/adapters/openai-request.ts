@@ -42,7 +42,7 @@ export type ChatFields = Given<ChatCompletionParams>
 export type ChatMessageFields = Given<ChatMessageParam>
 
 /** OpenAI's own limit. Replies are generated one after another and kept until the last. */
-const MOST_REPLIES = 128
+const MAX_REPLIES = 128
 
 type ReplyPart =
   | { readonly type: 'start'; readonly index: number }
@@ -52,7 +52,7 @@ type ReplyPart =
 /** The number of replies that `n` requests. Throws `unsupported` for an invalid number. */
 export function replyCount(n: unknown): number {
   const count = n ?? 1
-  checkValue('n', count, whole(1, MOST_REPLIES))
+  checkValue('n', count, whole(1, MAX_REPLIES))
   return count as number
 }
 
@@ -80,7 +80,7 @@ export interface Hooks {
   readonly onUsage?: OnUsage | undefined
 }
 
-/** Tells `onUsage` about each reply of the engine. */
+/** Reports each reply of the engine to `onUsage`. */
 export const tellUsage =
   ({ model }: Engine, onUsage: OnUsage | undefined) =>
   ({ usage: { promptTokens, cachedTokens, completionTokens }, timings }: GenerationResult): void =>
@@ -183,7 +183,7 @@ export function chatRequest(params: ChatFields, sampling: SamplerOptions, onWarn
   if (params?.tools !== undefined) checkList('tools', params.tools)
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
-    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates do not support it`)
+    onWarning(`halfbyte/openai ignores "${name}" in messages: chat templates do not support it`)
   }
   const count = replyCount(params.n)
   const { messages, begun } = splitPrefix(given)
@@ -310,7 +310,7 @@ export function readTools(tools: unknown): Tool[] {
 
 function readTool(tool: NonNullable<ChatFields['tools']>[number]): Tool {
   if (!('function' in tool))
-    throw refused('tools', `a tool has the type ${shown(tool.type)} but only functions can be called`)
+    throw refused('tools', `a tool has type ${shown(tool.type)} but only functions can be called`)
   const { name, description, parameters, strict } = tool.function
   return { name, description, parameters, strict }
 }
@@ -362,7 +362,7 @@ function imagePart(part: { readonly type: string; readonly image_url?: unknown }
 
 function readCall(call: NonNullable<ChatMessageFields['tool_calls']>[number]) {
   if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
-  throw refused('messages', `a call has the type ${shown(call.type)} but only functions can be called`)
+  throw refused('messages', `a call has type ${shown(call.type)} but only functions can be called`)
 }
 
 const refused = (name: string, sentence: string) => new HalfbyteError('unsupported', sentence, { name })

@@ -146,7 +146,7 @@ test("a thought in content blocks, as written by Mistral's clients, is a thought
   )
 })
 
-test('the effort none turns off thinking through the variables that templates have for it', () => {
+test('the effort none turns thinking off through the variables that templates have for it', () => {
   const of = (more: object) =>
     chatRequest({ messages: said('a'), ...more }, {}, () => undefined).options.templateArguments
   expect(of({ reasoning_effort: 'none' })).toEqual({
@@ -275,7 +275,7 @@ test('a thought in the last message continues where it was cut off', async () =>
   expect(rest.choices[0]!.message).toMatchObject({ content: 'Hi', reasoning_content: ' fox.' })
 })
 
-test('a reply ends with its first call if calls may not be parallel', async () => {
+test('a reply ends with its first call if calls must not be parallel', async () => {
   const { chat } = await client()
   const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }
   const counts = await Promise.all(
@@ -385,7 +385,7 @@ test('a stream has its calls after its text', async () => {
 })
 
 test.each(['required' as const, { type: 'function' as const, function: { name: 'add' } }])(
-  'a call that must be made is made: %j',
+  'a required call is made: %j',
   async (tool_choice) => {
     const { chat } = await client()
     const { choices } = await chat.completions.create({
@@ -413,7 +413,7 @@ test('tools that must not be called are not passed to the model', async () => {
   expect(choices[0]!.message).toMatchObject({ content: `You said ${CALL}` })
 })
 
-test('the name of a tool in its result is found through its call', () => {
+test('the tool’s name in a result is found through its call', () => {
   const messages = [
     ...said('hi'),
     { role: 'assistant', content: null, tool_calls: [called] },
@@ -438,24 +438,24 @@ test('fields without a counterpart are named once, and null counts as absent', a
   expect(warnings).toHaveLength(3)
   expect(warnings[0]).toContain('"user"')
   expect(warnings[1]).toContain('"service_tier"')
-  expect(warnings[2]).toContain('"name" of a message')
+  expect(warnings[2]).toContain('"name" in messages')
 })
 
 test.each([
   [
     'a video',
     { messages: [{ role: 'user', content: [{ type: 'video_url' }] }] },
-    /message 0 has a part of the type "video_url" but only text and images are supported; leave it out/,
+    /message 0 has a part of type "video_url" but only text and images are supported; leave it out/,
   ],
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
   ['a tool that is not a function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
   [
-    'a choice of no tool',
+    'a choice that names no tool',
     { messages: said('hi'), tool_choice: 'required' as const },
     /some tool must be called/,
   ],
   [
-    'a call without an object of arguments',
+    'a call whose arguments are not an object',
     {
       messages: [
         {
@@ -473,14 +473,14 @@ test.each([
     { messages: said('hi'), response_format: { type: 'grammar' } },
     /"grammar"/,
   ],
-  ['a text as format', { messages: said('hi'), response_format: 'json' }, /response_format is "json"/],
+  ['a string as the format', { messages: said('hi'), response_format: 'json' }, /response_format is "json"/],
   [
     'a format without its schema',
     { messages: said('hi'), response_format: { type: 'json_schema' } },
     /json_schema/,
   ],
   [
-    'options that are none',
+    'options that are not an object',
     { messages: said('hi'), halfbyte: 7 },
     /halfbyte is 7 but must be an object of options/,
   ],

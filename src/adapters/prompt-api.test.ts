@@ -6,7 +6,7 @@ import { reasoningFormOf } from '../core/text/chat/reasoning.ts'
 import { openToy } from '../engine/api/testing/toy-engine.ts'
 import type { LoadProgress } from '../engine/api/types.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
-import { MOST_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
+import { MAX_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
 import {
   type CreateOptions,
   type DownloadMonitor,
@@ -124,7 +124,7 @@ test('an aborted prompt rejects with the reason and leaves the conversation unch
   expect(session.contextUsage).toBeGreaterThan(used)
 })
 
-test('requests that a text model does not support are rejected like in browsers', async () => {
+test('requests that a text model does not support are rejected as in browsers', async () => {
   const model = promptApi(() => openToy())
   await expect(model.create({ expectedInputs: [{ type: 'audio' }] })).rejects.toMatchObject({
     name: 'NotSupportedError',
@@ -222,7 +222,7 @@ test("the platform's own quota error is used if there is one", () => {
   expect(error).toBeInstanceOf(QuotaExceededError)
   expect(error).toMatchObject({ numbers: { requested: 7, quota: 5 } })
   expect(error.message).toBe(
-    'the conversation needs 7 tokens and the context has room for 5; shorten the input',
+    'the conversation needs 7 tokens but the context has room for 5; shorten the input',
   )
 })
 
@@ -309,7 +309,7 @@ test('a tool that fails or never answers leaves the conversation unchanged', asy
   expect(session.contextUsage).toBe(bare.contextUsage)
 })
 
-test('a model that calls forever is ended', async () => {
+test('a model that calls tools forever is stopped', async () => {
   let calls = 0
   const execute = async () => {
     calls++
@@ -317,7 +317,7 @@ test('a model that calls forever is ended', async () => {
   }
   const session = await promptApi(() => openToy()).create({ ...greedy, tools: [add(execute)] })
   await expect(session.prompt(CALL)).rejects.toMatchObject({ name: 'OperationError' })
-  expect(calls).toBe(MOST_ROUNDS)
+  expect(calls).toBe(MAX_ROUNDS)
 })
 
 test('a reply is constrained by a schema or an expression, and rejects if it was cut off', async () => {

@@ -22,7 +22,7 @@ import {
   createRequest,
   type DownloadMonitor,
   isReadable,
-  MOST_ROUNDS,
+  MAX_ROUNDS,
   type Prompt,
   type PromptMessage,
   type PromptOptions,
@@ -35,7 +35,7 @@ import {
 } from './prompt-api/input.ts'
 
 /**
- * Calls an event's handler attribute like browsers: its errors are reported without ending anything, and a
+ * Calls an event's handler attribute as browsers do: its errors are reported without ending anything, and a
  * value that is not a function is ignored.
  */
 function callHandler(target: EventTarget, type: string, handler: () => unknown): void {
@@ -209,12 +209,16 @@ export class LocalLanguageModel extends EventTarget {
     return this.contextWindow
   }
 
-  /** @deprecated What the page asked for, or the model's default, or the engine's. */
+  /**
+   * @deprecated What the page requested, or the model's default, or the engine's.
+   */
   get temperature(): number {
     return this.#numberOf('temperature')
   }
 
-  /** @deprecated What the page asked for, or the model's default, or the engine's. */
+  /**
+   * @deprecated What the page requested, or the model's default, or the engine's.
+   */
   get topK(): number {
     return this.#numberOf('topK')
   }
@@ -331,8 +335,8 @@ export class LocalLanguageModel extends EventTarget {
       for (let round = 0; ; round++) {
         const { finishReason, toolCalls = [] } = yield* this.#answer(said, { ...options, prefix })
         if (toolCalls.length === 0) return finishReason
-        if (round === MOST_ROUNDS) {
-          throw new DOMException(`tools were called ${MOST_ROUNDS} times without an answer`, 'OperationError')
+        if (round === MAX_ROUNDS) {
+          throw new DOMException(`tools were called ${MAX_ROUNDS} times without an answer`, 'OperationError')
         }
         said = await runCalls(toolCalls, this.#setup.tools, options.signal)
         prefix = undefined
@@ -344,7 +348,7 @@ export class LocalLanguageModel extends EventTarget {
     }
   }
 
-  /** Streams one reply. Makes room for it if the context is full. */
+  /** Streams one reply. Drops old messages first if the context is full. */
   async *#answer(
     said: readonly PromptMessage[],
     options: GenerateOptions,

@@ -30,7 +30,7 @@ export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(
 interface Effort {
   /** Values for the template's variables. */
   readonly given: JsonObject
-  /** How the effort was only partly honoured, if it was. */
+  /** Which part of the effort could not be honoured, if any. */
   readonly lost?: string
   /** True if the caller gave no effort. */
   readonly isIgnored?: boolean

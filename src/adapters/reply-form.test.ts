@@ -55,7 +55,7 @@ test.each([
   ])
 })
 
-test('one tool can be chosen, but only a given one', () => {
+test('one tool can be chosen, but only one of those given', () => {
   const { schema } = formOptions({ tools, choice: { tool: 'stop' }, schema: undefined })
   expect(validator(schema)({ name: 'plant', arguments: deep })).toBe(false)
   expect(validator(schema)({ name: 'stop', arguments: {} })).toBe(true)

@@ -88,11 +88,11 @@ const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'exampl
 /** Keywords with schemas under arbitrary names. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 /** Deeper nesting is rejected when the schema is compiled. */
-const MOST_DEPTH = 256
+const MAX_DEPTH = 256
 
 /** The same schema as a part of another at `pointer`. References to its own parts are adjusted. */
 function moved<Value>(value: Value, pointer: string, isNamed = false, depth = 0): Value {
-  if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
   if (Array.isArray(value)) return value.map((item) => moved(item, pointer, false, depth + 1)) as Value
   // References below an $id are relative to it.
   if (!isNamed && typeof Reflect.get(value, '$id') === 'string') return value

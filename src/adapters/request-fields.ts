@@ -1,6 +1,6 @@
 // Normalises the fields of a request in OpenAI's form: its clients send null for absent fields, and clients
 // of other servers send special values for "off".
-import { MOST_ITEMS } from '../core/base/check-options.ts'
+import { MAX_ITEMS } from '../core/base/check-options.ts'
 import { isObject } from '../core/base/values.ts'
 
 /** A request after `requestFields`: no field is null, except in values that are passed on unchanged. */
@@ -37,7 +37,7 @@ const MINUS_ONE: Readonly<Record<string, number | undefined>> = {
 
 /**
  * The request without fields that are null, with -1 replaced by its meaning, and without empty stop texts.
- * Anything but an object is returned unchanged.
+ * Anything other than an object is returned unchanged.
  */
 export function requestFields<Params>(params: Params): Given<Params> {
   const given = withoutNulls(params, new Map())
@@ -46,7 +46,7 @@ export function requestFields<Params>(params: Params): Given<Params> {
     for (const [name, meaning] of Object.entries(MINUS_ONE)) if (fields[name] === -1) fields[name] = meaning
     const { stop } = fields
     if (stop === '') fields['stop'] = undefined
-    if (Array.isArray(stop) && stop.length <= MOST_ITEMS) fields['stop'] = stop.filter((text) => text !== '')
+    if (Array.isArray(stop) && stop.length <= MAX_ITEMS) fields['stop'] = stop.filter((text) => text !== '')
   }
   return given as Given<Params>
 }
@@ -58,7 +58,7 @@ function withoutNulls(value: unknown, seen: Map<unknown, unknown>): unknown {
   if (known !== undefined) return known
   if (Array.isArray(value)) {
     // An empty list may claim four billion items. Lists of token ids are long, too.
-    if (value.length > MOST_ITEMS || !value.some((each) => typeof each === 'object')) return value
+    if (value.length > MAX_ITEMS || !value.some((each) => typeof each === 'object')) return value
     const copy: unknown[] = []
     seen.set(value, copy)
     for (const each of value) copy.push(withoutNulls(each, seen))

@@ -30,7 +30,7 @@ export interface EncoderTraits {
   readonly positions: 'rope' | 'learned'
   /** Scores get biases by head and distance, the same in all layers. */
   readonly distances?: true
-  /** Rows attend to themselves and earlier ones. Default: to both sides, equally far in windows. */
+  /** If true, rows attend to themselves and earlier ones. Default: to both sides, equally far in windows. */
   readonly isCausal?: true
 }
 
@@ -47,7 +47,7 @@ interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
   readonly traits: EncoderTraits
-  /** Applies the norm named `name` to whole rows. */
+  /** Applies the norm `name` to whole rows. */
   readonly norm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k], and adds its bias if the family has biases. */
   readonly linear: (name: string, input: Value, n: number) => Value
@@ -70,8 +70,8 @@ function encoderParts(config: ModelConfig, traits: EncoderTraits): Parts {
 }
 
 /**
- * Its output is the hidden states of the wanted rows, after the last norm. `kinds`: how many kinds of tokens
- * have their own embedding; without it, `positions.weight` includes the embedding of the first kind.
+ * Its output is the hidden states of the wanted rows, after the last norm. `kinds`: how many token types have
+ * an embedding of their own; without it, `positions.weight` includes the embedding of the first type.
  */
 export function encoder(config: ModelConfig, kinds?: number, traits = BERT_TRAITS): Graph {
   const parts = encoderParts(config, traits)
@@ -99,7 +99,7 @@ function embedded({ b, config, traits, norm }: Parts, kinds: number | undefined)
   return traits.embeddingNorm ? norm('embed_norm', x) : x
 }
 
-/** x + block(x), with the family's norms; of the last block only the wanted rows. */
+/** x + block(x), with the family's norms; for the last block, only the wanted rows. */
 function addedTo(
   { b, traits: { norms, embeddingNorm }, norm }: Parts,
   name: string,

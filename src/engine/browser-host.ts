@@ -156,7 +156,7 @@ export function prepareModule(assets: HostAssets): void {
 }
 
 /**
- * One of the engine's modules, for code that runs them without a host. In Node, the files are next to the
+ * One of the engine's modules, for code that runs modules without a host. In Node, the files are next to the
  * library.
  */
 export const engineModule = (
@@ -192,7 +192,7 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
   }
 }
 
-/** A message to itself is the fastest way to start a new task: timers are clamped to 4 ms. */
+/** A message to itself is the fastest way to start a new task, because timers are clamped to 4 ms. */
 function taskYielder(): () => Promise<void> {
   const channel = new MessageChannel()
   const waiting: (() => void)[] = []

@@ -16,7 +16,7 @@ import {
 import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 
 for (const { build, threads } of BUILDS) {
-  // Emulated threads start slowly, and the work split does not depend on the precision.
+  // Emulated threads start slowly, and how work is split does not depend on the precision.
   const cases =
     threads === 1 ? GOLDEN_CASES : GOLDEN_CASES.filter(({ name }) => name === 'f32' || name === 'w4')
   for (const one of cases) {
@@ -32,7 +32,7 @@ for (const { build, threads } of BUILDS) {
 }
 
 for (const build of ['relaxed', 'simd128'] as const) {
-  test(`the embedded model gives the usual replies on ${build}`, async () => {
+  test(`the embedded model gives the expected replies on ${build}`, async () => {
     await using engine = await openEngine([repositoryFile(TINY_PATH)], { build })
     assert.deepEqual(await converse(engine), repliesOf('tiny'))
   })

@@ -25,8 +25,8 @@ before(() => {
 })
 
 /**
- * Tiles for 32 registers: tokens, and dots per iteration; a panel and token take 16 dots, with one per byte
- * for w8.
+ * Tiles for 32 registers: tokens, and dots per iteration. A panel and token take 16 dots; w8 takes one per
+ * byte.
  */
 const FEW_ROWS = [
   [1, 64],

@@ -81,7 +81,7 @@ test('on Arm, the relaxed build uses the form for 32 registers and simd128 uses 
     const form = DOT_FORM[process.arch === 'arm64' ? taken[build] : build]
     const machine = plainMachine(build)
     layProduct(machine, 'linear_w4a8_g32', 'w4_g32', 1, undefined)
-    machine.exports.choose_dots(-1) // the form that a module starts with
+    machine.exports.choose_dots(-1) // the form with which a module starts
     assert.equal(machine.exports.dots_in_use(), -1)
     machine.run()
     assert.equal(machine.exports.dots_in_use(), form)
@@ -89,7 +89,8 @@ test('on Arm, the relaxed build uses the form for 32 registers and simd128 uses 
 })
 
 /**
- * A kernel's cases: every row tile, and many rows, odd counts and chunks, with random codes or all `extreme`.
+ * A kernel's cases: every row tile, many rows, odd counts and chunks, with random codes or with all codes
+ * `extreme`.
  */
 const ofRows = (name: OpName, encoding: Encoding, rows: readonly number[], extreme?: number) =>
   Object.fromEntries(
@@ -168,7 +169,7 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
         encoding: ENCODINGS[encoding].code,
         expert_bytes: bytes,
       })
-      // For comparison, the first expert's linear: the first three rows are its own.
+      // For comparison, the linear of the first expert, which has the first three rows.
       machine.op(name, { ...shape, w, x: x.at, y: each.at, y_stride: each.stride })
       machine.run()
       for (const row of [0, 1, 2]) assert.deepEqual(machine.floats(all, row), machine.floats(each, row))

@@ -1,5 +1,5 @@
 // Compiled graphs on arm64. In: random graphs. Out: whether the emitted functions match the evaluator, in
-// both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS select others.
+// both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS select other graphs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledGraph } from '../../src/network/compile/compiled-graph.ts'

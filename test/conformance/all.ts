@@ -43,7 +43,7 @@ for (const family of families) {
   const alone = new Set<string>()
   for (const cell of allCells(family)) {
     const column = `${cell.pool} of ${cell.threads}`
-    // This graph cannot be sharded. The first such cell, compared on one thread, stands for all of them.
+    // This graph cannot be sharded, so the first such cell, compared on one thread, stands for all.
     if (alone.has(column)) continue
     const title = `${family.name}, ${nameOf(cell)}`
     try {

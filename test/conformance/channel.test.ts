@@ -45,13 +45,13 @@ test('builds, thread counts and a pack agree to the bit, and every matrix has on
 test.each([
   ['two', [1, 1]],
   ['uneven', [3, 1]],
-])('%s shards are as close to unrounded rows as one thread', async (_, shares) => {
+])('%s shards are as close to unrounded rows as one thread is', async (_, shares) => {
   const pack = [await packOf([await goldenFile(GOLDEN)], weights)]
   const logits = (options: BuildOptions) => withBuilt(pack, options, (built) => logitsOf(built, tokens))
   const exact = await logits({ weights: 'f32' })
   const alone = await logits({})
   const shared = await logits({ pool: 'shards', threads: 2, shares })
-  // Each shard has a scale for its part of a row. One thread has one scale for the whole row.
+  // Each shard has a scale for its part of a row; one thread has one scale for the whole row.
   expect(relativeError(shared, exact)).toBeLessThan(1.1 * relativeError(alone, exact))
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })

@@ -29,7 +29,7 @@ const TEXTS = [
   `${'abc the runner '.repeat(13)}x`,
   '中 the [MASK] 中',
 ]
-/** The definition would split a special token's brackets, so it gets the ids. */
+/** The definition would split a special token's brackets, so it gets ids. */
 const idsOf = (text: string): number[] =>
   text.includes('[MASK]')
     ? [2, ...wordPieces('中 the').slice(1, -1), 4, ...wordPieces('中').slice(1, -1), 3]
@@ -51,7 +51,7 @@ describe('the vectors of the definition', () => {
   })
 
   test.each(['Roberta', 'XLMRoberta'] as const)(
-    'of a random %s, whose positions start later',
+    'of a random %s, whose positions have an offset',
     async (family) => {
       const model = randomBert(21, { family })
       const { vectors } = await withEmbedder(bertFolder(model), {}, (embedder) => embedder.embed(TEXTS))
@@ -97,7 +97,7 @@ describe('the vectors of the definition', () => {
     ['cls', { pooling_mode_cls_token: true }, () => (row) => (row === 0 ? 1 : 0)],
     ['last', { pooling_mode_lasttoken: true }, (rows) => (row) => (row === rows - 1 ? 1 : 0)],
     ['weighted mean', { pooling_mode_weightedmean_tokens: true }, () => (row) => row + 1],
-    ['mean, in the new form', { pooling_mode: 'mean' }, () => () => 1],
+    ['mean, in the newer format', { pooling_mode: 'mean' }, () => () => 1],
   ])('by the pooling %s, unnormalised', async (_, pooling, weights) => {
     const model = randomBert(3)
     const { vectors } = await withEmbedder(
@@ -111,7 +111,7 @@ describe('the vectors of the definition', () => {
     }
   })
 
-  test('by the pooling that GGUF numbers', async () => {
+  test('by the pooling whose number GGUF stores', async () => {
     const model = randomBert(5)
     const { vectors } = await withEmbedder([await bertGguf(model, 2)], {}, (embedder) =>
       embedder.embed(TEXTS),
@@ -120,7 +120,7 @@ describe('the vectors of the definition', () => {
       expect(distance(vectors[index]!, scaled(bertStates(model, idsOf(text))[0]!))).toBeLessThan(1e-5)
   })
 
-  test('in int8 and int4, nearly', async () => {
+  test('approximately in int8 and int4', async () => {
     const model = randomBert(8)
     const right = meansOf(model)
     for (const [weights, least] of [
@@ -154,14 +154,14 @@ describe('a text', () => {
     expect(single.vectors).toEqual(together.vectors)
   })
 
-  test('is read by one thread if shards would be needed, and a note says why', async () => {
+  test('runs on one thread if more would need shards, and a note says why', async () => {
     await withEmbedder(bertFolder(randomBert(4)), { threads: 2, pool: 'shards' }, async (embedder) => {
       expect(embedder.pool).toBe('single')
       expect(embedder.notes).toMatchObject([{ code: 'uncut-model' }])
     })
   })
 
-  test('that is too long is truncated, and the result says so', async () => {
+  test('that is too long is truncated, and the result reports it', async () => {
     const model = randomBert(2)
     await withEmbedder(bertFolder(model, { mostTokens: 9 }), {}, async (embedder) => {
       expect(embedder.model.maxTokens).toBe(9)
@@ -172,7 +172,7 @@ describe('a text', () => {
     })
   })
 
-  test('gets the prompt for its kind, and a shorter vector that is renormalised', async () => {
+  test('gets its kind’s prompt, and on request a shorter, renormalised vector', async () => {
     const model = randomBert(6)
     const files = bertFolder(model, { prompts: { query: 'run: ', passage: 'the ' } })
     await withEmbedder(files, {}, async (embedder) => {
@@ -189,7 +189,7 @@ describe('a text', () => {
     })
   })
 
-  test('leaves no scratch memory in use', async () => {
+  test('frees its scratch memory', async () => {
     await withEmbedder(bertFolder(randomBert(1)), {}, async (embedder) => {
       await embedder.embed(TEXTS)
       expect((await embedder.memory()).stateBytes).toBe(0)
@@ -205,7 +205,7 @@ describe('a reranker', () => {
     const family = seed < 8 ? 'Bert' : 'XLMRoberta'
     const model = randomBert(seed, { isReranker: true, family })
     const prefix = family === 'Bert' ? 'bert.' : 'roberta.'
-    // Half of the files say, in either form, that scores are not transformed.
+    // Half of the files say, in one of two forms, that scores are not transformed.
     const activation = [{}, { sentence_transformers: { activation_fn: 'torch.nn.Identity' } }][seed % 2]!
     const files = bertFolder({ ...model, config: { ...model.config, ...activation } }, { prefix })
     await withEmbedder(files, {}, async (embedder) => {
@@ -237,9 +237,9 @@ describe('a reranker', () => {
     },
   )
 
-  test('whose GGUF lacks a part of its head is rejected', async () => {
+  test('whose GGUF lacks part of its head is rejected', async () => {
     const { config, weights } = randomBert(1, { isReranker: true })
-    // As omitted by llama.cpp's converter.
+    // Omits what llama.cpp's converter omits.
     const left = new Map([...weights].filter(([name]) => !name.startsWith('pooler.')))
     const load = withEmbedder([await bertGguf({ config, weights: left }, 4)], {}, async () => undefined)
     await expect(load).rejects.toMatchObject({
@@ -265,7 +265,7 @@ describe('a reranker', () => {
     })
   })
 
-  test('makes no vectors, and an encoder no scores', async () => {
+  test('makes no vectors, and an encoder makes no scores', async () => {
     const reranker = bertFolder(randomBert(1, { isReranker: true }), { prefix: 'bert.' })
     const refusal = { code: 'unsupported' }
     await withEmbedder(reranker, {}, (embedder) =>
@@ -370,7 +370,7 @@ describe('a call', () => {
     })
   })
 
-  test('of a chat model is rejected at load', async () => {
+  test('of a chat model is rejected when it is loaded', async () => {
     const config = new File([JSON.stringify({ architectures: ['LlamaForCausalLM'] })], 'config.json')
     const others = files.filter(({ name, size }) => name !== 'config.json' || size < 100)
     await expect(withEmbedder([...others, config], {}, async () => undefined)).rejects.toMatchObject({

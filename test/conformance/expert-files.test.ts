@@ -98,7 +98,7 @@ test('DeepSeek gives the same logits if GGUF stores keys and values separately',
       },
       keys: {
         ...one.gguf.keys,
-        // The attention keys describe a single head with short rows, as computed by llama.cpp.
+        // The attention keys describe a single head with short rows, which is what llama.cpp computes.
         'attention.head_count_kv': ['u32', 1],
         'attention.key_length': ['u32', rank! + 8],
         'attention.value_length': ['u32', rank!],

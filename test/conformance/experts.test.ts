@@ -29,7 +29,7 @@ const logits = (files: Files, weights: 'auto' | 'w8' | 'w4_channel' = 'auto') =>
 const MIXED = filesOf((name) => /layers\.0.*experts\.[02]\.(gate|down)/.test(name))
 const PLAIN = filesOf(() => false)
 
-test('of several dtypes are converted to one exact dtype', async () => {
+test('of several dtypes are converted to one dtype without loss', async () => {
   expect(largestDifference(await logits(MIXED), await logits(PLAIN))).toBe(0)
   const pack = await packOf(MIXED, 'auto')
   expect(largestDifference(await logits([pack]), await logits(PLAIN))).toBe(0)

@@ -1,8 +1,8 @@
 // Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: the results of
 // native llama.cpp.
 //
-// golden/families.json has llama.cpp's answers; test/conformance/testing/families/write-families.ts writes
-// that file.
+// golden/families.json has llama.cpp's results; test/conformance/testing/families/write-families.ts writes
+// it.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../src/core/arch/open-model.ts'

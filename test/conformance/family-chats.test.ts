@@ -1,5 +1,5 @@
-// How families call tools and mark thoughts. In: the table of that, published templates, the guide's tables.
-// Out: whether the engine reads every form and mark, and the three sources agree.
+// How families call tools and mark thoughts. In: our table, published templates, the guide's tables. Out:
+// whether the engine reads every form and mark, and whether the three sources agree.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { FAMILIES } from '../../src/core/arch/families.ts'
@@ -29,7 +29,7 @@ const FORM_ROWS = rowsIn('tools.md', 'How models write calls')
 const MARK_ROWS = rowsIn('templates.md', 'Marks')
 const namesIn = (row: Row): readonly string[] => [...row[2]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)
 
-/** The form of calls that a template writes, or else asks its model to write. */
+/** The form of calls that a template writes, or otherwise asks its model to write. */
 function derivedForm(name: string): ToolForm {
   const { form } = written(name, [])
   if (form.isHarmony) return 'channel'

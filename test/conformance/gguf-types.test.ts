@@ -1,4 +1,4 @@
-// GGUF types, end to end. In: a random Llama whose matrices have one block type, or a mix like published
+// GGUF types, end to end. In: a random Llama whose matrices have one block type, or a mix as in published
 // files. Out: the logits of the same weights in f32, within the error of 8-bit activations, and llama.cpp's.
 import { expect, test } from 'vitest'
 import type { CodedDType } from '../../src/core/formats/tensors.ts'
@@ -31,7 +31,7 @@ const addon = llamaCppAddon()
 if (addon === undefined)
   console.warn('skipped: the comparison with llama.cpp needs @node-llama-cpp/linux-x64')
 
-/** llama.cpp runs no models in Q8_1. It rounds activations to 8 bits, in groups of 256 for most types. */
+/** llama.cpp cannot run models in Q8_1. It rounds activations to 8 bits, for most types in groups of 256. */
 const NATIVE = CODED_DTYPES.filter((dtype) => dtype !== 'Q8_1')
 
 async function differenceFromLlamaCpp(file: File, weights: 'f32' | 'auto'): Promise<number> {

@@ -25,8 +25,8 @@ describe.each(BUILDS)('$build with $threads threads', ({ build, threads }) => {
   })
 })
 
-// Compares every bit, not only the text. Builds sum in the same order, and the thread that computes a tile
-// does not matter.
+// Compares every bit, not only the text. Builds sum in the same order, and it does not matter which thread
+// computes a tile.
 test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one) => {
   const files = [await goldenFile(one)]
   const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
@@ -53,7 +53,7 @@ test.each([
 })
 
 describe.each(TALKING_MODELS)('$name', ({ name, path }) => {
-  test.each(BUILDS)('gives the usual replies on $build with $threads threads', async (options) => {
+  test.each(BUILDS)('gives the expected replies on $build with $threads threads', async (options) => {
     await using engine = await openEngine([repositoryFile(path)], options)
     expect(await converse(engine)).toEqual(repliesOf(name))
   })

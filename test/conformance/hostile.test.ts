@@ -27,7 +27,7 @@ async function saysSomething(service: ReturnType<typeof nodeService>): Promise<v
 
 const errorOf = (promise: Promise<unknown>) =>
   promise.then(
-    () => expect.fail('it was loaded'),
+    () => expect.fail('the file was loaded'),
     (error: unknown) => error,
   )
 
@@ -44,7 +44,7 @@ test.each(HOSTILE_MODELS)(
 )
 
 test.each([Number.NaN, Number.POSITIVE_INFINITY])(
-  'weights that are %s end each answer with integrity, naming the file, without hanging',
+  'weights that are %s end each answer with an integrity error that names the file',
   async (value) => {
     const model = randomLlama({ seed: 9 })
     model.weights.get('model.norm.weight')?.values.fill(value)
@@ -81,7 +81,7 @@ describe('an aborted load', () => {
     const isClosed = new Promise<void>((resolve) => {
       closed = resolve
     })
-    // Ignores the signal, so the loader must stop by itself.
+    // A source that ignores the signal, so the loader must stop by itself.
     const source: ByteSource = {
       ...bufferSource('random.gguf', bytes),
       async read(offset, length) {
@@ -108,7 +108,7 @@ describe('an aborted load', () => {
     expect(error).toBe(reason)
     await isClosed
     expect(await errorOf(loading as Promise<unknown>)).toMatchObject({ name: 'AbortError' })
-    // The read in progress, and one read-ahead.
+    // The read in progress and one read ahead.
     expect(reads).toBeLessThanOrEqual(2)
   })
 })

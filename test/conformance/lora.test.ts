@@ -56,7 +56,7 @@ async function failure(work: Promise<unknown>): Promise<string> {
 describe('a float model with an adapter has the logits of the merged one', () => {
   const right = referenceLogits(mergedModel(MODEL, LORA, ALPHA / RANK), TOKENS)
 
-  test('and not those of the model without it', () => {
+  test('and not those of the model without the adapter', () => {
     expect(relativeError(referenceLogits(MODEL, TOKENS), right)).toBeGreaterThan(0.1)
   })
 
@@ -79,7 +79,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(relativeError(rows, right)).toBeLessThan(2 * limit)
   })
 
-  test('rank-stabilised, in half, twice', async () => {
+  test('rank-stabilised, and once more with a scale of -0.5', async () => {
     const rows = await logits(safetensorsFiles(MODEL), {
       lora: [1, -0.5].map((scale) => ({ source: peftFiles(LORA, { use_rslora: true }), scale })),
     })
@@ -98,7 +98,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(await adapted(files, lora, {}, 0.5), half)).toBeLessThan(1e-4)
   })
 
-  test("DoRA after LoRA scales LoRA's sum, by lengths computed without it", async () => {
+  test("DoRA after LoRA scales LoRA's sum, by lengths computed without LoRA", async () => {
     const dora = withMagnitudes(randomLora(MODEL.weights, EVERY, RANK, 9), 4)
     const lora = [
       { source: peftFiles(LORA), scale: 1 },
@@ -160,7 +160,7 @@ describe('a quantised model', () => {
   const quantization_config = { quant_method: 'gptq', bits: 4, group_size: 32, sym: true, desc_act: false }
   const files = hubFolder({ ...MODEL.config, quantization_config }, tensors)
   const plain: RandomModel = { config: MODEL.config, weights: values }
-  // Only some matrices of a layer, which is common in training.
+  // An adapter for only some matrices of a layer, which is common in training.
   const some: Lora = randomLora(MODEL.weights, /(q|v|up|down)_proj\.weight$/, RANK, 7)
   const merged = mergedModel(plain, some, ALPHA / RANK)
 
@@ -180,7 +180,7 @@ describe('a quantised model', () => {
     expect(relativeError(await adapted(files, lora), right)).toBeLessThan(0.03)
   })
 
-  test('gives the same as a pack', async () => {
+  test('gives the same logits as a pack', async () => {
     const prepared = await prepareModel(await openModel(files.map((file) => sourceOf(file))), {
       weights: 'auto',
     })
@@ -213,18 +213,22 @@ describe('an adapter that does not fit', () => {
 
   test.each([
     [
-      'of another size',
+      'for another size',
       peftFiles(randomLora(other.weights, EVERY, RANK, 1)),
       /^architecture: .*\[64, 64\].*\[128, 128\]/,
     ],
     [
-      'of another family',
+      'for another family',
       only('model.layers.0.mixer.in_proj.weight'),
       /^architecture: .*changes 1 tensors .*such as "model.layers.0.mixer/,
     ],
-    ['of more layers', only('model.layers.7.self_attn.q_proj.weight'), /^architecture: .*layers.7/],
+    ['for more layers', only('model.layers.7.self_attn.q_proj.weight'), /^architecture: .*layers.7/],
     ['whose ranks differ', only(name, pair.a, narrow), /^format: .*A \[4,128\] and B \[128,3\]/],
-    ['whose rank is not what it says', peftFiles(LORA, { r: 8 }), /^format: .*q_proj" is 4 but r is 8/],
+    [
+      'whose rank differs from its configuration',
+      peftFiles(LORA, { r: 8 }),
+      /^format: .*q_proj" is 4 but r is 8/,
+    ],
     ['whose magnitudes are missing', peftFiles(LORA, { use_dora: true }), /^format: .*has no magnitude/],
     ['that is not LoRA', peftFiles(LORA, { peft_type: 'IA3' }), /^unsupported: .*IA3/],
     ['without its configuration', [weights], /^format: .*adapter_config.json/],
@@ -261,7 +265,7 @@ test("stories260k, merged while loading, has the merged model's logits", async (
   const [merged, bare] = await Promise.all(
     [{ ...model, tensors }, model].map((file) => withModel(file, {}, (built) => logitsOf(built, tokens))),
   )
-  // Its names and row order are already GGUF's.
+  // Its names and row order already are GGUF's.
   const lora = [{ source: [await ggufLora(pairs, 8, 'llama')], scale: 1 }]
   const rows = await withModel(model, { lora }, (built) => logitsOf(built, tokens))
   expect(largestDifference(rows, merged!)).toBeLessThan(1e-4)

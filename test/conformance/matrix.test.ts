@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Comparison, FORMAT_BOUND, nameOf, someCells } from './testing/families/matrix.ts'
 import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
-/** The context of the random Phi-3 is longer than what its LongRoPE considers short. */
+/** The random Phi-3's context is longer than the short context of its LongRoPE. */
 const LONG = /^texts of up to \d+ tokens get the positional encoding of longer ones; [^;]*$/
 
 /** Families that cannot be sharded, with the reason in the error message. */
@@ -13,8 +13,8 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
   gemma3n: /matchRms reads/,
   gemma4: /rmsnorm reads/,
   granite: /rescale reads/,
-  olmo2: /norms heads of several/,
-  olmoe: /norms heads of several/,
+  olmo2: /normalises heads of several/,
+  olmoe: /normalises heads of several/,
   gpt2: /adds a bias to a sum/,
   gpt_neox: /adds a bias to a sum/,
   cohere: /rescale reads/,
@@ -36,7 +36,7 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
 }
 
 const TOO_SMALL = /in units of \d+ cannot be split across \d workers/
-/** Models that are too small for some numbers of shards, or whose graph depends on the file's format. */
+/** Models that are too small for some shard counts, or whose graph depends on the file's format. */
 const PARTLY_UNCUT: Readonly<Record<string, RegExp>> = {
   falcon: TOO_SMALL,
   falcon_h1: new RegExp(`rescale reads|${TOO_SMALL.source}`),

@@ -1,5 +1,5 @@
-// Notes of pools. In: notes from an earlier load, or damaged ones. Out: loads that skip the measurement or
-// repeat it.
+// Notes of pools. In: notes from an earlier load, or damaged ones. Out: whether a load skips the measurement
+// or repeats it.
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
@@ -82,7 +82,7 @@ class Device {
 const WRONG: readonly unknown[] = ['two', 0, 1.5, 4, [], [0, 1], ['1', 1], [1, 1, 1, 1], [[1]]]
 
 describe('shards', () => {
-  test('are split by the shares measured earlier', async () => {
+  test('get the shares measured earlier', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     expect(device.sent).toContain('measure')
@@ -95,7 +95,7 @@ describe('shards', () => {
     await built.dispose()
   })
 
-  test('of a given number are equal even if a worker is slow: loads of all builds agree to the bit', async () => {
+  test('of a requested number are equal even if a worker is slow: loads of all builds agree to the bit', async () => {
     const device = new Device()
     const ids = Array.from({ length: 40 }, (_, index) => 3 + ((index * 29) % 250))
     const tables: Float32Array[][] = []
@@ -114,7 +114,7 @@ describe('shards', () => {
     expect(device.values).toEqual([])
   })
 
-  test('are as many as the note says are worthwhile, and none start if that is one', async () => {
+  test('are as many as the note says, and none start if that is one', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     for (const [shares, threads] of [
@@ -155,7 +155,7 @@ describe('threads', () => {
 
   test('are measured again if the note is invalid', async () => {
     const device = new Device()
-    // No number of threads is slower than another, so each is tried, even on a busy machine.
+    // Every number of threads is equally fast, so each is tried, even on a busy machine.
     device.pace = 0
     await (await device.load('shared')).dispose()
     for (const wrong of WRONG) {

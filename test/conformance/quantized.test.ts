@@ -108,7 +108,7 @@ test.each([
     gptq(64, { desc_act: true }),
   ],
   [
-    'GPTQ with desc_act, matrices of one input sorted alike',
+    'GPTQ with desc_act, with one order for matrices that share an input',
     ints({ groupSize: 32, isShuffled: true, orderSeed: 3, isSymmetric: false }, gptqTensors),
     gptq(32, { desc_act: true, sym: false }),
   ],
@@ -128,12 +128,12 @@ test.each([
     { ...packed, ...weights(4) },
   ],
   ['FP8 in blocks', fp8, { quant_method: 'fp8', weight_block_size: [128, 128] }],
-] as const)('%s computes what its values in f32 compute', async (_, pack, config) => {
+] as const)('%s gives the logits of its values in f32', async (_, pack, config) => {
   const { files, plain } = packModel(pack, config)
   const logits = (of: readonly File[], precision: 'auto' | 'f32') =>
     withBuilt(of, { weights: precision }, (built) => logitsOf(built, TOKENS))
   const right = await logits(safetensorsFiles(plain), 'f32')
-  // Zero points become offsets in f16, which are off by up to 2^-11 of their size; the rest is exact.
+  // Zero points become offsets in f16, with an error of up to 2^-11 of their size; everything else is exact.
   expect(relativeError(await logits(files, 'f32'), right)).toBeLessThan(2e-3)
   expect(relativeError(await logits(files, 'auto'), right)).toBeLessThan(0.03)
 })
@@ -144,7 +144,7 @@ test('sorted inputs need only one index per input of extra memory', async () => 
     const { files } = packModel(pack, gptq(64, { desc_act: isShuffled }))
     return withBuilt(files, {}, async (built) => built.memory().weightsBytes)
   }
-  // Two layers, each with an order for Q, K, V, gate and up, one for O (with as many inputs, so the same),
-  // and one for down.
+  // Two layers. In each, one order for Q, K, V, gate and up, the same for O, which has as many inputs, and
+  // one for down.
   expect((await bytesOf(true)) - (await bytesOf(false))).toBe(4 * (128 + 320))
 })

@@ -6,9 +6,9 @@ import { largestDifference, logitsOf, relativeError, withBuilt } from './testing
 import { type Llama3Scaling, type RandomModel, randomLlama } from './testing/random-llama.ts'
 import { referenceLogits } from './testing/reference-model.ts'
 
-/** Three blocks of state, the last one partly filled, and more rows than any kernel takes at once. */
+/** Three blocks of state, the last one partly filled, and more rows than any kernel processes at once. */
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 37 + ((index * index) % 11)) % 260)
-/** Of eight frequencies, some are kept, some divided, and one lies on the ramp. */
+/** Of eight frequencies, some are kept, some are divided, and one is on the ramp. */
 const LLAMA3: Llama3Scaling = {
   rope_type: 'llama3',
   factor: 8,
@@ -32,7 +32,7 @@ const CASES = (['llama', 'qwen2'] as const).flatMap((family) =>
     { title: 'without shared heads', seed: 5, kvHeads: 4 },
   ].map((options) => ({ family, ...options })),
 )
-/** Crosses a block of state, so one block is freed. */
+/** Crosses a block boundary of the state, so one block is freed. */
 const MISTRAL = { family: 'llama', title: 'with the window of Mistral', seed: 8, window: 50 } as const
 
 const logits = (files: readonly File[], weights: 'auto' | 'f32' | 'w8' | 'w4' = 'auto') =>
@@ -73,9 +73,9 @@ describe('full precision', () => {
 describe('half precision', () => {
   const model = randomLlama({ family: 'qwen2', seed: 6 })
 
-  test.each(['F16', 'BF16'] as const)('%s is read as it is stored', async (dtype) => {
+  test.each(['F16', 'BF16'] as const)('%s is read unchanged', async (dtype) => {
     const fromFile = [await fromGguf(model, dtype), await logits(safetensorsFiles(model, dtype))]
-    // A GGUF file keeps its vectors in F32.
+    // A GGUF file stores its vectors in F32.
     for (const [index, rows] of fromFile.entries()) {
       const right = referenceLogits(rounded(model, dtype, index === 1), TOKENS)
       expect(largestDifference(rows, right)).toBeLessThan(1e-4)
@@ -90,8 +90,8 @@ describe('half precision', () => {
   })
 })
 
-// A misplaced scale or code gives an error near 1. Measured: w8 0.022 to 0.032, w4 0.20 to 0.28. That is the
-// error of rounding random weights to that many bits, over two layers.
+// A misplaced scale or code gives an error near 1. Measured: w8 0.022 to 0.032, w4 0.20 to 0.28, which is the
+// error of rounding random weights to that many bits over two layers.
 describe('quantised while it is loaded', () => {
   test.each([
     { family: 'llama', weights: 'w8', bound: 0.05 },
@@ -107,7 +107,7 @@ describe('quantised while it is loaded', () => {
       const safetensors = await logits(safetensorsFiles(model), weights)
       expect(relativeError(gguf, right)).toBeLessThan(bound)
       expect(relativeError(safetensors, right)).toBeLessThan(bound)
-      // The two files order rows differently but keep groups whole, so only the order of sums differs.
+      // The two files order rows differently but do not split groups, so only the order of sums differs.
       expect(relativeError(gguf, safetensors)).toBeLessThan(bound / 2)
     },
   )

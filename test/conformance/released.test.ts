@@ -1,5 +1,5 @@
-// Memory released by loads. In: a pack and a GGUF file, every pool. Out: their sources and tokenizer texts
-// are garbage-collected once the model is loaded.
+// Memory released by loads. In: a pack and a GGUF file, every pool. Out: whether their sources and tokenizer
+// texts are garbage-collected once the model is loaded.
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -23,7 +23,7 @@ const FILES = {
   'golden.gguf': async () => (await goldenFile(GOLDEN)).arrayBuffer(),
 }
 
-/** Garbage collections before something counts as retained. */
+/** Number of garbage collections after which something counts as retained. */
 const MAX_COLLECTIONS = 40
 
 /** True once the target of `reference` is collected. */

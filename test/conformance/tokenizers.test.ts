@@ -1,5 +1,6 @@
-// Conformance of the tokenizers. In: vocabularies of test/fixtures. Out: llama.cpp's ids for its vectors, the
-// tokenizers library's ids for others. Vocabularies whose licences do not allow copies here are in fetched/.
+// Conformance of the tokenizers. In: vocabularies of test/fixtures. Out: whether ids match llama.cpp's for
+// its vectors, and the tokenizers library's for others. fetched/ tests vocabularies whose licences do not
+// allow copies here.
 
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
@@ -33,7 +34,7 @@ describe('the vocabularies of llama.cpp', () => {
     },
   )
 
-  test('stories260k: the prompt of the reference logits gives their ids, with BOS once', async () => {
+  test('stories260k: the prompt of the reference logits encodes to their ids, with a single BOS', async () => {
     const tokenizer = await opened('stories260k/stories260K-f32.gguf')
     const reference = JSON.parse(fixtureText('stories260k/logits-f32.json'))
     const { prompt, tokens, n_prompt } = reference as { prompt: string; tokens: number[]; n_prompt: number }
@@ -45,7 +46,7 @@ describe('the vocabularies of llama.cpp', () => {
 
 describe('tokenizer.json files', () => {
   test.each(['gpt-neox', 'smollm', 'phi3-v'])(
-    '%s: the same ids as the library, and the text back',
+    '%s: the same ids as the library, and decoding restores the text',
     (name) => {
       const json = readJson(name)
       const library = new Library(json, {})
@@ -92,7 +93,7 @@ describe('tokenizer.json files', () => {
   test('gpt-neox: the GGUF file has the same tokens and restores the same text', async () => {
     const gguf = await vocabulary('gpt-neox')
     const json = createTokenizer({ kind: 'json', tokenizer: readJson('gpt-neox') })
-    // The GGUF names no pre-tokeniser, so it splits words differently. The tokens are the same.
+    // The GGUF does not name a pre-tokeniser, so words are split differently, but the tokens are the same.
     for (let id = 0; id < json.vocabSize; id++) expect(gguf.tokenBytes(id)).toEqual(json.tokenBytes(id))
     for (const text of vectorTexts()) expect(gguf.decode(json.encode(text))).toBe(text.normalize('NFC'))
   })

@@ -1,5 +1,5 @@
-// Tokens of whole models. In: tiny models whose files name tokens the way published models do. Out: they
-// load, and begin and end replies correctly.
+// Tokens of whole models. In: tiny models whose files name tokens the way published models do. Out: whether
+// they load, and begin and end replies correctly.
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec } from '../../src/core/text/testing/tiny.ts'
 import type { Engine } from '../../src/engine/api/engine.ts'
@@ -28,7 +28,7 @@ describe('a folder with an added token that has no row', () => {
   const image = { content: '<image>', id: tokens.length, special: true, normalized: false }
   const { tokenizer } = jsonSpec({ added_tokens: [...list, image] })
 
-  test('replies as it does without the token, with a schema too, and rejects a text that contains it', async () => {
+  test('replies as it does without the token, also with a schema, and rejects a text that contains it', async () => {
     const usual = await withFiles(safetensorsFiles(model), (engine) =>
       engine.complete('hello world', GREEDY).text(),
     )
@@ -44,7 +44,7 @@ describe('a folder with an added token that has no row', () => {
     })
   })
 
-  test('is rejected as a GGUF, or if a token of the vocabulary itself has no row', async () => {
+  test('is rejected as a GGUF, or if the missing row is that of an ordinary token', async () => {
     const metadata = {
       'tokenizer.ggml.tokens': ['string[]', [...tokens, '[PAD]']],
       'tokenizer.ggml.token_type': ['i32[]', [...types, 3]],

@@ -1,7 +1,7 @@
 // Configurations of transformers. In: the output of each config class with defaults, and files of earlier
-// versions. Out: the same hyperparameters with any key left out, and from files of either version.
+// versions. Out: whether hyperparameters are the same with any key omitted, and from files of either version.
 //
-// transformers/defaults.json and earlier.json are written by transformers/make.py.
+// transformers/make.py writes transformers/defaults.json and earlier.json.
 import { describe, expect, test } from 'vitest'
 import { hfClass, hfConfig } from '../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../src/core/arch/config/fields.ts'
@@ -35,7 +35,7 @@ const STATED: JsonObject = {
   },
 }
 
-/** Required keys of a class, because these cases state another value than the default. */
+/** Keys that a class requires, because these cases use a value other than the default. */
 const NEEDED = new Set(['num_local_experts', 'position_embedding_type', 'use_sliding_window'])
 
 const read = (config: JsonObject) => {
@@ -73,7 +73,7 @@ describe.each(Object.entries(published))('%s', (name, written: JsonObject) => {
     }
   })
 
-  test('needs nothing but its class', () => {
+  test('needs only its class', () => {
     const needed = Object.entries(config).filter(
       ([key]) => NEEDED.has(key) || key in ((STATED[name] as JsonObject) ?? {}),
     )

@@ -1,7 +1,7 @@
-// Conformance against transformers. In: small models of odd shapes of every family. Out: transformers' logits
-// in float64.
+// Conformance with transformers. In: small models of odd shapes from every family. Out: whether logits match
+// transformers' in float64.
 //
-// transformers/golden has the expected logits. transformers/make.py writes them and states the versions that
+// transformers/golden has the expected logits. transformers/make.py writes them and lists the versions that
 // it needs.
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ interface Case {
   /** config.json as transformers writes it. */
   readonly config: { readonly vocab_size: number }
   readonly tensors: readonly Row[]
-  /** The context that the model is loaded with. Scaling for long contexts depends on it. */
+  /** The context length with which the model is loaded. Scaling for long contexts depends on it. */
   readonly context?: number
   /** By position: base64 of f32, little endian. */
   readonly logits: Readonly<Record<string, string>>

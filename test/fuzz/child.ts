@@ -1,5 +1,5 @@
-// The process that reads inputs for the runner, and reports outcomes and faults. A file holds the current
-// input's number, so the runner knows it even if this process hangs or dies.
+// The process that reads inputs for the runner, and reports outcomes and faults. It writes the current
+// input's number to a file, so that the runner knows it even if this process hangs or dies.
 import { openSync, readFileSync, writeSync } from 'node:fs'
 import { Random } from '../helpers/random.ts'
 import { type Input, restoreInput, storeInput } from './input.ts'
@@ -13,7 +13,7 @@ const clock = openSync(options.clock, 'w')
 const entry = new Float64Array(2)
 /** Time between two reports. */
 const REPORT_MS = 200
-/** Faster inputs cannot have filled much memory. */
+/** Inputs read faster than this cannot have filled much memory. */
 const MEMORY_MS = 3
 
 const answer = (message: Answer) => process.send?.(message)
@@ -27,7 +27,7 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
 
 const target = await (await importTarget(options.target)).openTarget()
 
-/** Between inputs. */
+/** The number between inputs. */
 const IDLE = -1
 
 function note(index: number): void {
@@ -37,8 +37,8 @@ function note(index: number): void {
 }
 
 /**
- * The peak of resident memory in bytes. getrusage starts from the parent's peak, so on Linux the value comes
- * from elsewhere.
+ * The peak of resident memory in bytes. getrusage starts from the parent's peak, so on Linux another source
+ * is used.
  */
 function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024
@@ -57,7 +57,7 @@ async function read(index: number, input: Input): Promise<Verdict> {
   if (performance.now() - start < MEMORY_MS) return verdict
   const grown = peakMemory() - peak
   if (grown <= options.memoryBytes) return verdict
-  const message = `it took ${Math.round(grown / 2 ** 20)} MB more than anything before it`
+  const message = `it took ${Math.round(grown / 2 ** 20)} MB more than any earlier input`
   return { outcome: 'memory', fault: { kind: 'memory', message, signature: 'memory' } }
 }
 
@@ -93,7 +93,7 @@ process.on('message', async (order: Order) => {
     await readAll((count) => {
       const index = from + count
       if (index >= end || Date.now() >= until) return undefined
-      // Drawing counts as reading, because generating an input must not hang either.
+      // Generating an input counts as reading it, because it must not hang either.
       note(index)
       return [index, target.draw(new Random(seed, index))]
     })

@@ -1,5 +1,4 @@
-// The corpus. In: a target. Out: every input that once showed a fault: inputs from code, and inputs stored as
-// files.
+// The corpus. In: a target. Out: every input that once revealed a fault, from code or from files.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Input, type StoredInput, storeInput } from './input.ts'

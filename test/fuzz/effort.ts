@@ -1,8 +1,8 @@
 // Effort. In: a process that is sampled repeatedly. Out: how long it worked or slept between two samples.
-// Time in which it was suspended, or waited for a processor, does not count.
+// Time during which it was suspended or waited for a processor does not count.
 import { readFileSync } from 'node:fs'
 
-/** Linux counts processor time in hundredths of a second for every program (USER_HZ). */
+/** Linux reports processor time in hundredths of a second (USER_HZ). */
 const TICK_MS = 10
 /** Field indices in /proc/PID/stat, after the name in brackets: state, user ticks, kernel ticks. */
 const STATE = 0

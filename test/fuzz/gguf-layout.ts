@@ -4,14 +4,14 @@ import type { Field } from './mutate/mutate-bytes.ts'
 
 export interface GgufLayout {
   readonly bytes: Uint8Array
-  /** Numbers of the header: counts, lengths, types, values, dimensions, offsets. */
+  /** Numbers in the header: counts, lengths, types, values, dimensions, offsets. */
   readonly fields: readonly Field[]
   /** Metadata entries, each from its key to the end of its value. */
   readonly entries: readonly (readonly [from: number, end: number])[]
   readonly headBytes: number
 }
 
-/** Size of a value by its type; texts and arrays are parsed. */
+/** Size of a value by its type. Texts and arrays have no fixed size and are parsed. */
 const SIZES: Readonly<Record<number, Field['bytes']>> = {
   0: 1,
   1: 1,

@@ -1,10 +1,10 @@
-// Keys of ONNX graphs. In: a graph as read. Out: a text that is equal for graphs that differ only in the
-// names of nodes and inner values, or in constants that nothing reads.
+// Keys of ONNX graphs. In: a parsed graph. Out: a text that is equal for graphs that differ only in the names
+// of nodes and inner values, or in unused constants.
 import { createHash, type Hash } from 'node:crypto'
 import { type Attribute, type Constant, type Graph, isStored } from '../../src/network/onnx/ir/graph.ts'
 import type { Tensor } from '../../src/network/onnx/ir/tensor.ts'
 
-/** Undefined for a graph with a constant that is not loaded from its file. */
+/** Returns undefined for a graph with a constant that is not loaded from its file. */
 export function graphKey(graph: Graph): string | undefined {
   if ([...graph.constants.values()].some(isStored)) return undefined
   return new KeyWriter(graph).key()
@@ -45,7 +45,7 @@ class KeyWriter {
       for (const name of reads) constant(name)
     }
     for (const name of outputs) constant(name)
-    // Graphs in attributes read constants that perhaps no node here reads.
+    // Graphs in attributes may read constants that no node of this graph reads.
     if (nodes.some(({ attributes }) => [...attributes.values()].some(({ kind }) => kind === 'graph')))
       for (const name of constants.keys()) constant(name)
     this.#hash.update(`${added.size}`)

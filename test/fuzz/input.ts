@@ -1,7 +1,7 @@
 // Converts the parts of an input to JSON for the corpus, and back.
 import { gunzipSync, gzipSync } from 'node:zlib'
 
-/** Files and texts by name: what one run of a target reads. */
+/** The files and texts, by name, that one run of a target reads. */
 export type Input = Readonly<Record<string, string | Uint8Array>>
 
 /** An input as stored with a finding: texts unchanged, bytes packed. */

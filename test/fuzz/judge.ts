@@ -4,7 +4,7 @@ import { isHalfbyteError } from '../../src/core/base/errors.ts'
 import type { Input } from './input.ts'
 import type { Target } from './target.ts'
 
-/** The fault that reading an input showed. */
+/** A fault that reading an input revealed. */
 export interface Fault {
   /**
    * `raw`: not one of our errors. `internal`: our own fault. The others are visible only from outside the
@@ -12,7 +12,7 @@ export interface Fault {
    */
   readonly kind: 'raw' | 'internal' | 'hang' | 'memory' | 'crash'
   readonly message: string
-  /** Equal for faults with the same cause: the kind, the error's name and the first stack line in src/. */
+  /** Equal for faults with the same cause: kind, error name and first stack line in src/. */
   readonly signature: string
   readonly stack?: string | undefined
 }
@@ -41,7 +41,7 @@ export function faultOf(kind: Fault['kind'], error: unknown): Fault {
   return { kind, message: message.slice(0, 400), stack, signature: `${kind} ${name} ${placeIn(stack ?? '')}` }
 }
 
-/** The first stack line in our code; otherwise in a package. */
+/** The first stack line in our code; if there is none, in a package. */
 function placeIn(stack: string): string {
   const own = /\/((?:src|workers)\/[\w./-]+\.ts:\d+)/.exec(stack)
   const other = /node_modules\/((?:@[\w.-]+\/)?[\w.-]+)/.exec(stack)

@@ -1,14 +1,13 @@
-// Runs the fuzzers: reads the corpus once more, then random inputs, and writes each finding to a file.
+// Runs the fuzzers: reads the corpus again, then random inputs, and writes each finding to a file.
 //
 //   npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S] [--jobs N] [--report FILE]
 //   npm run fuzz -- TARGET --at SEED:INDEX       reads the one input of that number
 //   npm run fuzz -- TARGET --read FILE           reads the input of a finding
 //
-// TARGET is one of test/fuzz/targets/ or `all`. The rule that every input is held to: it is read, or rejected
-// with a HalfbyteError of another code than `internal`, in 5 s and with 512 MB at most. Everything else is a
-// finding, which is made smaller and written to build/fuzz/TARGET/. Once fixed, it moves to
-// test/fuzz/corpus/, which is read before each run, so that it stays fixed. The exit code is 1 with findings,
-// 2 for a wrong call.
+// TARGET is one of test/fuzz/targets/ or `all`. The rule for every input: it is read, or rejected with a
+// HalfbyteError of a code other than `internal`, within 5 s and 512 MB. Everything else is a finding, which
+// is minimised and written to build/fuzz/TARGET/. Once fixed, it moves to test/fuzz/corpus/, which every run
+// reads first, so that it stays fixed. The exit code is 1 with findings, and 2 for wrong usage.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Argument, Command } from 'commander'
 import { corpusOf } from './corpus.ts'
@@ -42,7 +41,7 @@ if ([minutes, inputs, seed, jobs].some((value) => !(value >= 0)))
   command.error('error: --minutes, --inputs, --seed and --jobs take numbers from 0 on')
 const names = command.args.includes('all') ? TARGETS : (command.args as TargetName[])
 
-/** Reports each target as it ends, so an interrupted run has reported the earlier ones. */
+/** Reports each target when it ends, so that an interrupted run has reported the earlier ones. */
 function finished(report: TargetReport): TargetReport {
   for (const finding of report.findings) keepFinding(finding)
   printTarget(report)
@@ -70,7 +69,7 @@ const readOne = async (
   title: string,
   input: StoredInput | undefined,
 ): Promise<TargetReport> => {
-  if (input === undefined) throw new Error(`${title} cannot be drawn`)
+  if (input === undefined) throw new Error(`${title} cannot be generated`)
   const corpus = await readInputs(target, [{ title, input }])
   const none: Tally = { inputs: 0, ms: 0, outcomes: {}, findings: [] }
   return finished({ target, corpus, drawn: none, findings: corpus.findings })

@@ -1,4 +1,4 @@
-// Valid models. Tiny models of several kinds, as files to damage; and a way to load one and generate its
+// Valid models. Tiny models of several kinds as files to damage, and functions that load one and generate its
 // first tokens.
 
 import { openModel } from '../../src/core/arch/open-model.ts'
@@ -34,8 +34,8 @@ export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
   })
 
 /**
- * Two layers of 256 whose 14 matrices cycle through the types that are read as codes, starting at `turn`;
- * about 500 kB.
+ * Two layers of width 256, whose 14 matrices cycle through the types that are read as codes, starting at
+ * `turn`; about 500 kB.
  */
 export async function typedLlama(turn: number): Promise<File> {
   const model = randomLlama({
@@ -97,12 +97,12 @@ export function safetensorsModels(): NamedModel[] {
   ]
 }
 
-/** The prompt for each loaded model. */
+/** The prompt for every loaded model. */
 export const SAID = 'hello world'
 
 const encoder = new TextEncoder()
 
-/** An input's files as the loader gets them. Parts without a dot in their name are not files. */
+/** An input's files as the loader receives them. Parts without a dot in their name are not files. */
 export function sourcesOf(input: Input): ByteSource[] {
   return Object.entries(input)
     .filter(([name]) => name.includes('.'))
@@ -121,7 +121,7 @@ export async function readModel(input: Input): Promise<string> {
   return 'ran'
 }
 
-/** Loads the files on one thread and generates two tokens. Throws what a page would see. */
+/** Loads the files on one thread and generates two tokens. Throws the error that a page would see. */
 export async function speak(input: Input): Promise<void> {
   const files = Object.entries(input)
     .filter(([name]) => name.includes('.'))

@@ -1,5 +1,5 @@
 // The valid ONNX files that the fuzzer changes: whole exports, exports cut to one layer, and small decoders
-// with randomly drawn control inputs. Many short files are read in the time of one whole export.
+// with random control inputs. Many short files can be read in the time of one whole export.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bufferSource } from '../../src/core/base/bytes.ts'
@@ -23,11 +23,11 @@ export const shortExport = (name: string): Uint8Array => shortened(exported(name
 
 const SEED = 26
 const COUNT = 26
-/** Numbers that control inputs are compared with; the prompts of the comparison have six tokens. */
+/** Numbers with which control inputs are compared; the comparison's prompts have six tokens. */
 const MAX_NUMBER = 5
 /** Positions in their tables, at least the fuzzer's context. */
 const TABLE_ROWS = 64
-/** About half of the drawn forms are proven. A lower share than this is a fault of the draw. */
+/** About half of the random forms can be proven. A much lower share would be a fault of the generator. */
 const MAX_TRIES = 4 * COUNT
 
 function smallDecoder(index: number): Uint8Array {
@@ -36,8 +36,8 @@ function smallDecoder(index: number): Uint8Array {
 }
 
 /**
- * Decoders that load, by the index of their draw: three kinds of attention, windows, slopes, tables, moving
- * states. The other draws are rejected, naming the cause.
+ * Decoders that load, by their random index: three kinds of attention, windows, slopes, tables, moving
+ * states. The loader rejects the others with the cause.
  */
 export async function smallDecoders(): Promise<ReadonlyMap<number, Uint8Array>> {
   const found = new Map<number, Uint8Array>()

@@ -1,5 +1,4 @@
-// Packs. In: a model's files, or a header and data. Out: the pack, with correct hashes whatever the header
-// says.
+// Packs. In: a model's files, or a header and data. Out: the pack, with correct hashes for any header.
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { openModel } from '../../src/core/arch/open-model.ts'

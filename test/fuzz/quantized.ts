@@ -1,4 +1,4 @@
-// Quantised models. The tiny model as GPTQ, AWQ, compressed-tensors and FP8 store it.
+// Quantised models: the tiny model in the formats of GPTQ, AWQ, compressed-tensors and FP8.
 import { hubFolder } from '../conformance/testing/model-files.ts'
 import {
   awqTensors,
@@ -15,7 +15,7 @@ export const quantizedModels = (changes: object = {}): File[][] =>
 
 type Packer = (module: string, n: number, k: number) => Readonly<Record<string, StoredTensor>>
 
-/** How each is packed, and its entry in config.json. */
+/** How each method packs matrices, and its entry in config.json. */
 const PACKERS: readonly (readonly [Packer, object])[] = [
   [
     (module, n, k) => gptqTensors(module, intMatrix(n, k, { groupSize: 32 })),

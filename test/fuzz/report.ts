@@ -1,5 +1,5 @@
-// Reports. In: what was read and found. Out: a table, the findings with the command that reproduces each, and
-// a file for each.
+// Reports. In: counts and findings. Out: a table, the findings with the commands that reproduce them, and a
+// file for each finding.
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export interface TargetReport {
   readonly target: TargetName
   readonly corpus: Tally
   readonly drawn: Tally
-  /** The findings of both, one per cause. */
+  /** The findings of both runs, one per cause. */
   readonly findings: readonly Finding[]
 }
 

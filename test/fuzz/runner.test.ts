@@ -1,5 +1,5 @@
-// The runner on a target that does what no parser may. In: inputs that throw, hang, use too much memory or
-// crash. Out: a finding for each, with the rest read.
+// The runner. In: a faulty target, whose inputs throw, hang, use too much memory or crash. Out: a finding for
+// each of them, while all others are read.
 import { expect, test } from 'vitest'
 import { restoreInput } from './input.ts'
 import { fuzz, readInputs, shown, smallest } from './runner.ts'
@@ -37,7 +37,7 @@ test.each([
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'an input does not count as late when its process was suspended',
+  'time in which the process was suspended does not make an input late',
   async () => {
     const { inputs, ms, findings } = await readInputs('faulty', words('halted', 'read'), LIMITS)
     expect(ms).toBeGreaterThan(2000)
@@ -45,7 +45,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test('the same seed finds the same, and an input can be drawn alone and minimised', async () => {
+test('the same seed has the same findings, and an input can be generated alone and minimised', async () => {
   const once = await fuzz('faulty', { seed: 5, inputs: 500, ms: 60_000 })
   expect(once).toMatchObject(
     await fuzz('faulty', { seed: 5, inputs: 500, ms: 60_000 }).then(({ inputs, outcomes }) => ({
@@ -61,6 +61,6 @@ test('the same seed finds the same, and an input can be drawn alone and minimise
   expect(restoreInput((await smallest('faulty', found)) ?? {})).toEqual({ word: 'throw' })
 })
 
-test('a target that cannot be opened is a separate error', async () => {
+test('a target that cannot be opened is an error of its own', async () => {
   await expect(readInputs('nothing' as 'faulty', words('read'))).rejects.toThrow(/nothing cannot be opened/)
 })

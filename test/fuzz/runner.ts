@@ -1,5 +1,5 @@
-// The runner: a process draws and reads a target's inputs, and findings are counted. A process that hangs,
-// dies or grows too large is ended, and the next one continues after its input.
+// The runner: starts a process that generates and reads a target's inputs, and counts findings. If the
+// process hangs, dies or grows too large, the runner ends it, and the next one continues after its input.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export interface Finding {
   readonly fault: Fault
   /** Where it was found: `SEED:INDEX`, or the corpus entry. */
   readonly at: string
-  /** Absent if the process died before reporting it. */
+  /** Absent if the process died before it could report it. */
   readonly input?: StoredInput | undefined
   /** Number of inputs that showed it. */
   readonly count: number
@@ -38,14 +38,14 @@ export interface Tally {
 
 const HEAP_MEGABYTES = 1024
 const LOOK_MS = 100
-/** Opening a target builds its valid files first. */
+/** How long opening a target may take; it builds the valid files. */
 const START_MS = 60_000
 /** A run stops after this many ended processes, because it would only find the same fault again. */
 const MAX_DEATHS = 12
 
 const CHILD = join(import.meta.dirname, 'child.ts')
 
-/** Draws and reads `inputs` inputs, or as many as `ms` allows. Rejects if the target cannot be opened. */
+/** Generates and reads `inputs` inputs, or as many as `ms` allows. Rejects if the target cannot be opened. */
 export function fuzz(
   target: TargetName,
   { seed, inputs, ms, limits }: { seed: number; inputs: number; ms: number; limits?: Limits },
@@ -69,7 +69,7 @@ export function readInputs(
   return drive(target, limits, entries.length, order).then(named(titleOf, true))
 }
 
-/** The smallest input found that shows the same fault; the input itself when nothing smaller does. */
+/** The smallest input found that shows the same fault, or the input itself. */
 export async function smallest(
   target: TargetName,
   { fault, input }: Finding,
@@ -78,12 +78,12 @@ export async function smallest(
   return (await ask(target, { type: 'minimise', input, signature: fault.signature })) ?? input
 }
 
-/** The input with this number, as drawn. */
+/** The generated input with this number. */
 export function shown(target: TargetName, seed: number, index: number): Promise<StoredInput | undefined> {
   return ask(target, { type: 'show', seed, index })
 }
 
-/** Undefined when the process is late or dies. */
+/** Undefined if the process is late or dies. */
 async function ask(target: TargetName, order: Order): Promise<StoredInput | undefined> {
   const { child, isLate, end } = await start(target, {})
   let timer: NodeJS.Timeout | undefined
@@ -112,8 +112,8 @@ interface Raw {
 }
 
 /**
- * Merges findings with one cause. Faults seen only from outside have no cause to compare; named entries are
- * not merged either.
+ * Merges findings with the same cause. Faults that are seen only from outside have no cause to compare, so
+ * they are not merged. Named entries are not merged either.
  */
 const named =
   (name: (index: number) => string, isEach = false) =>
@@ -138,7 +138,7 @@ async function drive(
   const outcomes: Record<string, number> = {}
   const raw: Raw[] = []
   let read = 0
-  // Excludes the time for starting processes and building valid files.
+  // Excludes the time that starting processes and building valid files takes.
   let spentMs = 0
   for (let deaths = 0; read < inputs && deaths < MAX_DEATHS; ) {
     const next = order(read, spentMs)
@@ -152,7 +152,7 @@ async function drive(
   return { target, inputs: read, ms: spentMs, outcomes, raw }
 }
 
-/** One process, from its start to its end or to an input that ended it. */
+/** Runs one process until it ends, or until an input ends it. */
 async function follow(
   target: TargetName,
   limits: Limits,
@@ -205,7 +205,7 @@ async function follow(
   }
 }
 
-/** A hung process does not notice that its parent is gone, so the runner ends it on exit. */
+/** A hung process does not notice that its parent has exited, so the runner ends it on exit. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
@@ -265,7 +265,7 @@ async function start(target: TargetName, limits: Limits) {
     end,
     /** The number of the input being read; -1 between inputs. */
     at: () => entry()[0] as number,
-    /** To be called every LOOK_MS. */
+    /** Call every LOOK_MS. */
     isLate: () => {
       const [index = -1, since = 0] = entry()
       const worked = effort()

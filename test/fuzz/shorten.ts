@@ -25,7 +25,7 @@ const SECOND_LAYER = /layers?\.?1(?=[./])/
 /** The second layer's states among inputs and outputs. */
 const SECOND_STATE = /\.1(\.|$)/
 
-/** Throws for a file whose outputs need something that was removed. */
+/** Throws for a file whose outputs depend on something that was removed. */
 export function shortened(bytes: Uint8Array): Uint8Array {
   const model = partsOf(bytes)
   const at = model.findIndex(({ number }) => number === GRAPH)
@@ -40,7 +40,7 @@ const NODE_DOC = 6
 
 const nameOf = ({ value }: Part, number: number): string => textsOf(partsOf(value), number)[0] ?? ''
 
-/** Nodes that read values of the second layer now read those of the first. */
+/** Makes nodes that read values of the second layer read those of the first. */
 function withOneLayer(graph: readonly Part[]): Part[] {
   const toFirst = (name: string) => name.replace(SECOND_LAYER, (found) => found.replace('1', '0'))
   const isState = (each: Part) =>
@@ -76,7 +76,7 @@ function withoutDead(graph: readonly Part[]): Part[] {
   })
 }
 
-/** Nodes that only hold a tensor become the graph's constants, as in other exporters' files. */
+/** Turns nodes that only hold a tensor into the graph's constants, as in other exporters' files. */
 function withConstants(graph: readonly Part[]): Part[] {
   return graph.map((each): Part => {
     const fields = each.number === NODE ? partsOf(each.value) : []
@@ -89,7 +89,7 @@ function withConstants(graph: readonly Part[]): Part[] {
   })
 }
 
-/** Inputs and outputs keep their names, which carry meaning. Documentation for people is removed. */
+/** Inputs and outputs keep their names, which carry meaning. Removes documentation. */
 function renamed(whole: readonly Part[]): Part[] {
   const graph = whole.filter(({ number }) => number !== VALUE_INFO && number !== GRAPH_DOC)
   const isOuter = ({ number }: Part) => number === INPUT_VALUE || number === OUTPUT_VALUE

@@ -1,4 +1,4 @@
-// Targets. The interface of a parser under test: how to draw a random input and how to read one.
+// Targets. The interface of a parser under test: how to generate a random input and how to read it.
 
 import type { Random } from '../helpers/random.ts'
 import type { Input } from './input.ts'
@@ -38,7 +38,7 @@ export const TARGETS = [
   'tabs',
   'vision',
 ] as const
-/** `faulty` is what the runner's own tests read. */
+/** `faulty` is the target of the runner's own tests. */
 export type TargetName = (typeof TARGETS)[number] | 'faulty'
 
 export const importTarget = (name: TargetName): Promise<TargetModule> => import(`./targets/${name}.ts`)

@@ -1,6 +1,6 @@
-// Graphs without rounding of activations. In: a graph that is accepted. Out: the same graph with float
-// activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
-// their own, within the range that codes of a constant scale stand for. Weights stay in codes.
+// Graphs without rounding of activations. In: an accepted graph. Out: the same graph with float activations,
+// which is what plans compute (docs/internals/onnx.md, Numerics): they round rows with their own scales,
+// within the range of codes with a constant scale. Weights stay in codes.
 
 import { centred } from '../../src/network/onnx/evaluators/products.ts'
 import {
@@ -84,7 +84,7 @@ function withinGraphs(node: Node, constants: ReadonlyMap<string, Constant>, oute
 
 const NONE: Node['attributes'] = new Map()
 
-/** Limits of a Clip that takes them as inputs. */
+/** The limits for a Clip, which takes them as inputs. */
 const CLIP_VERSION = 13
 
 /** The values of the smallest and the largest code, as tensors. */

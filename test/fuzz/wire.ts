@@ -6,14 +6,14 @@ import type { TargetName } from './target.ts'
 /** The process's only argument. */
 export interface ChildOptions {
   readonly target: TargetName
-  /** A file of two f64: the number of the current input, and when it was started, in ms since 1970. */
+  /** A file of two f64: the number of the current input, and its start time in ms since 1970. */
   readonly clock: string
   /** Maximum bytes that one input may add to the peak of the process. */
   readonly memoryBytes: number
 }
 
 export type Order =
-  /** Draws and reads inputs from `from` for that time or up to `end`, whichever comes first. */
+  /** Generates and reads inputs from `from` on, for that time or up to `end`, whichever comes first. */
   | {
       readonly type: 'draw'
       readonly seed: number
@@ -23,14 +23,14 @@ export type Order =
     }
   /** Reads these inputs. */
   | { readonly type: 'read'; readonly inputs: readonly StoredInput[] }
-  /** Draws one input and sends it. */
+  /** Generates one input and sends it. */
   | { readonly type: 'show'; readonly seed: number; readonly index: number }
   /** Minimises an input while it still shows a fault with this signature. */
   | { readonly type: 'minimise'; readonly input: StoredInput; readonly signature: string }
 
 export type Answer =
   | { readonly type: 'ready' }
-  /** Number of inputs of this order read so far, and counts of outcomes since the last answer. */
+  /** Number of inputs read so far for this order, and counts of outcomes since the last answer. */
   | { readonly type: 'progress'; readonly read: number; readonly outcomes: Readonly<Record<string, number>> }
   | { readonly type: 'fault'; readonly index: number; readonly fault: Fault; readonly input: StoredInput }
   | { readonly type: 'smaller'; readonly input: StoredInput }

@@ -1,4 +1,4 @@
-// A local HTTP server that sends files to any page, with the faults that it is given.
+// A local HTTP server that sends files to any page, with configurable faults.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { openServer } from './http-server.ts'
@@ -26,7 +26,7 @@ export interface Behaviour {
   excess?: number
   /** Sends at most this many bytes of each range, and declares them in Content-Range. */
   most?: number
-  /** Does not declare it: Content-Range is the requested range. */
+  /** Does not declare that: Content-Range has the requested range. */
   saysAll?: boolean
   /** Answers every request with 206. */
   isAlwaysPart?: boolean
@@ -38,7 +38,7 @@ export interface Behaviour {
   shifts?: number
   /** Number of ranges that are shifted; default all. */
   shiftTimes?: number
-  /** States a file size that is wrong by this many bytes. */
+  /** Declares a file size that is wrong by this many bytes. */
   liesBy?: number
   /** ETags of the next answers, in order; the last one is repeated. */
   etags?: string[]
@@ -46,17 +46,17 @@ export interface Behaviour {
   cutAfter?: number
   /** Number of bodies that are cut off; default all. */
   cuts?: number
-  /** Whether to send the length of the body; default true. */
+  /** Whether to send the body's length; default true. */
   length?: boolean
   gzip?: boolean
-  /** Lets pages from other origins see the range and the version. */
+  /** Whether pages from other origins can see the range and the version. */
   exposes?: boolean | undefined
   etag?: string | undefined
   /** `Last-Modified`. */
   changed?: string | undefined
-  /** Sends this instead of HTTP, and closes the connection. */
+  /** Sends this text in place of HTTP, and closes the connection. */
   raw?: string | Uint8Array
-  /** Number of requests answered before that. */
+  /** Number of requests to answer before that. */
   rawAfter?: number
   /** Answers this request, by number, with an HTML page. */
   htmlAt?: number
@@ -81,7 +81,7 @@ export interface FileServer {
   readonly address: string
   /** `GET /path` or `GET /path bytes=0-9`, in order. */
   readonly requests: string[]
-  /** By path. */
+  /** Files by path. */
   readonly files: Map<string, Uint8Array>
   behaviour: Behaviour
   close(): Promise<void>

@@ -1,4 +1,4 @@
-// In: a section of the guide. Out: the files that it prints in full, as a reader copies them.
+// Files in the guide. In: a section. Out: the files that it prints in full, as a reader would copy them.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
-// The HTTP server of tests and benches: answers by a function or from a folder, and reports its address and
-// the requested paths.
+// The HTTP server for tests and benches. It answers with a function or from a folder, and reports its address
+// and the requested paths.
 //
 // For servers that misbehave (file-server.ts), respond slowly or change, pass an answer function to
 // `openServer`.
@@ -14,14 +14,14 @@ export interface HttpServer {
   readonly port: number
   /** Paths without a query, in the order of the requests. */
   readonly requests: string[]
-  /** Ends open connections too. */
+  /** Also closes open connections. */
   close(): Promise<void>
 }
 
 /** `path`: the decoded path, without the query. */
 export type Answer = (request: IncomingMessage, response: ServerResponse, path: string) => unknown
 
-/** Headers with which a page is cross-origin isolated. */
+/** Headers that make a page cross-origin isolated. */
 export const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -70,7 +70,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Sends the file, or the range that was asked for; 404 if it is not there. Returns the number of bytes. */
+/** Sends the file or the requested range, or 404 if there is no such file. Returns the number of bytes. */
 export function sendFile(request: IncomingMessage, response: ServerResponse, file: string): number {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found?.isFile() !== true) {

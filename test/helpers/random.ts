@@ -1,10 +1,13 @@
-// Draws random numbers: the same for the same seed and number of an input, on every machine.
+// Random numbers, the same on every machine for the same seed and input number.
 //
-// All tests, fuzzers, soaks and benches draw from here. Two use an older generator, because golden values
+// All tests, fuzzers, soaks and benches use this generator. Two files use an older one, because golden values
 // depend on its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
 // golden/families.json) and src/core/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
-/** Draws of one input. Each input has its own draws, so any of a million can be reproduced alone. */
+/**
+ * The random numbers of one input. Each input has its own sequence, so that any one of a million inputs can
+ * be reproduced alone.
+ */
 export class Random {
   #state: number
 
@@ -20,12 +23,12 @@ export class Random {
     return mix(this.#state)
   }
 
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   unit(): number {
     return this.word() / 2 ** 32
   }
 
-  /** From -1 to below 1. */
+  /** A number from -1 to below 1. */
   signed(): number {
     return this.word() / 2 ** 31 - 1
   }
@@ -35,7 +38,7 @@ export class Random {
     return Math.floor(this.unit() * end)
   }
 
-  /** A whole number, both ends included. */
+  /** A whole number, including both ends. */
   between(least: number, most: number): number {
     return least + this.below(most - least + 1)
   }
@@ -48,7 +51,7 @@ export class Random {
     return values[this.below(values.length)] as T
   }
 
-  /** 1 most often, sometimes more, at most `most`. */
+  /** Usually 1, sometimes more, at most `most`. */
   few(most = 6): number {
     let count = 1
     while (count < most && this.chance(0.4)) count += 1
@@ -56,13 +59,13 @@ export class Random {
   }
 }
 
-/** Draws from 0 to below 1, as a function. */
+/** A function that returns numbers from 0 to below 1. */
 export function randomFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.unit()
 }
 
-/** Draws from -1 to below 1, as a function. */
+/** A function that returns numbers from -1 to below 1. */
 export function signedFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.signed()

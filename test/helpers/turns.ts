@@ -1,7 +1,7 @@
-// Turns. In: a number. Out: a promise that resolves after that many turns of the event loop, a wait that does
+// Turns. In: a number. Out: a promise that resolves after that many turns of the event loop. Such a wait does
 // not depend on the machine's load.
 
-/** Tasks that are due, messages, and what sockets received are handled between two turns. */
+/** Between two turns, due tasks, messages and data from sockets are handled. */
 export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

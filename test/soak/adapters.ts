@@ -1,5 +1,5 @@
-// Draws a soak model's adapters: none, one or several merged while it loads, or one already merged into a
-// pack.
+// Chooses a soak model's adapters at random: none, one or several merged while it loads, or one already
+// merged into a pack.
 
 import { ALL_READERS, openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
@@ -19,7 +19,7 @@ interface Adapter {
 export interface Adapted {
   readonly files: readonly File[]
   readonly lora?: NonNullable<LoadOptions['lora']>
-  /** What was done, as the report's counters name it. */
+  /** The name of the action in the report's counters. */
   readonly how?: string
 }
 

@@ -4,7 +4,7 @@ import { queryObjects, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 export interface Census {
-  /** JavaScript objects that are reachable, in bytes. */
+  /** Bytes of reachable JavaScript objects. */
   readonly heapBytes: number
   /** Memory that JavaScript holds outside its heap: buffers and linear memories. */
   readonly externalBytes: number
@@ -52,7 +52,7 @@ export const reachable = (kind: object): number =>
 
 async function filesHeld(): Promise<number> {
   try {
-    // The folder being read is open too.
+    // The folder that is being read is open too.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return 0

@@ -21,7 +21,7 @@ import { ggufLora, peftFiles, randomLora } from '../conformance/testing/writers/
 export interface SoakModel {
   readonly name: string
   readonly files: readonly File[]
-  /** Fits only a few conversations, so that memory sometimes runs short. */
+  /** Enough for only a few conversations, so that memory sometimes runs short. */
   readonly stateBytes: number
   /** Prompt words that its tokenizer can encode. */
   readonly words: readonly string[]
@@ -83,7 +83,10 @@ async function contrib(folder: string): Promise<SoakModel> {
   return { ...COMMON, name: 'contrib-int4', files }
 }
 
-/** Keys and values, with biases, with a window; recurrent state of both kinds, and both together; exports. */
+/**
+ * Models with keys and values, with biases, with a window, with recurrent state of both kinds, with both
+ * together, and exports.
+ */
 export async function soakModels(folder: string): Promise<SoakModel[]> {
   const spoken = { gain: 1.5, speaks: true } as const
   const llama = randomLlama({ seed: 38, ...spoken })

@@ -63,7 +63,7 @@ export class Operations {
     await Promise.all(Array.from({ length: lanes }, lane))
   }
 
-  /** Starts nothing new. Running operations continue. */
+  /** Starts no new operations. Running ones continue. */
   stop(): void {
     this.#left = 0
   }
@@ -87,7 +87,7 @@ export class Operations {
     }
   }
 
-  /** Frequent operations occur several times in the table. */
+  /** Frequent operations are in the table several times. */
   readonly #every: readonly Operation[] = [
     ...Array<Operation>(8).fill(['send', () => this.#send()]),
     ...Array<Operation>(3).fill(['abort', () => this.#abort()]),
@@ -177,7 +177,7 @@ export class Operations {
     return this.#read(this.#session().send(this.#words(), this.#options()))
   }
 
-  /** Ends a reply early: by a signal, by `cancel`, or by leaving the loop. */
+  /** Ends a reply early: with a signal, with `cancel`, or by leaving the loop. */
   async #abort(): Promise<void> {
     const how = this.#random.below(3)
     const after = this.#random.between(0, 6)
@@ -239,7 +239,7 @@ export class Operations {
     const { text, finishReason } = await generation.result
     const { choices } = constraint
     if (choices !== undefined && finishReason === 'stop' && !choices.includes(text))
-      throw new Error(`${JSON.stringify(text)} is none of the choices`)
+      throw new Error(`${JSON.stringify(text)} is not one of the choices`)
   }
 
   async #thereAndBack(): Promise<void> {

@@ -1,4 +1,4 @@
-// One round of the soak: what was done, the memory before and after, and what was not freed.
+// One round of the soak: the operations, the memory before and after, and anything that was not freed.
 
 import type { Engine } from '../../src/engine/api/engine.ts'
 import type { LoadOptions } from '../../src/engine/api/types.ts'
@@ -16,7 +16,7 @@ export interface Report {
   readonly operations: number
   readonly counts: Readonly<Record<string, number>>
   readonly refusals: Readonly<Record<string, number>>
-  /** One entry per requirement. */
+  /** One entry per check. */
   readonly checks: readonly Check[]
 }
 
@@ -33,7 +33,7 @@ export interface Resident {
   readonly emptyBytes: number
 }
 
-/** Memory in addition to the state: block tables, read buffers, and rounding. */
+/** Memory beyond the state: block tables, read buffers, and rounding. */
 const SLACK_BYTES = 2 * 1024 * 1024
 
 const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [
@@ -159,7 +159,7 @@ function summed(counts: readonly Readonly<Record<string, number>>[]): Record<str
   return sums
 }
 
-/** Call it with every session closed. */
+/** Call when every session is closed. */
 async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number): Promise<Check[]> {
   let use = await engine.memory()
   // Aborted work is released only after the page has been notified.
@@ -175,7 +175,7 @@ async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number
       holds: use.stateBytes === 0,
     },
     {
-      what: `${at}: kept state stays within its budget (${use.keptBytes} of ${model.stateBytes} bytes)`,
+      what: `${at}: cached state stays within its budget (${use.keptBytes} of ${model.stateBytes} bytes)`,
       holds: use.keptBytes <= model.stateBytes,
     },
     {
@@ -207,6 +207,6 @@ function sameCounts(
   right: Readonly<Record<string, number>>,
 ): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)])
-  // Ports of earlier rounds may be gone by now.
+  // Ports of earlier rounds may have closed by now.
   return [...names].every((name) => (right[name] ?? 0) <= (left[name] ?? 0))
 }

@@ -33,7 +33,7 @@ const models = await soakModels(storage)
 const residents = await Promise.all(models.filter(({ name }) => RESIDENTS.includes(name)).map(resident))
 
 run.begin()
-/** Rounds are written as they end, because in memory they would count as growth. */
+/** Writes rounds when they end, because in memory they would count as growth. */
 const roundsFile = join(options.folder, 'rounds.jsonl')
 await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')

@@ -1,4 +1,4 @@
-// What the soak scripts share: options, counts of checks, and the log.
+// Shared by the soak scripts: options, counts of checks, and the log.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { memoryPlot, type Sample } from './trend.ts'
 
 interface SoakOptions {
   readonly minutes: number
-  /** Ends the run, whatever the time. */
+  /** Number of rounds after which the run ends, whatever the time. */
   readonly rounds?: number
   readonly seed: number
   readonly folder: string
@@ -44,14 +44,14 @@ export class SoakRun<Own extends object = object> {
     this.options = options(new Command(name))
       .description(description)
       .option('--minutes <n>', 'how long', Number, minutes)
-      .option('--rounds <n>', 'how many rounds, whatever the time', Number)
-      .option('--seed <n>', 'for everything random', Number, 1)
+      .option('--rounds <n>', 'number of rounds, whatever the time', Number)
+      .option('--seed <n>', 'seed of all random choices', Number, 1)
       .option('--folder <path>', `folder for ${file}.json and ${file}.svg`, 'build/soak')
       .parse()
       .opts<SoakOptions & Own>()
   }
 
-  /** Time starts here. */
+  /** The run's time starts here. */
   begin(): void {
     this.#start = performance.now()
   }

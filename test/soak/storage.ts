@@ -1,6 +1,6 @@
 // Gives the soak an origin private file system in a local folder.
 //
-// Handles are real file descriptors, so an unclosed one is noticed.
+// Handles are real file descriptors, so that the soak notices an unclosed one.
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// A site whose tabs share one engine and open and close, the leader included; reports whether everything they
-// held was released.
+// A site whose tabs share one engine and open and close, including the leader. Reports whether everything
+// that they used was released.
 
 import { Engine } from '../../src/engine/api/engine.ts'
 import { loadRequest } from '../../src/engine/api/request/load-request.ts'
@@ -22,7 +22,7 @@ interface Tab {
   readonly service: TabService
   readonly engine: Engine
   readonly operations: Operations
-  /** Ends when the tab's work does. */
+  /** Resolves when the tab's work ends. */
   readonly work: Promise<void>
 }
 
@@ -37,7 +37,7 @@ interface SiteReport {
 let sites = 0
 
 /**
- * Opens and closes tabs, each with its own conversations, most of them in the middle of their work. The first
+ * Opens tabs, each with its own conversations, and closes most of them in the middle of their work. The first
  * tab leads and closes first, so the next leader loads the model and answers the pending requests.
  */
 export async function site(model: SoakModel, options: LoadOptions, random: Random): Promise<SiteReport> {
@@ -63,7 +63,7 @@ export async function site(model: SoakModel, options: LoadOptions, random: Rando
     open.push({ service: tab, engine, operations, work })
   }
   const leave = async (): Promise<void> => {
-    // The one that has been open longest leads.
+    // The tab that has been open longest leads.
     const [tab] = open.splice(random.chance(0.5) ? 0 : random.below(open.length), 1)
     if (tab === undefined) return
     if (random.chance(0.4)) await tab.work

@@ -6,7 +6,7 @@ import type { Check } from './rounds.ts'
 export interface Sample extends Census {
   /** Minutes since the start. */
   readonly minute: number
-  /** Linear memory of the engines that stay. */
+  /** Linear memory of the resident engines. */
   readonly wasmBytes: number
 }
 
@@ -39,11 +39,11 @@ export function trendChecks(samples: readonly Sample[]): Check[] {
       MAX_RESIDENT_GROWTH,
     ),
     {
-      what: `the linear memory of engines that stay is constant in the last third (${Math.min(...wasm)} to ${Math.max(...wasm)} bytes)`,
+      what: `the linear memory of resident engines is constant in the last third (${Math.min(...wasm)} to ${Math.max(...wasm)} bytes)`,
       holds: Math.min(...wasm) === Math.max(...wasm),
     },
     {
-      what: `open files are as many as at the start (${last?.files} and ${first?.files})`,
+      what: `there are as many open files as at the start (${last?.files} and ${first?.files})`,
       holds: (last?.files ?? 0) <= (first?.files ?? 0),
     },
   ]

@@ -89,7 +89,7 @@ static void prepare_words(struct words *words, const struct tile *tile, const st
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* Turns the dots into scores s. Returns the largest visible score. Scores of invisible positions become -inf. */
+/* Turns the dots into scores s. Returns the largest visible score. Sets scores of invisible positions to -inf. */
 static float scores_of_floats(v128_t *s, float scale) {
     const v128_t scales = splat(scale);
     v128_t most = splat(-__builtin_inff());
@@ -118,7 +118,7 @@ static float mask_scores(v128_t *s, const struct query *query) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Applies the soft cap; returns the largest score. A separate function, because few models have soft caps. */
+/* Applies the soft cap and returns the largest score. A separate function, because few models have soft caps. */
 static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     const struct exp_constants c = exp_constants();
     v128_t most = splat(-__builtin_inff());
@@ -129,7 +129,7 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Clamps scores to a range; returns the largest. Separate for the same reason. */
+/* Clamps scores to a range and returns the largest. Separate for the same reason. */
 static __attribute__((noinline)) float limit_scores(v128_t *s, float least, float most) {
     v128_t greatest_of = splat(-__builtin_inff());
     for (uint32_t g = 0; g < VECTORS; g++) {
@@ -139,7 +139,7 @@ static __attribute__((noinline)) float limit_scores(v128_t *s, float least, floa
     return wasm_f32x4_extract_lane(greatest(greatest_of), 0);
 }
 
-/* Adds the biases of the block's positions to their scores; returns the largest. Separate for the same reason. */
+/* Adds the biases of the block's positions to their scores and returns the largest. Separate for the same reason. */
 static __attribute__((noinline)) float bias_scores(v128_t *s, const float *bias) {
     const v128_t unit = splat(LOG2_E);
     v128_t most = splat(-__builtin_inff());
@@ -168,7 +168,8 @@ INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, co
             s[g + e] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * (g + e))) : w[e];
         }
     }
-    /* A separate loop: in the one above, its vectors would not fit in the registers alongside the constants of exp2. */
+    /* A separate loop, because in the one above its vectors would not fit in the registers next to the constants of
+     * exp2. */
     for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
         const v128_t rounder = exp2.rounder;
         v128_t u[4];
@@ -197,8 +198,8 @@ static void softmax_fp8(struct tile *tile, uint32_t i, const struct words *words
     softmax(tile, i, words, KV_FP8);
 }
 
-/* For a query that sees no position of the block: values are added for its whole register tile, so its weights are
-   0. */
+/* For a query that sees no position of the block. Values are added for its whole register tile, so its weights are set
+ * to 0. */
 static void skip_block(struct tile *tile, uint32_t i) {
     tile->kept[i] = 1;
     tile->taken[i] = 0;
@@ -206,7 +207,8 @@ static void skip_block(struct tile *tile, uint32_t i) {
     for (uint32_t v = 0; v < BLOCK_POSITIONS / 8; v++) tile->w_codes[i][v] = splat(0);
 }
 
-/* All scores first, then all running maxima, then all weights. Query by query, each would wait for the previous one. */
+/* Computes all scores, then all running maxima, then all weights. Query by query, each would wait for the previous
+ * one. */
 static void softmax_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
     for (uint32_t i = 0; i < tile->count; i++) {
@@ -264,8 +266,8 @@ static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, st
     }
 }
 
-/* f32 values that are invisible to a query may be garbage. Positions visible to all queries are added together, ragged
-   ends query by query. */
+/* f32 values that are invisible to a query may be garbage, so only positions visible to all queries are added together,
+ * and ragged ends query by query. */
 static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     struct range all = {0, BLOCK_POSITIONS};
     for (uint32_t i = first; i < end; i++) {

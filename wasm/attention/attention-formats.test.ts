@@ -1,5 +1,5 @@
 // Attention over stored codes. In: every format of keys and values. Out: the definition's bits, the values of
-// the codes, the same bits for any chunking, and the power of two that makes its weights.
+// the codes, the same bits for any chunking, and the powers of two that make its weights.
 import { describe, expect, test } from 'vitest'
 import { kvOf, layState, layStep } from '../testing/attention.ts'
 import { FORMATS, fillBlock, storedKey, storedValue } from '../testing/kv.ts'
@@ -24,7 +24,7 @@ const formats = FORMATS.map((format) => [`K ${format.k}, V ${format.v}`, format]
 
 describe.each(formats)('%s', (_, format) => {
   test.each(DIMS)('matches its definition bit for bit: heads of %i', (dim) => {
-    // Up to 8 query heads per KV head; a prompt across a block's edge, then rows alongside and after it.
+    // Up to 8 query heads per KV head. A prompt across a block's edge, then rows next to it and after it.
     for (const [heads, kvHeads, rows] of GROUPS.filter((_, index) => (index + DIMS.indexOf(dim)) % 3 === 0)) {
       const shape = { heads, kvHeads, dim, format, quantized: dim % 32 === 0 }
       const { difference } = compare((machine) => {

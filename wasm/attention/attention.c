@@ -129,7 +129,7 @@ static void begin_segment(struct tile *tile) {
     for (uint32_t d = 0; d < tile->count * tile->dim / 4; d++) tile->y[d] = splat(0);
 }
 
-/* Reads every cache line of `bytes`. The empty asm keeps LLVM from combining the words of four lines, lane by lane. */
+/* Reads every cache line of `bytes`. The empty asm keeps LLVM from combining the words of four lines into vectors. */
 INLINE void read_lines(const uint8_t *at, uint32_t bytes) {
     ROLLED for (uint32_t i = 0; i < bytes; i += 64) {
         uint32_t word = *(const uint32_t *)(at + i);

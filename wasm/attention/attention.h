@@ -26,7 +26,7 @@ INLINE uint32_t first_seen(const struct op_attention *op, uint32_t to) {
 }
 /* Positions after its own that a row sees. */
 INLINE uint32_t seen_after(const struct op_attention *op, const struct sequence *seq) { return seq->whole ? ~0u : op->after; }
-/* The end of the positions visible to the row at `position`. */
+/* The end of the range of positions visible to the row at `position`. */
 INLINE uint32_t seen_end(const struct op_attention *op, const struct sequence *seq, uint32_t position) {
     const uint32_t end = seq->position + seq->rows, after = seen_after(op, seq);
     return after < end - position ? position + 1 + after : end;
@@ -83,7 +83,7 @@ struct tile {
     v128_t w_codes[MAX_QUERIES][BLOCK_POSITIONS / 8];           /* int8 V: factors of each query's weights */
 };
 
-/* Vectors of a block that queries process. Those of a column are `apart` from one to the next; columns go from..to by
+/* Vectors of a block that queries process. Vectors of a column are `apart` from each other; columns go from..to by
  * `step`. apart 0: one vector each. */
 struct columns { uint32_t from, to, step, apart; };
 

@@ -131,7 +131,7 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 300 }], [{ position: 300, rows: 2 }]],
     ],
     [
-      'biases of earlier positions only, of several sequences',
+      'biases for earlier positions only, of several sequences',
       { ...STORIES, reach: 90 },
       [
         [
@@ -156,7 +156,7 @@ describe('rope_kv and attention', () => {
       ],
     ],
     [
-      'a whole sequence beside others',
+      'a whole sequence next to others',
       { heads: 6, kvHeads: 2, dim: 32 },
       [
         [
@@ -220,7 +220,7 @@ describe('rope_kv and attention', () => {
     ['biases by distance', { heads: 4, kvHeads: 2, dim: 16, after: ALL, reach: 99 }],
     ['biases and a range', { heads: 2, kvHeads: 1, dim: 8, reach: 120, scoreLimits: [-0.5, 0.5] }],
     ['ranges', { heads: 4, kvHeads: 2, dim: 16, scoreLimits: [-0.5, 1.5], keyLimits: [-0.6, 0.7] }],
-  ])('are a rotation and a softmax: %s', (_, shape) => {
+  ])('equal a rotation and a softmax: %s', (_, shape) => {
     const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0, after = 0 } = shape
     const within = (x: number, [least, most]: readonly number[] = [-Infinity, Infinity]) =>
       Math.min(most!, Math.max(least!, x))
@@ -319,7 +319,7 @@ describe('rope_kv and attention', () => {
   })
 
   test('never read invisible positions', () => {
-    // Poison is NaN: a read of the unwritten rest of a block, or of a block before the window, would show.
+    // Poison is NaN, so a read of the unwritten rest of a block, or of a block before the window, would show.
     for (const [build, format] of BUILDS.flatMap((build) => FORMATS.map((each) => [build, each] as const))) {
       const machine = plainMachine(build)
       const shape = { ...QWEN, window: 10, format }

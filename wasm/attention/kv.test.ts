@@ -17,7 +17,7 @@ import {
 import { compare, type Machine, plainMachine } from '../testing/machine.ts'
 
 const THETA = 100
-/** Ranges smaller than this are stored as one number. */
+/** A vector whose range is smaller than this is stored as one number. */
 const FLUSHED = 2 ** -100
 const angle = (position: number, pair: number, pairs: number) => position * THETA ** (-pair / pairs)
 
@@ -29,7 +29,7 @@ interface Layout extends KvShape {
 }
 
 const BIAS = 200
-/** A bias of a different size for each element of a key. */
+/** A bias that differs for each element of a key. */
 const biasAt = (lane: number) => Math.fround(BIAS * (1 - (lane % 7) / 3))
 
 function stillFields(machine: Machine, { kvHeads, dim, still }: Layout): Readonly<Record<string, number>> {
@@ -183,7 +183,7 @@ describe('rope_kv stores keys and values', () => {
   test.each([
     ['halves', PAIRING.halves, (pair: number) => [pair, pair + 12]],
     ['interleaved', PAIRING.interleaved, (pair: number) => [2 * pair, 2 * pair + 1]],
-  ] as const)('without the bias, in still pairs and in unrotated dimensions: %s', (_, pairing, at) => {
+  ] as const)('without the bias in still pairs and in unrotated dimensions: %s', (_, pairing, at) => {
     const plain = { kvHeads: 2, dim: 32, format: { k: 'f32', v: 'f32' }, ropeDims: 24, pairing } as const
     const still = new Set([...[9, 10, 11].flatMap(at), ...Array.from({ length: 8 }, (_, d) => 24 + d)])
     const [whole, less] = [plain, { ...plain, still: 9 }].map((shape) => {
@@ -206,7 +206,7 @@ describe('fp8 values are e3m4', () => {
   const CODES = Array.from({ length: 256 }, (_, code) => code)
   const isStored = (code: number) => (code & 0x70) > 0 || (code & 0x7f) === 0
 
-  /** Rows of 256 values as they are stored. */
+  /** Rows of 256 values in stored form. */
   function stored(rows: readonly (readonly number[])[]) {
     const machine = plainMachine('simd128')
     const blocks = layWrite(machine, shape, 0, rows.length, (_, row, lane) => rows[row]![lane]!)
@@ -228,7 +228,7 @@ describe('fp8 values are e3m4', () => {
     expect(Math.max(...row!.values)).toBe(31)
   })
 
-  test('is the nearest code, ties to even, and never beyond 31 times the scale', () => {
+  test('is the nearest code, ties to even, and at most 31 times the scale', () => {
     const normal = CODES.filter((code) => code < 0x80 && code >= 0x10)
     const nearest = (size: number): number => {
       if (size < 2 ** -2) return size < 2 ** -3 ? 0 : 2 ** -2
@@ -255,7 +255,7 @@ describe('fp8 values are e3m4', () => {
     }
   })
 
-  test('keeps the largest value of a row of any size, and is within a 32nd of it everywhere', () => {
+  test('keeps the largest value of a row of any magnitude, and errors are at most a 32nd of it', () => {
     const random = randomFrom(12)
     const rows = Array.from({ length: 120 }, (_, row) => {
       const most = 2 ** (-99 + (row * 226) / 120) * (1 + random())
@@ -322,7 +322,7 @@ describe('shift_kv', () => {
           const key = storedKey(machine, shape, blocks[at >> 6]! + kOffset, 1, at & 63)
           const wanted = storedKey(machine, exact, fresh[at >> 6]! + offsets(exact).kOffset, 1, at & 63)
           // Half a step of the new codes plus half a step of the old ones, which the rotation spreads over
-          // two elements. The bias that is added and subtracted again rounds to its own last bit.
+          // two elements. Adding the bias and subtracting it again adds a rounding error of its last bit.
           const bound = key.scale / 2 + 1.1 * (key.scale / 2) * Math.SQRT2 + 4e-6 + BIAS * 2 ** -22
           for (let d = 0; d < 32; d++)
             expect(Math.abs(key.values[d]! - wanted.values[d]!)).toBeLessThan(bound)
@@ -333,7 +333,7 @@ describe('shift_kv', () => {
     },
   )
 
-  test('moves unrotated keys unchanged, and leaves the source alone', () => {
+  test('moves unrotated keys unchanged, and does not change the source', () => {
     const shape = { kvHeads: 1, dim: 8, format: { k: 'int8', v: 'int8' }, ropeDims: 0 } as const
     const { kOffset, vOffset, bytes } = offsets(shape)
     const machine = plainMachine('simd128')

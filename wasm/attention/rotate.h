@@ -23,7 +23,7 @@ static inline void rotate__ref(float *y, const float *x, const float *angles, st
     for (uint32_t d = of.rope_dims; d < of.dim; d++) y[d] = x[d];
 }
 
-/* Halves: four pairs at a time; interleaved: two. The rest as in the definition. */
+/* Halves: four pairs at a time; interleaved: two. The remaining pairs as in the definition. */
 static inline void rotate(float *y, const float *x, const float *angles, struct rotation of) {
     const uint32_t half = of.rope_dims / 2;
     if (of.rope_dims % 4 || (of.pairing == PAIR_HALVES && half % 4)) return rotate__ref(y, x, angles, of);

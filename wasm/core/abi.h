@@ -53,8 +53,8 @@ enum {
     PART_SUMS = 12
 };
 
-/* What a row of an op represents. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
-   is routed to. */
+/* What a row of an op represents. ROWS_ROUTED + u: each row of the step appears u times, once for each expert to which
+ * it is routed. */
 enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1, ROWS_ROUTED = 2 };
 
 enum op_code {
@@ -129,7 +129,8 @@ enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8, 
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* What selects a row of a table: the token's id, its position, or its kind, such as its place in a pair of texts. A
+/* What selects a row of a table: the token's id, its position, or its kind, such as which text of a pair it belongs to.
+ * A
    token's word is its id, with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
    supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
 enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2, BY_INPUT = 3 };
@@ -279,12 +280,11 @@ struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least,
  * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
-/* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are
- * chosen one after the other, each with a softmax over the logits that are left and near the greatest of them
- * (route.c). */
+/* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are chosen
+ * one after the other, each with a softmax over the remaining logits near the greatest of them (route.c). */
 enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
 
-/* Which experts each row goes to: the `used` experts with the greatest p[e] + bias[e] (bias 0: none). Their weights
+/* Chooses the experts of each row: the `used` experts with the greatest p[e] + bias[e] (bias 0: none). Their weights
  * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
  * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` experts in a
  * row. The best have the greatest sums of their group_best (1 or 2) greatest p[e] + bias[e].

@@ -1,5 +1,5 @@
-// Claims of tiles. In: threads of many speeds, on a simulated clock. Out: every tile taken once, and no long
-// wait.
+// Claims of tiles. In: threads of many speeds, on a simulated clock. Out: whether every tile is taken once,
+// without long waits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SYNC_WORDS } from '../../src/core/abi/constants.ts'
@@ -7,15 +7,15 @@ import { Machine, readModule } from '../testing/machine.ts'
 
 const CLAIMER_BYTES = 32
 const NO_TILE = 0xffffffff
-const MOST_THREADS = 11
+const MAX_THREADS = 11
 const machine = new Machine(readModule('simd128', 'plain'), 'simd128')
 const sync = machine.words(new Array(SYNC_WORDS).fill(0))
-const claimers = machine.allocate(MOST_THREADS * CLAIMER_BYTES)
+const claimers = machine.allocate(MAX_THREADS * CLAIMER_BYTES)
 
 interface Shares {
-  /** By thread, in the order in which it took them. */
+  /** The tiles of each thread, in the order in which it took them. */
   readonly tiles: readonly (readonly number[])[]
-  /** When the last tile is done. */
+  /** The time when the last tile is done. */
   readonly end: number
 }
 
@@ -53,7 +53,7 @@ describe('claims', () => {
     fc.assert(
       fc.property(
         fc.nat(200),
-        fc.array(thread, { minLength: 2, maxLength: MOST_THREADS }),
+        fc.array(thread, { minLength: 2, maxLength: MAX_THREADS }),
         (count, threads) => {
           const { tiles } = share(
             count,
@@ -75,7 +75,7 @@ describe('claims', () => {
     ])
   })
 
-  test('nobody waits longer than one tile of the slower thread', () => {
+  test('no thread waits longer than one tile of the slower thread', () => {
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 120 }), fc.integer({ min: 2, max: 8 }), (count, slowness) => {
         const { end } = share(count, [1, slowness])

@@ -1,8 +1,8 @@
 /* kernel.h: the interface between a kernel and the plan runner. In: op records and the step. Out: tile counts and
  * tiles.
  *
- * A kernel owns no memory and no threads. tile(op, step, t) computes tile t of tiles(op, step). Each tile writes memory
- * that no other tile of the op writes. No tile reads what another tile of the same round writes. An op has one round or
+ * A kernel owns no memory and no threads. tile(op, step, t) computes tile t of tiles(op, step). No two tiles of an op
+ * write the same memory, and no tile reads memory that another tile of the same round writes. An op has one round or
  * two (run.c). */
 #ifndef HALFBYTE_KERNEL_H
 #define HALFBYTE_KERNEL_H

@@ -37,12 +37,12 @@ static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
     {EACH_SECOND_ROUND(QUADS, QUADS)}, {EACH_SECOND_ROUND(QUADS, PAIRS)}, {EACH_SECOND_ROUND(QUADS, QUADS)},
     {EACH_SECOND_ROUND(QUADS, PRODUCTS)}};
 
-/* The form of the dots plus 1; 0 until the first run detects the best one. Tests choose their own. */
+/* The form of the dots plus 1; 0 until the first run detects the best form. Tests set it. */
 static uint32_t chosen_dots;
 void choose_dots(uint32_t form) { chosen_dots = form + 1; }
 uint32_t dots_in_use(void) { return chosen_dots - 1; }
 
-/* All tiles of one round, then the barrier. Returns 1 when the pool is poisoned. */
+/* Computes all tiles of one round, then waits at the barrier. Returns 1 when the pool is poisoned. */
 static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,
                           uint32_t thread, uint32_t threads) {
     const uint32_t count = kernel->tiles(op, step);
@@ -58,11 +58,11 @@ static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const 
     return barrier(sync, threads);
 }
 
-/* Returns 0 when done, 1 when poisoned: results are then incomplete and the pool must not be used again. */
+/* Returns 0 when done, and 1 when poisoned: the results are then incomplete, and the pool must not be used again. */
 EXPORT("run")
 uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
-    if (chosen_dots == 0) choose_dots(best_dots()); /* every thread finds the same */
+    if (chosen_dots == 0) choose_dots(best_dots()); /* every thread finds the same form */
     for (uint32_t i = first; i < last; i++) {
         const struct op *op = (const struct op *)(plan + i * OP_BYTES);
         if (op->code >= OP_COUNT) {

@@ -1,5 +1,5 @@
-// The walk of the plan. In: plans of several ops, real threads on one memory. Out: the bits of one thread,
-// and an end when a thread dies.
+// Runs of a plan. In: plans of several ops, real threads on one memory. Out: the bits of one thread, and the
+// end of the run when a thread dies.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const PATIENCE_SECONDS = Number(
   /PATIENCE_SECONDS = (\d+)/.exec(readFileSync(new URL('sync.h', import.meta.url), 'utf8'))?.[1],
 )
 
-/** Norm, matrix, activation and residual, chained: a late row shows up in the next op. */
+/** Norm, matrix, activation and residual in a chain, so that a row finished late shows up in the next op. */
 function layPlan(machine: Machine, m: number, layers: number): Rows {
   const wide = 256
   const n = 512
@@ -61,7 +61,7 @@ function layPlan(machine: Machine, m: number, layers: number): Rows {
       y: out.at,
       y_stride: out.stride,
     })
-    // The gated values once more, from the same product.
+    // Computes the gated values once more, from the same product.
     machine.op('linear_swiglu_w4a8_g32', {
       w: up,
       n: n / 2,
@@ -90,7 +90,7 @@ interface Pool {
   readonly machine: Machine
   readonly sync: number
   readonly workers: readonly Worker[]
-  /** Resolve when a worker has left `serve`. */
+  /** Promises that resolve when a worker has left `serve`. */
   readonly ends: readonly Promise<unknown>[]
 }
 
@@ -117,7 +117,7 @@ async function startPool(build: Build, threads: number, task = 'serve'): Promise
   return { machine, sync, workers, ends }
 }
 
-/** As in a pool: fields, command, then the caller's own share. */
+/** Does what a pool does: writes the fields, gives the command, then computes the caller's own share. */
 function run({ machine, sync }: Pool, threads: number, first: number, last: number): number {
   const word = sync / 4
   machine.u32.set([machine.ops[0]!, machine.step, first, last, threads], word + SYNC.plan)
@@ -127,7 +127,7 @@ function run({ machine, sync }: Pool, threads: number, first: number, last: numb
 }
 
 describe.each(BUILDS)('run, %s', (build) => {
-  test.each([2, 3])('%i threads give the bits of one', async (threads) => {
+  test.each([2, 3])('%i threads give the same bits as one', async (threads) => {
     const single = plainMachine(build)
     const pool = await startPool(build, threads)
     const expected = layPlan(single, 5, 4)
@@ -140,7 +140,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     for (let m = 0; m < 5; m++) {
       expect(pool.machine.rowBytes(found, m, 'f32')).toEqual(single.rowBytes(expected, m, 'f32'))
     }
-    // Many short runs: each begins with a clean sync block, or hangs.
+    // Many short runs, each of which hangs unless it begins with a clean sync block.
     for (let i = 0; i < 200; i++) expect(run(pool, threads, all - 1, all)).toBe(0)
     const claims = pool.sync / 4 + SYNC.claims
     expect([...pool.machine.u32.slice(claims, claims + ABI.CLAIM_WORDS)].every((word) => word === 0)).toBe(

@@ -32,13 +32,13 @@ static inline void wake_all(uint32_t *p) { (void)p; }
 enum { SPINS = 150000 };
 /* When no tile is claimed and no thread arrives for this long, the missing threads are assumed dead. */
 enum { PATIENCE_SECONDS = 20 };
-/* Bit of `generation`: a thread sleeps on it and has to be woken. The count itself increases by two. */
+/* Bit of `generation`: set while a thread sleeps on it and has to be woken. The count itself increases by two. */
 enum { SLEEPER = 1 };
 
-/* The tiles of an op are divided into one slice per thread. A thread first takes the tiles of its own slice in order.
- * So it continues reading where its last tile ended, and writes no cache line that another thread writes. After that it
- * takes the remaining tiles of other slices, from their ends. A claim is one addition: the low word counts the tiles
- * taken from the front, the high word those taken from the back. */
+/* The tiles of an op are divided into one slice per thread. A thread first takes the tiles of its own slice in order,
+ * so it continues reading where its last tile ended, and writes no cache line that another thread writes. Then it takes
+ * the remaining tiles of other slices, from their ends. A claim is one addition: the low word counts the tiles taken
+ * from the front, the high word those taken from the back. */
 static inline uint64_t *claims_of(struct sync *sync, uint32_t slice) {
     return (uint64_t *)(sync->claims + slice * (CLAIM_WORDS / SLICES));
 }

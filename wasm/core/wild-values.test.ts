@@ -1,5 +1,5 @@
 // Wild values. In: NaN, infinities and the largest floats where kernels choose experts, store state or round.
-// Out: a completed step with every index in range: such numbers must never become an address.
+// Out: a completed step with every index in range, because such numbers must never become an address.
 
 import { expect, test } from 'vitest'
 import { ACTIVATION, ROWS, SCORING } from '../../src/core/abi/constants.ts'
@@ -34,7 +34,7 @@ const ROUTERS = [
 ] as const
 const ROUTED = BUILDS.flatMap((build) => ROUTERS.map((router, rule) => ({ build, rule, router })))
 
-test.each(ROUTED)('$build: rows are routed to experts that exist, rule $rule', ({ build, router }) => {
+test.each(ROUTED)('$build: rows are routed to existing experts, rule $rule', ({ build, router }) => {
   const machine = plainMachine(build)
   const m = 24
   const experts = 8
@@ -59,7 +59,7 @@ test.each(ROUTED)('$build: rows are routed to experts that exist, rule $rule', (
   expect(machine.u32.subarray(first, first + places).every((row) => row < m)).toBe(true)
 })
 
-test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', (build) => {
+test.each(BUILDS)('%s: any keys and values can be stored and attended to', (build) => {
   for (const k of ['f32', 'int8'] as const) {
     for (const v of ['f32', 'int8', 'fp8'] as const) {
       const machine = plainMachine(build)
@@ -89,7 +89,7 @@ test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', 
   }
 })
 
-test.each(BUILDS)('%s: rows of any kind are normalised, gated and quantised', (build) => {
+test.each(BUILDS)('%s: any rows can be normalised, gated and quantised', (build) => {
   const machine = plainMachine(build)
   const m = 20
   const n = 96

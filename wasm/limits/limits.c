@@ -1,5 +1,6 @@
 /* limits.c: the peak speeds of this machine. In: records of work without a model. Out: the work, done by one thread or
- * by all, and its result, so no work can be optimised away. A module of its own, which the engine never loads.
+ * by all, and its result, so that the compiler cannot optimise the work away. A separate module, which the engine never
+ * loads.
  *
  * It has the exports of run.c and the same barriers: the engine's own pool runs it, and waiting costs the same as in
  * the engine. Unlike the engine's ops these have no tiles: thread t reads bytes [t * bytes, (t + 1) * bytes) from
@@ -36,7 +37,7 @@ static uint32_t read_one(const uint8_t *p, uint32_t bytes) {
     return sum_lanes(sums[0]);
 }
 
-/* The same sum, reading a line from each of eight places in turn. */
+/* The same sum, reading a cache line from each of eight streams in turn. */
 static uint32_t read_eight(const uint8_t *p, uint32_t bytes) {
     const uint8_t *at[8];
     v128_t sums[8];
@@ -51,8 +52,8 @@ static uint32_t read_eight(const uint8_t *p, uint32_t bytes) {
 }
 
 /* `rounds` times 8 steps on registers: enough accumulators to hide the latency, few enough operands for 16 registers.
- * One operand changes each round: a product of constants would be moved out of the loop. x starts at 1, 2 in every lane
- * of `type`, w at 1, 2, 3, 4, the accumulators at 0. The result is the sum of all lanes' bits. */
+ * One operand changes each round, because the compiler would move a product of constants out of the loop. x starts at
+ * 1, 2 in every lane of `type`, w at 1, 2, 3, 4, the accumulators at 0. The result is the sum of all lanes' bits. */
 #define PEAK(name, ones, step, move)                                                                                   \
     static uint32_t name(uint32_t rounds) {                                                                            \
         v128_t x[2], w[4], acc[8];                                                                                     \
@@ -122,7 +123,7 @@ uint32_t run(struct sync *sync, const struct limit *limits, const void *step, ui
         if (limits[i].results != 0) AT(uint32_t *, limits[i].results)[16 * thread] = result;
         if (threads == 1) continue;
         struct claimer claims = claimer(thread, threads);
-        while (claim_tile(sync, &claims, threads) != NO_TILE) continue; /* one tile each, as claiming has a cost */
+        while (claim_tile(sync, &claims, threads) != NO_TILE) continue; /* one tile each, because claiming has a cost */
         if (barrier(sync, threads)) return 1;
     }
     return 0;

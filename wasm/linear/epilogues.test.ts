@@ -97,7 +97,7 @@ describe('rescale', () => {
 
 function clamp(machine: Machine, n: number, isInPlace: boolean) {
   const wide = machine.rows(3, n + 32, (row, lane) => (lane - n / 2) * 10 ** (row - 1))
-  // A view in the middle of rows, like a part of a merged product.
+  // A view in the middle of rows, like part of a merged product.
   const x = { ...wide, at: wide.at + 4 * 32, width: n }
   const y = isInPlace ? x : machine.rows(3, n, () => 7)
   tokens(machine, 3)
@@ -127,7 +127,7 @@ describe('clamp', () => {
     const after = machine.floats(y, 0)
     expect([...after]).toEqual([...before].map((value) => Math.min(most, Math.max(least, value))))
     expect(after[3]).toBeNaN()
-    // Values next to a view belong to other values; past the end of other rows there are zeros.
+    // A view is followed by other values, and other rows by zeros.
     expect([...machine.floats(wide, 0).subarray(0, 32)]).toEqual(around)
     const padding = [...machine.floats({ ...y, width: 64 }, 0).subarray(37)]
     if (!isInPlace) expect(padding).toEqual(new Array(27).fill(0))
@@ -135,8 +135,7 @@ describe('clamp', () => {
 })
 
 /**
- * Products of `n` lanes, with the `size` values by whose norm they were divided, or followed by their
- * squares.
+ * Products of `n` lanes, with the `size` values whose norm divided them, or followed by the sum of squares.
  */
 function renorm(machine: Machine, n: number, size: number, hasX: boolean) {
   const x = machine.rows(3, size, (row, lane) => element(2, row, 0, lane) * (row + 1))
@@ -162,7 +161,7 @@ describe('renorm', () => {
     expect(compare((machine) => renorm(machine, n, size, hasX)).difference).toBeUndefined()
   })
 
-  test('undoes a norm and stores the squares, then divides by the norm of all', () => {
+  test('undoes a norm and stores the sum of squares, then divides by the norm over all shards', () => {
     for (const hasX of [true, false]) {
       const machine = plainMachine('relaxed')
       const { x, y, before, squaresAt } = renorm(machine, 40, 96, hasX)
@@ -270,7 +269,7 @@ describe('activations', () => {
     }
   })
 
-  test('gelu is the approximation by tanh', () => {
+  test('gelu is the tanh approximation', () => {
     const machine = plainMachine('simd128')
     const { x, y } = gate(machine, 'gelu', false)
     machine.run()
@@ -285,7 +284,7 @@ describe('activations', () => {
   })
 })
 
-test('add scales its addend', () => {
+test('add scales the rows that it adds', () => {
   const { machine, difference } = compare((each) => {
     const x = each.rows(2, 40, (_, lane) => lane)
     const y = each.rows(2, 40, () => 1)

@@ -96,7 +96,7 @@ function rightWeights(logits: Float32Array, normalize: boolean): Map<number, num
   return new Map(chosen.map((e) => [e, Math.exp(logits[e]!) / all / sum]))
 }
 
-/** A route of `m` rows by a rule, whose logits are far enough apart for any rounding. */
+/** A route of `m` rows by a rule. The logits are so far apart that rounding does not change the choice. */
 function layRoute(machine: Machine, m: number, rule: RouteRule, hasBias: boolean) {
   const { experts, used, normalize, scoring = 'softmax', groups, scale = 1, epsilon = 0 } = rule
   const random = randomFrom(`${experts} ${scoring}`)
@@ -122,7 +122,7 @@ function layRoute(machine: Machine, m: number, rule: RouteRule, hasBias: boolean
   return { logits, bias, route }
 }
 
-/** The weight of each expert of a row. 0: the row does not go there. */
+/** The weight of each expert for a row. 0: the row is not routed to it. */
 function weightsIn(machine: Machine, route: number, m: number, { experts, used }: RouteRule): Float64Array[] {
   const words = machine.u32.subarray(route / 4)
   const starts = words.subarray(0, experts + 1)
@@ -139,7 +139,7 @@ function weightsIn(machine: Machine, route: number, m: number, { experts, used }
 const RULES: readonly (readonly [string, RouteRule, boolean])[] = [
   ['sigmoids', { experts: 9, used: 3, normalize: false, scoring: 'sigmoid' }, false],
   [
-    'sigmoids with a bias, by their sum',
+    'sigmoids with a bias, divided by their sum',
     { experts: 9, used: 3, normalize: true, scoring: 'sigmoid', epsilon: 1e-3, scale: 2.5 },
     true,
   ],
@@ -163,7 +163,7 @@ const RULES: readonly (readonly [string, RouteRule, boolean])[] = [
     { experts: 16, used: 4, normalize: false, scoring: 'mixer', epsilon: 0.4 },
     false,
   ],
-  ['as many experts as there may be', { experts: 1024, used: 8, normalize: true }, true],
+  ['the maximum number of experts', { experts: 1024, used: 8, normalize: true }, true],
 ]
 
 describe('a router', () => {
@@ -254,7 +254,7 @@ describe('experts', () => {
     const machine = plainMachine('relaxed')
     const { logits, x, y } = lay(machine, 'f32', 6, false)
     machine.run()
-    // One expert's matrix at a time, by the linear op that every model uses.
+    // Multiplies by one expert's matrix at a time, with the linear op that every model uses.
     for (let row = 0; row < 6; row++) {
       const expected = new Float64Array(N)
       for (const [expert, weight] of rightWeights(machine.floats(logits, row), false)) {

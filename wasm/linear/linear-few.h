@@ -1,11 +1,12 @@
-/* linear-few.h: products of few rows. In: a span of one panel of each stream, how to add a block. Out: rows of y.
+/* linear-few.h: products of few rows. In: a span with one panel of each stream, a function that adds a block. Out: rows
+ * of y.
  *
  *   for each group
  *     group            splats of codes, scale, start           up to TOKEN_TILE rows
  *     for each stream  block of weights                        from memory, read once
  *       acc[stream][t] += ...                                  in registers, or in memory where they exceed them
  *
- *   The number of rows is a compile-time constant, so each number has its own code: BY_TOKEN_TILES. */
+ *   The number of rows is a compile-time constant, so each number has its own code (BY_TOKEN_TILES). */
 #ifndef HALFBYTE_LINEAR_FEW_H
 #define HALFBYTE_LINEAR_FEW_H
 #include "linear/linear.h"
@@ -50,8 +51,8 @@ INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32
     for (uint32_t g = 0; g < G; g++, w += bytes) {
         struct group group;
         prepare_group(&group, x, stride, k, g, tokens, blocks.zero);
-        /* Each panel has its own loads: prefetchers that are indexed by the load instruction then see regular
-           strides. */
+        /* Each panel has its own loads, because prefetchers that are indexed by the load instruction then see regular
+         * strides. */
         UNROLLED for (uint32_t p = 0; p < STREAMS; p++) add(acc, p, w + of_stream(streams, p), &group, unpack, tokens);
     }
     write_streams(op, span, m, acc, tokens);

@@ -1,4 +1,4 @@
-/* linear-many.h: products of many rows. In: a span, how to lay a block of its weights. Out: rows of y.
+/* linear-many.h: products of many rows. In: a span, a function that lays a block of its weights. Out: rows of y.
  *
  *   To lay a block is to unpack its codes and scales into the vectors that the dots use. A group of all rows is
  *   prepared once for all panels of a tile, and a block of weights is laid once for all rows. Both are then in the
@@ -89,7 +89,7 @@ INLINE void many_rows(const struct op_linear *op, const struct span *span, const
                       add_laid_rows *add_rows, write_outputs *write) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
     const struct masks unpack = masks();
-    v128_t sums[STREAMS * MOST_WIDTH][TOKEN_CHUNK][2];
+    v128_t sums[STREAMS * MAX_WIDTH][TOKEN_CHUNK][2];
     struct token tokens[TOKEN_CHUNK];
     struct laid laid;
     zero_chunk(sums, panels, count);

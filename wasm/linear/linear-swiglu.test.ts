@@ -44,7 +44,7 @@ function layWeights(machine: Machine, encoding: Encoding, { n, k }: Case): numbe
   })
 }
 
-/** Inputs of both scenes. Input row m is the same for any number of rows. */
+/** The inputs of both scenes. Input row m is the same for any number of rows. */
 function layInputs(machine: Machine, encoding: Encoding, c: Case) {
   const wide = roundUp(c.n, 32)
   const randoms = Array.from({ length: c.m }, (_, row) => randomFrom(1000 + row))

@@ -14,7 +14,7 @@
  *   row of x: sums start at -8 times the sum of its codes.
  *
  *   tile  as in linear-w4.c: four panels far apart, group by group, up to TOKEN_TILE rows at a time. There is no work
- *         between two groups, so this is as fast as laid weights are for many rows. In simd128 it is slower:
+ *         between two groups, so this is as fast for many rows as laid weights are. In simd128 it is slower, so it uses
  *         linear-many.h
  *
  *   Where the sums of four panels exceed the registers, the sums of a panel are loaded before its block and stored
@@ -67,7 +67,7 @@ INLINE void channel_rows(const struct op_linear *op, const struct span *span, ui
     const int8_t *x = AT(int8_t *, op->x + m * stride);
     const struct masks unpack = masks();
     v128_t sums[STREAMS][2][TOKEN_TILE], (*acc)[2][TOKEN_TILE] = sums;
-    if (tokens > (int)min_u32(2, MOST_IN_REGISTERS)) IN_MEMORY(acc);
+    if (tokens > (int)min_u32(2, MAX_IN_REGISTERS)) IN_MEMORY(acc);
     UNROLLED for (int t = 0; t < tokens; t++) {
         const v128_t start = start_of(op, m + (uint32_t)t);
         UNROLLED for (int p = 0; p < STREAMS; p++) acc[p][0][t] = acc[p][1][t] = start;

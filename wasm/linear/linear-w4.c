@@ -18,7 +18,7 @@
  *         to TOKEN_TILE rows at a time. The f32 sums of all panels are in a small array, the i32 sums of one block in
  *         registers. Many rows: linear-many.h
  *
- *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers, so sums are stored after
+ *   Four panels of more than MAX_IN_REGISTERS rows have more sums than there are registers, so sums are stored after
  *   each block. The stores also stop V8 from keeping what it has loaded. Without a store in between, it loads each of
  *   the 32 splats that all panels share only once, and then moves these splats and the sums to and from the stack
  *   frame. */
@@ -95,12 +95,12 @@ INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int token
 INLINE void add_stream_w4(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
                           struct masks masks, const int tokens) {
     add_block(acc[p], block, group, masks, tokens, 0);
-    if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
+    if (tokens <= MAX_IN_REGISTERS) settle(acc, p, tokens);
 }
 INLINE void add_stream_w4m(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
                            struct masks masks, const int tokens) {
     add_block(acc[p], block, group, masks, tokens, 1);
-    if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
+    if (tokens <= MAX_IN_REGISTERS) settle(acc, p, tokens);
 }
 
 INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
@@ -130,12 +130,12 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, 144, 8};
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4, add_w4_rows, write_panel);
-    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_IN_REGISTERS, add_stream_w4)
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4)
 }
 void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, 160, 0};
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4m, add_w4m_rows, write_panel);
-    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_IN_REGISTERS, add_stream_w4m)
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4m)
 }
 
 static void tile_w4(const struct op *op, const struct step *step, uint32_t t) {

@@ -67,7 +67,7 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, BLOCK, 128 - BYTE_ZERO};
     if (span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w8, add_w8_rows, write_panel);
-    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_BYTES_IN_REGISTERS, add_stream_w8)
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_BYTES_IN_REGISTERS, add_stream_w8)
 }
 
 static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {

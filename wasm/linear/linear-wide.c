@@ -226,7 +226,7 @@ static void few_rows_wide(const struct op_linear *op, const struct span *span, u
 static void many_rows_wide(const struct op_linear *op, const struct span *span, const struct kind *kind) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
     int8_t *x = AT(int8_t *, op->x + span->m0 * op->x_stride);
-    v128_t sums[STREAMS * MOST_WIDTH][TOKEN_CHUNK][2];
+    v128_t sums[STREAMS * MAX_WIDTH][TOKEN_CHUNK][2];
     struct two_rows rows[BLOCK_GROUPS][TOKEN_CHUNK / TWO];
     struct laid laid[TWO][BLOCK_GROUPS];
     const uint8_t *const blocks[TWO] = {(const uint8_t *)laid[0], (const uint8_t *)laid[1]};

@@ -18,7 +18,7 @@
 enum { STREAMS = 4 };
 /* Rows of one tile: enough to amortise laying out weights, few enough to keep all sums in the first-level cache. From
    MANY rows, a tile is `width` times as wide, to amortise preparing activations. */
-enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MOST_WIDTH = 4 };
+enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MAX_WIDTH = 4 };
 
 INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
 
@@ -38,7 +38,7 @@ static inline uint32_t linear_tiles(const struct op *o, const struct step *step)
 /* One number per stream: first, + near, + far, + near + far. */
 struct four { uint32_t first, near, far; };
 INLINE uint32_t of_stream(struct four f, uint32_t p) { return f.first + (p & 1) * f.near + (p >> 1) * f.far; }
-/* Where each stream has several adjacent numbers: the p-th number, taking one of each stream in turn. */
+/* If each stream has several adjacent numbers: the p-th number, taking one from each stream in turn. */
 INLINE uint32_t nth_of_streams(struct four f, uint32_t p) { return of_stream(f, p % STREAMS) + p / STREAMS; }
 
 /* The part of an op that one tile computes: `width` panels of each stream, their panels in y, rows m0..m1. */
@@ -64,7 +64,8 @@ INLINE struct span side(const struct span *span, uint32_t i) {
 /* Hides from the compiler what p points to, so that it is loaded and stored as written. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
-/* The rows of a span, up to TOKEN_TILE at a time. `rows` gets a constant number, so each number has its own loop. */
+/* Calls `rows` for the rows of a span, up to TOKEN_TILE at a time. It gets a constant number, so each number has its
+ * own loop. */
 #define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \
     for (uint32_t i = 0; i < (span)->width; i++) {                                                                     \
         const struct span one = side(span, i);                                                                         \

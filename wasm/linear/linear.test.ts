@@ -133,7 +133,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     }
   })
 
-  test('works on exactly the rows whose logits are needed', () => {
+  test('computes exactly the rows whose logits are needed', () => {
     const { difference } = compare((machine) => {
       const c = { n: 40, k: 64, m: 5 }
       const x = layInput(machine, encoding, c)

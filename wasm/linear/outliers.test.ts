@@ -1,5 +1,5 @@
 // Outliers. In: activations in which a few channels are 100 times larger. Out: whether one scale per group
-// keeps the accuracy of a quantised product that one scale per token would lose.
+// keeps the accuracy that a quantised product with one scale per token loses.
 
 import { expect, test } from 'vitest'
 import { matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
@@ -11,7 +11,7 @@ import { fillMatrix } from '../testing/weights.ts'
 const N = 64
 const K = 896
 const M = 4
-/** One in a hundred channels, as in trained models. Each outlier affects its own group only. */
+/** One in a hundred channels, as in trained models. Each outlier affects only its own group. */
 const OUTLIERS = [37, 290, 611, 800]
 
 const isOutlier = (channel: number) => OUTLIERS.includes(channel)
@@ -36,8 +36,8 @@ function quantized(machine: Machine, rows: readonly Float32Array[], whole: numbe
 }
 
 /**
- * Root mean square of the product's error divided by that of the product, without the outliers' own share of
- * it.
+ * The root mean square of the product's error, divided by that of the product without the outliers'
+ * contribution.
  */
 function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) => Rows): number {
   const machine = plainMachine('relaxed')
@@ -81,7 +81,7 @@ function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) =>
 test('scales per group keep the precision that outlier channels would destroy with one scale per token', () => {
   const group = relativeError(perGroup)
   const token = relativeError(perToken)
-  // A step of 100 / 127 keeps little of values within 1: the error is about half of the values.
+  // A step of 100 / 127 is too coarse for values within 1: the error is about half of the values.
   expect(token).toBeGreaterThan(0.2)
   expect(group).toBeLessThan(0.12)
   expect(token / group).toBeGreaterThan(2.5)

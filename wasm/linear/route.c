@@ -13,14 +13,14 @@
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
 
-/* A row's experts: their scores, what they are chosen by, and which are already taken. */
-struct experts { float scores[MOST_EXPERTS], keys[MOST_EXPERTS]; uint8_t taken[MOST_EXPERTS]; };
+/* A row's experts: their scores, the keys by which they are chosen, and which are already taken. */
+struct experts { float scores[MAX_EXPERTS], keys[MAX_EXPERTS]; uint8_t taken[MAX_EXPERTS]; };
 
 /* Marks the experts of all but the best groups as taken. */
 static void drop_groups(const struct op_route *op, struct experts *all) {
     const uint32_t size = op->experts / op->groups;
-    float sums[MOST_EXPERTS];
-    uint8_t kept[MOST_EXPERTS] = {0};
+    float sums[MAX_EXPERTS];
+    uint8_t kept[MAX_EXPERTS] = {0};
     for (uint32_t g = 0; g < op->groups; g++) {
         float best = all->keys[g * size], next = -__builtin_inff();
         for (uint32_t e = g * size + 1; e < (g + 1) * size; e++) {
@@ -73,7 +73,7 @@ static void score(const struct op_route *op, const float *x, struct experts *all
     }
     for (uint32_t e = 0; e < op->experts; e++) {
         if (op->scoring == SCORE_SOFTMAX) all->scores[e] = all->scores[e] / sum;
-        /* Logits have the order of their scores, and fewer of them are equal. */
+        /* Logits have the same order as their scores, and fewer of them are equal. */
         if (op->bias) all->keys[e] = all->scores[e] + bias[e];
         else if (op->group_best > 1) all->keys[e] = all->scores[e];
     }

@@ -6,8 +6,8 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
-/* No layer has more. The check of a configuration has the same number. */
-enum { MOST_EXPERTS = 1024 };
+/* The maximum of any layer. The check of configurations has the same number. */
+enum { MAX_EXPERTS = 1024 };
 
 struct route_parts { uint32_t *starts, *row_at, *places; float *weights; };
 /* count: tokens * used */

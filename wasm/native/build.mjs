@@ -1,6 +1,6 @@
 // Compiles the engine's C files, wasm/testing/*.c and host.c for this machine with simde, under
-// AddressSanitizer and UndefinedBehaviorSanitizer, into build/native/halfbyte-{relaxed,simd128}. Outputs that
-// are newer than their sources are kept.
+// AddressSanitizer and UndefinedBehaviorSanitizer, into build/native/halfbyte-{relaxed,simd128}. Rebuilds
+// only outputs that are older than their sources.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -25,7 +25,7 @@ const run = promisify(execFile)
 const SANITIZERS = [
   '-fsanitize=address,undefined,float-cast-overflow',
   '-fno-sanitize-recover=all',
-  // Frames stay on the real stack: kernels store addresses of their frames in 32-bit words.
+  // Frames stay on the real stack, because kernels store addresses of their frames in 32-bit words.
   '-fsanitize-address-use-after-return=never',
   '-fno-omit-frame-pointer',
   '-g1',

@@ -1,5 +1,6 @@
-/* host.c: runs kernels on this machine, under sanitizers. In: a file that is the linear memory from MEMORY on; calls on
- * stdin, each with the operands it may touch. Out: results on stdout, or the sanitizer's report on stderr and an exit.
+/* host.c: runs kernels on this machine, under sanitizers. In: a file with the linear memory from MEMORY on; calls on
+ * stdin, each with the operands that it may touch. Out: results on stdout, or the sanitizer's report on stderr and an
+ * exit.
  *
  *   call     struct call | f64 [arguments] | struct region [regions]
  *   answer   f64 result
@@ -22,7 +23,7 @@
 
 #define MEMORY ((uint8_t *)0x100000)
 #define STACK ((uint8_t *)0x50000000)
-enum { MEMORY_BYTES = 0x30000000, STACK_BYTES = 1 << 24, MOST_ARGUMENTS = 8 };
+enum { MEMORY_BYTES = 0x30000000, STACK_BYTES = 1 << 24, MAX_ARGUMENTS = 8 };
 
 /* form: the form of the dots, enum dot_form. */
 struct call { char name[32]; uint32_t form, arguments, regions, none; };
@@ -89,7 +90,7 @@ static double call(const char *name, const double *arguments) {
     return fail(name), 0;
 }
 
-/* Returns 0 when the other side has closed. */
+/* Returns 0 when the other end has closed. */
 static int receive(void *to, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         const ssize_t count = read(0, (uint8_t *)to + done, bytes - done);
@@ -108,10 +109,10 @@ static void answer(const void *from, size_t bytes) {
 
 static void *serve_calls(void *none) {
     struct call header;
-    double arguments[MOST_ARGUMENTS];
+    double arguments[MAX_ARGUMENTS];
     while (receive(&header, sizeof header)) {
         struct region *regions = malloc((header.regions + 1) * sizeof *regions);
-        if (header.arguments > MOST_ARGUMENTS) fail("too many arguments");
+        if (header.arguments > MAX_ARGUMENTS) fail("too many arguments");
         if (!receive(arguments, header.arguments * sizeof *arguments)) break;
         if (!receive(regions, header.regions * sizeof *regions)) break;
         for (uint32_t i = 0; i < header.regions; i++) {

@@ -1,8 +1,8 @@
 /* wasm_simd128.h: replaces clang's header of that name on this machine. In: simde. Out: the same operations, and the
  * relaxed ones where __wasm_relaxed_simd__ is defined.
  *
- * simde defines the relaxed operations as the host machine has them. Here they are the same on every machine: Arm's
- * dots, whose second operand is signed, and sums that end the program where machines differ. */
+ * simde's relaxed operations behave like those of the host machine. These behave the same on every machine: dots like
+ * Arm's, whose second operand is signed, and sums that end the program where machines would differ. */
 #ifndef HALFBYTE_NATIVE_SIMD_H
 #define HALFBYTE_NATIVE_SIMD_H
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -47,8 +47,8 @@ NATIVE_VERB wasm_i16x8_relaxed_dot_i8x16_i7x16(v128_t a, v128_t b) {
 NATIVE_VERB wasm_i32x4_relaxed_dot_i8x16_i7x16_add(v128_t a, v128_t b, v128_t c) {
     return wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b)), c);
 }
-/* Indices of 16 to 127 give a different result on each machine. Here they give a number that no table contains by
-   accident. */
+/* Indices of 16 to 127 give a different result on each machine. Here they give a number that no table is likely to
+ * contain. */
 NATIVE_VERB wasm_i8x16_relaxed_swizzle(v128_t a, v128_t index) {
     uint8_t from[16], at[16], to[16];
     __builtin_memcpy(from, &a, 16);

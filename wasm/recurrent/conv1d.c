@@ -14,7 +14,7 @@
 #include "rows/quantize.h"
 #include "rows/swiglu.h"
 
-enum { CHANNELS = 64, MOST_TAPS = 4 };
+enum { CHANNELS = 64, MAX_TAPS = 4 };
 
 /* The input row at `place`, counted from the oldest kept input: from the state or from this step. */
 INLINE const float *tap_at(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
@@ -24,7 +24,7 @@ INLINE const float *tap_at(const struct op_conv1d *op, const struct sequence *se
 }
 
 /* The input rows that row r of a sequence sees. */
-struct window { const float *tap[MOST_TAPS]; };
+struct window { const float *tap[MAX_TAPS]; };
 INLINE struct window window_of(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
                                uint32_t r, const uint32_t taps) {
     struct window window;
@@ -81,14 +81,14 @@ INLINE void convolve(const struct op_conv1d *op, const struct sequence *sequence
             if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->channels, c / GROUP, v);
         }
     }
-    /* The inputs that the next step's first row sees, oldest first: each is read before it is overwritten. */
+    /* Stores the inputs that the next step's first row sees, oldest first. Each is read before it is overwritten. */
     const struct window next = window_of(op, sequence, state, sequence->rows, taps);
     UNROLLED for (uint32_t j = 0; j + 1 < taps; j++) {
         for (uint32_t c = from; c < to; c += 4) store(state + j * op->channels + c, load(next.tap[j] + c));
     }
 }
 
-/* Any number of taps. Unrolled forms of more than MOST_TAPS would make every page's module larger. */
+/* Any number of taps. Unrolled forms of more than MAX_TAPS would make every page's module larger. */
 static void convolve_many(const struct op_conv1d *op, const struct sequence *sequence, uint32_t from, uint32_t to) {
     const struct exp_constants constants = exp_constants();
     float *state = AT(float *, sequence->tables[op->group] + op->state_offset);

@@ -23,7 +23,7 @@
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-enum { MOST_KEY_DIM = 256, ROWS = 4, COLUMNS = 16 };
+enum { MAX_KEY_DIM = 256, ROWS = 4, COLUMNS = 16 };
 #define TINY 1e-6f
 
 static float sum_of_four__ref(const float *x, uint32_t n) {
@@ -48,7 +48,7 @@ void delta__ref(const struct op_delta *op, const struct step *step, uint32_t s) 
             const float of_q = 1.0f / __builtin_sqrtf(sum_of_four__ref(q, keys) + TINY) / __builtin_sqrtf((float)keys);
             const float of_k = 1.0f / __builtin_sqrtf(sum_of_four__ref(k, keys) + TINY);
             const float beta = op->scale / (1.0f + exp__ref(-AT(const float *, op->beta + m * op->beta_stride)[head]));
-            float f[MOST_KEY_DIM];
+            float f[MAX_KEY_DIM];
             for (uint32_t i = 0; i < keys; i++) {
                 const uint32_t at = op->channels ? head * keys + i : head;
                 const float dt = AT(const float *, op->dt + m * op->dt_stride)[at] + AT(const float *, op->dt_bias)[at];
@@ -80,10 +80,10 @@ INLINE float sum_of_four(const float *x, uint32_t n) {
     return sum4(sum);
 }
 
-/* What one row of one head does to every column of the state. */
+/* The effect of one row of one head on every column of the state. */
 struct row {
-    float q[MOST_KEY_DIM] __attribute__((aligned(16))), k[MOST_KEY_DIM] __attribute__((aligned(16)));
-    float f[MOST_KEY_DIM] __attribute__((aligned(16)));
+    float q[MAX_KEY_DIM] __attribute__((aligned(16))), k[MAX_KEY_DIM] __attribute__((aligned(16)));
+    float f[MAX_KEY_DIM] __attribute__((aligned(16)));
     const float *v;
     float *y;
     float beta;

@@ -45,8 +45,8 @@ void lru__ref(const struct op_lru *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* Gates of `vectors` times four channels, of `rows` rows. A chain of sums is as long as the block is wide: a single one
-   would wait for its own results. */
+/* Gates of `vectors` times four channels, of `rows` rows. A chain of sums is as long as the block is wide, and a single
+ * one would wait for its own results. */
 INLINE void gates(v128_t (*gate)[ROWS], const float *const *x, const float *weight, const float *bias, uint32_t width,
                   const int vectors, const int rows, const struct exp_constants *e) {
     UNROLLED for (int v = 0; v < vectors; v++) {
@@ -108,7 +108,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const struct sequence *sequence = sequence_at(step, t % step->sequences);
     const uint32_t width = op->channels / op->blocks, block = t / step->sequences * width;
     const uint32_t end = sequence->row0 + sequence->rows;
-    /* The row at position 0; none where the sequence has older rows. */
+    /* The row at position 0; none if the sequence has older rows. */
     const uint32_t begins = sequence->position == 0 ? sequence->row0 : end;
     float *h = AT(float *, sequence->tables[op->group] + op->state_offset);
     const struct exp_constants e = exp_constants();

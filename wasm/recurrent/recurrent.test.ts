@@ -13,7 +13,7 @@ import {
 } from '../testing/machine.ts'
 import { conv1d, delta, lru, type Part, scan, setStep, slab, ssd, wkv } from '../testing/recurrent.ts'
 
-/** Slabs that begin with bytes of other ops, and continue with a state that is not zero. */
+/** Slabs that begin with bytes of other ops, and continue with a nonzero state. */
 const slabs = (machine: Machine, part: Part, words: number): number[] =>
   part.map((_, index) => slab(machine, 16 + words, (at) => (at < 16 ? 7 : Math.sin(at + index))))
 
@@ -110,7 +110,7 @@ describe.each([
     },
   )
 
-  /** Outputs of 11 rows split as `part` says, then the state. */
+  /** The outputs of 11 rows, split into steps as `part` says, then the state. */
   const run = ({ words, lay }: Op, part: Part, build: Build) => {
     const machine = plainMachine(build)
     const [state = 0] = slabs(machine, [0], words)
@@ -142,7 +142,7 @@ describe.each([
   })
 })
 
-test('a sequence that has no rows in a step keeps its state', () => {
+test('a sequence without rows in a step keeps its state', () => {
   const machine = plainMachine('relaxed')
   const states = slabs(machine, [0, 3], 96 * 16)
   const before = machine.f32.slice(states[0]! / 4, states[0]! / 4 + 96 * 16)

@@ -17,7 +17,7 @@
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-enum { MOST_HEAD_DIM = 256 };
+enum { MAX_HEAD_DIM = 256 };
 
 /* definition: OP_SSD */
 void ssd__ref(const struct op_ssd *op, const struct step *step, uint32_t s) {
@@ -87,7 +87,7 @@ INLINE void head_rows(const struct op_ssd *op, uint32_t head, float *h, uint32_t
     exp2_vectors(&factor, 1, e2);
     store(steps, delta);
     store(factors, factor);
-    float inputs[2][MOST_HEAD_DIM] __attribute__((aligned(16))), sums[2][MOST_HEAD_DIM] __attribute__((aligned(16)));
+    float inputs[2][MAX_HEAD_DIM] __attribute__((aligned(16))), sums[2][MAX_HEAD_DIM] __attribute__((aligned(16)));
     const float *b[2], *c[2];
     UNROLLED for (int r = 0; r < rows; r++) {
         const uint32_t row = m + (uint32_t)r;
@@ -102,12 +102,12 @@ INLINE void head_rows(const struct op_ssd *op, uint32_t head, float *h, uint32_t
     uint32_t whole = 0;
     for (uint32_t p = 0; p + dims <= dim; p += dims, whole = p) {
         const float *const in[2] = {inputs[0] + p, inputs[1] + p};
-        if (rows == 1) advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 4, 1);
-        else advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 2, 2);
+        if (rows == 1) advance(sums[0] + p, MAX_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 4, 1);
+        else advance(sums[0] + p, MAX_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 2, 2);
     }
     ROLLED for (uint32_t p = whole; p < dim; p++) {
         const float *const in[2] = {inputs[0] + p, inputs[1] + p};
-        advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 1, rows);
+        advance(sums[0] + p, MAX_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 1, rows);
     }
     const v128_t skip = splat(AT(const float *, op->skip)[head]);
     UNROLLED for (int r = 0; r < rows; r++) {

@@ -5,7 +5,7 @@
  *   inputs the row itself, where the token's word has INPUT_BIT
  *   y      scale * W; lanes past n are zero
  *
- *   tile   one row. It copies about a kilobyte per token, so plain scalar code serves, as its own definition. */
+ *   tile   one row. It copies about a kilobyte per token, so scalar code is fast enough, and is its own definition. */
 #include "core/kernel.h"
 #include "simd/simd.h"
 
@@ -20,7 +20,7 @@ INLINE float element(const uint8_t *panel, uint32_t encoding, uint32_t row, uint
     }
     const uint32_t bytes = encoding == ENC_W4_G32 ? 144 : encoding == ENC_W4M_G32 ? 160 : 272;
     const uint8_t *block = panel + g * bytes;
-    /* Row i in the low half, row i + 4 in the high half of word i. */
+    /* Word i has row i in its low half and row i + 4 in its high half. */
     const uint16_t *halves = (const uint16_t *)block + (row % 4) * 2 + row / 4;
     const float s = half_unit__ref(halves[0]) * SCALE_UNIT;
     if (encoding == ENC_W8_G32) return s * (float)((int)block[16 + (2 * j + row / 4) * 16 + lane] - 128);

@@ -6,7 +6,7 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
-/* The columns that fill the last group have the last gate. width is a multiple of 4, or n. */
+/* The columns that pad the last group use the last gate. width is a multiple of 4, or n. */
 static uint32_t place_of(const struct op_gate_rows *op, uint32_t i) {
     return min_u32(i, op->n - 1) / op->width;
 }

@@ -17,7 +17,7 @@ import { BUILDS, compare, evaluate, type Machine, plainMachine, type Rows } from
 import { fillMatrix } from '../testing/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
-/** The encodings allowed for a table: the others exist only for linear ops. */
+/** The encodings allowed for a table; the others exist only for linear ops. */
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(
   (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
 )
@@ -35,7 +35,7 @@ const awkward = (seed: number) => {
 }
 
 describe('embed', () => {
-  test.each(TESTED)('reads rows of a %s table, never past its end', (encoding) => {
+  test.each(TESTED)('reads rows of a %s table, and never past its end', (encoding) => {
     for (const build of BUILDS) {
       const vocab = 37
       const n = 80
@@ -287,7 +287,7 @@ describe('quantize', () => {
     }
   })
 
-  test('keeps every value within half a step, zero groups included', () => {
+  test('keeps every value within half a step, even in groups of zeros', () => {
     const machine = plainMachine('simd128')
     const { x, q } = quantize(machine, 172, 8)
     machine.run()
@@ -369,7 +369,8 @@ describe('swiglu', () => {
         const u = machine.floats(up, m)
         for (const [lane, value] of machine.floats(y, m).entries()) {
           const expected = (g[lane]! / (1 + Math.exp(-slope * g[lane]!))) * u[lane]!
-          // Below e^-87 the gate is closed: it no longer changes an f32 sum. A slope rounds the exponent.
+          // Below e^-87 the gate is closed, because it no longer changes an f32 sum. A slope rounds the
+          // exponent.
           const rounding = slope === 1 ? 0 : Math.abs(slope * g[lane]!) * 2 ** -24
           const bound = Math.abs(expected) * (4e-7 + rounding) + 1e-35
           expect(Math.abs(value - expected)).toBeLessThanOrEqual(bound)
@@ -421,7 +422,7 @@ describe('gate_rows', () => {
 describe('join_heads', () => {
   test.each([
     ['keys with a shared part', { heads: 3, shared: 6, own: 10, dim: 10, width: 20 }],
-    ['values filled with zeros', { heads: 5, shared: 0, own: 7, dim: 7, width: 12 }],
+    ['values padded with zeros', { heads: 5, shared: 0, own: 7, dim: 7, width: 12 }],
     ['values taken from wider heads', { heads: 4, shared: 0, own: 9, dim: 16, width: 9 }],
   ])('%s', (_, { heads, shared, own, dim, width }) => {
     const m = 3

@@ -1,4 +1,4 @@
-// The kernels of streams and of sparse gates: mix_streams, match_rms, cut_low, weigh. In: rows of odd widths.
+// The kernels for streams and sparse gates: mix_streams, match_rms, cut_low, weigh. In: rows of odd widths.
 // Out: the definition's bits, and the true values.
 
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { compare, type Machine, type Rows } from '../testing/machine.ts'
 const M = 3
 const tokens = (machine: Machine) => machine.setStep({ sequences: [{ position: 0, rows: M }] })
 
-/** Random numbers, the same for each machine. */
+/** Random numbers, the same on every machine. */
 function numbers(seed: number, width: number): number[][] {
   const random = randomFrom(seed)
   return Array.from({ length: M }, () => Array.from({ length: width }, () => 2 * random() - 1))
@@ -27,8 +27,8 @@ const padded = (values: readonly number[], n: number): number[] => {
 
 describe('mix_streams', () => {
   test.each([
-    ['all streams by all', { n: 1056, streams: 4, inputs: 4, first: 0, offset: 0, mixes: true }],
-    ['all by one, with an offset', { n: 40, streams: 3, inputs: 1, first: 0, offset: 1, mixes: true }],
+    ['all streams from all', { n: 1056, streams: 4, inputs: 4, first: 0, offset: 0, mixes: true }],
+    ['all from one, with an offset', { n: 40, streams: 3, inputs: 1, first: 0, offset: 1, mixes: true }],
     ['one added to all but the first', { n: 33, streams: 4, inputs: 1, first: 1, offset: 1, mixes: false }],
   ])('%s', (_, { n, streams, inputs, first, offset, mixes }) => {
     const apart = roundUp(n, 32)
@@ -64,7 +64,7 @@ describe('mix_streams', () => {
 describe('match_rms', () => {
   test.each([32, 77, 1100])('of %i numbers', (n) => {
     const by = numbers(4, n)
-    // The last row is so small that its mean square counts as 1e-5.
+    // The last row is so small that its mean square is replaced by 1e-5.
     const x = numbers(5, n).map((row, m) => row.map((value) => value * [1, 100, 1e-4][m]!))
     let y: Rows | undefined
     const { machine, difference } = compare((each) => {

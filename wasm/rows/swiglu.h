@@ -56,7 +56,8 @@ INLINE v128_t rectified(v128_t x, uint32_t activation) {
     return activation == ACT_RELU2 ? mul(above, above) : above;
 }
 
-/* Hides that a table is constant: V8 loads a term in one instruction, but builds a literal vector in three. */
+/* Hides from the compiler that a table is constant: V8 loads a term in one instruction, but builds a literal vector in
+ * three. */
 INLINE const float *table_of(const float *terms) {
     __asm__ volatile("" : "+r"(terms));
     return terms;
@@ -104,7 +105,7 @@ INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
 INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c, uint32_t activation) {
     return wasm_f32x4_div(activation == ACT_SIGMOID ? c->p[6] : gate, add(c->p[6], exp));
 }
-/* Every activation that is none or divides by 1 + e^-t. */
+/* The activations that do nothing or divide by 1 + e^-t. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
     return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c, activation);
 }

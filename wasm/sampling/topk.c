@@ -20,10 +20,10 @@
 #include "simd/simd.h"
 
 enum { CHUNK = 64, LANES = 4, RADIX = 256 };
-/* Returned instead of a count when a logit is NaN. */
+/* Returned in place of a count when a logit is NaN. */
 #define NOT_A_NUMBER 0xffffffffu
 
-/* Rises as the logit falls; equal for 0 and -0. */
+/* A key that rises as the logit falls, equal for 0 and -0. */
 INLINE uint32_t falling_key(float logit) {
     const uint32_t bits = bits_of(logit + 0.0f);
     return ~(bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u));
@@ -33,7 +33,7 @@ INLINE float logit_of_key(uint32_t key) {
     return float_of(rising & 0x80000000u ? rising ^ 0x80000000u : ~rising);
 }
 
-/* By definition: the best remaining logit, `most` times. */
+/* The definition: takes the best remaining logit `most` times. */
 uint32_t logits_top__ref(const float *row, uint32_t n, uint32_t most, float least, float *logits, uint32_t *ids) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static int group_maxima(const float *row, uint32_t n, uint32_t chunks, float *ma
     return wasm_i32x4_all_true(numbers);
 }
 
-/* Moves the value at `hole` down until no child is smaller: the smallest ends at the front. */
+/* Moves the value at `hole` down until no child is smaller, so that the smallest ends up at the front. */
 INLINE void sift_down(float *heap, uint32_t count, uint32_t hole, float value) {
     for (uint32_t child; (child = 2 * hole + 1) < count; hole = child) {
         if (child + 1 < count && heap[child + 1] < heap[child]) child++;
@@ -155,7 +155,7 @@ static uint32_t *sort(uint32_t *work, uint32_t *spare, uint32_t room, uint32_t n
         for (uint32_t b = 0; b < 4; b++) counts[b][work[i] >> 8 * b & (RADIX - 1)]++;
     }
     for (uint32_t b = 0; b < 4; b++) {
-        /* All keys share this byte. */
+        /* Skips this pass, because all keys share this byte. */
         if (counts[b][work[0] >> 8 * b & (RADIX - 1)] == n) continue;
         sort_pass(work, work + room, n, 8 * b, counts[b], spare, spare + room);
         uint32_t *swap = work;

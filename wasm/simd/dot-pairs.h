@@ -72,8 +72,8 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
     }
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
-enum { MOST_IN_REGISTERS = 2, MOST_BYTES_IN_REGISTERS = TOKEN_TILE };
-/* Sums that continue from group to group are added after the dots. Before the dots they would take the registers that
+enum { MAX_IN_REGISTERS = 2, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
+/* Sums that continue from group to group are added after the dots. Before the dots, they would occupy registers that
  * the i16 sums need. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows: 120 GOP/s, against 110 with laid nibbles (Zen

@@ -14,8 +14,8 @@ struct activations { const int8_t *codes; v128_t halves[2]; };
 INLINE void prepare(struct activations *x, const int8_t *codes) {
     *x = (struct activations){codes, {load(codes), load(codes + 16)}};
 }
-/* Four copies of codes 4j to 4j + 3. For one token the eight splats stay in registers for all panels. For more there
- * are too few, so they are loaded again. */
+/* Four copies of codes 4j to 4j + 3. For one token, the eight splats stay in registers for all panels. For more tokens
+ * there are too few registers, so the splats are loaded again. */
 INLINE v128_t splat_codes(const struct activations *x, const uint32_t j, const int tokens) {
     return tokens == 1 ? splat_lane(x->halves[j / 4], (int)j % 4) : load_splat(x->codes + 4 * j);
 }
@@ -162,7 +162,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
     }
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c, linear-w8.c. */
-enum { MOST_IN_REGISTERS = 1, MOST_BYTES_IN_REGISTERS = 1 };
+enum { MAX_IN_REGISTERS = 1, MAX_BYTES_IN_REGISTERS = 1 };
 /* Sums that continue from group to group are added after the dots. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles once for all rows. */

@@ -24,8 +24,8 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
 }
 
 /* Codes of two bits: a vector has rows 0-3 and 4-7 of inputs 4i..4i + 3, then of the next four, from its low
- * bits on. CRUMB_SUMS: sums of a panel and token. crumb_panels(): panels that add_crumbs() takes at once; those of one
- * token have too few chains of dots for their latency. */
+ * bits on. CRUMB_SUMS: sums of a panel and token. crumb_panels(): panels that add_crumbs() processes at once, because
+ * one panel of few tokens has too few chains of dots to hide their latency. */
 enum { CRUMB_SUMS = 4 };
 INLINE int crumb_panels(const int tokens) { return tokens <= 2 ? 2 : 1; }
 /* sums[p][t] += dots with the codes of 4 vectors. One token: codes are masked in place, and the last two sums are 16
@@ -67,13 +67,13 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         }
     }
 }
-/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. Lower limits were not
-   measured. */
-enum { MOST_IN_REGISTERS = TOKEN_TILE, MOST_BYTES_IN_REGISTERS = TOKEN_TILE };
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. Lower limits have not been
+ * measured. */
+enum { MAX_IN_REGISTERS = TOKEN_TILE, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
 /* Sums that continue from group to group are the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows. Laid nibbles were no faster without VNNI; with
- * VNNI this was not measured. */
+ * VNNI this has not been measured. */
 enum { LAYS_NIBBLES = 0 };
 /* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles() or lay_bytes(). */
 INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {

@@ -26,8 +26,8 @@ INLINE struct masks masks(void) {
     return (struct masks){constant(0x0f0f0f0f), constant(0x03030303), constant(0x30303030)};
 }
 
-/* The form for this machine, found by testing its dot. On Arm the second operand is signed. On x64 the quad dot is made
- * of the pair dot exactly where the sum of two products, 127 * 255 each, saturates; VNNI adds four at once. */
+/* The form for this machine, found by testing its dot. On Arm the second operand is signed. On x64, if the sum of two
+ * products of 127 * 255 saturates, the quad dot is made of pair dots; VNNI adds four products at once. */
 INLINE enum dot_form best_dots(void) {
     const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
     switch (wasm_i32x4_extract_lane(sums, 0)) {
@@ -55,7 +55,8 @@ INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
         store(laid + 2 * j + 1, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
     }
 }
-/* Rows in a tile of linear-w2.c, and the most rows for which its panel loop is faster without unrolling. */
+/* Rows in a tile of linear-w2.c, and the maximum number of rows for which its panel loop is faster without
+ * unrolling. */
 enum { CRUMB_TILE = TOKEN_TILE, ROLLED_CRUMBS = 2 };
 INLINE void lay_crumbs(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t i = 0; i < 16; i++) {
@@ -73,7 +74,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
 #define WITH_PRODUCTS(name) name
-/* DOTS_16: for kernels without a wide form. They use quads there. */
+/* DOTS_16: for kernels without a wide form, which use quads in its place. */
 #if defined(DOT_PAIRS)
 #define DOTS_16(name) WITH_PAIRS(name)
 #define DOTS(name) WITH_PAIRS(name)
@@ -107,7 +108,7 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
 #else
 #define HAS_PLANES 1
 #endif
-/* Where Arm has relaxed dots, it takes planes. */
+/* With relaxed dots, Arm uses planes. */
 #define HAS_HALVES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(codes, factors, acc);

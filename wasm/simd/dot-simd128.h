@@ -9,9 +9,9 @@
  *
  * Both are exact, so their results are the same. */
 
-/* The form for this machine. Plain SIMD has the same results everywhere; only the sign of a NaN produced by an
- * instruction distinguishes x64, where it is set, from Arm. A wrong guess only costs time. The zero is read from
- * memory, since compilers may fold a constant division. */
+/* The form for this machine. Plain SIMD has the same results everywhere, except for the sign of a NaN produced by an
+ * instruction: it is set on x64, but not on Arm. A wrong guess only costs time. The zero is read from memory, because
+ * compilers may fold a constant division. */
 INLINE enum dot_form best_dots(void) {
     volatile float zero = 0;
     return bits_of(zero / zero) >> 31 ? BY_QUADS : BY_PRODUCTS;
@@ -31,7 +31,7 @@ INLINE v128_t dot_pairs(v128_t acc, v128_t w, v128_t x) {
     return acc;
 }
 
-/* As in dot-relaxed.h. Tiles of four rows are no faster than of two, and their code is twice as long. */
+/* As in dot-relaxed.h. Tiles of four rows are no faster than tiles of two, and their code is twice as long. */
 enum { CRUMB_TILE = 2, ROLLED_CRUMBS = 0 };
 
 #if defined(DOT_PRODUCTS)
@@ -42,13 +42,13 @@ enum { CRUMB_TILE = 2, ROLLED_CRUMBS = 0 };
 #include "simd/dot-words.h"
 #endif
 
-/* Whether products of words are summed lane by lane, which costs Arm half of what dots do. */
+/* Whether products of words are summed lane by lane, which on Arm costs half as much as dots. */
 #if defined(DOT_PRODUCTS)
 #define HAS_HALVES 1
 #else
 #define HAS_HALVES 0
 #endif
-/* The relaxed build's dot of a plane of 0..127 has no useful counterpart here: wider factors cost the same. */
+/* The relaxed build's dot of a plane of 0..127 would be no use here, because wider factors cost the same. */
 #define HAS_PLANES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
     return (void)codes, (void)factors, acc;

@@ -137,7 +137,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
     }
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
-enum { MOST_IN_REGISTERS = TOKEN_TILE, MOST_BYTES_IN_REGISTERS = TOKEN_TILE };
+enum { MAX_IN_REGISTERS = TOKEN_TILE, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
 /* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The initial sums account for the difference. */
 enum { BYTE_ZERO = 0 };
 /* Sums that continue from group to group are the accumulators of the next dots. */

@@ -7,7 +7,7 @@
  * Activations are the second operand of the dot, which is signed on some machines (Arm) and unsigned on others (x64).
  * So the table holds the two nibbles of activations + 128 apart, 0..15. A lane: at most 8 * 2 * 127 * 15 = 30480. */
 
-/* flip: turns activations into the entries of the table. */
+/* flip: turns activations into entries of the table. */
 struct lookup { v128_t low4, flip, weigh; };
 INLINE struct lookup lookup(void) {
     return (struct lookup){constant(0x0f0f0f0f), constant(0x80808080), constant(0x00100001)};
@@ -28,7 +28,7 @@ INLINE void add_pair(struct pair_sums *sums, v128_t w, struct table x, v128_t in
     pin(sums->high);
 }
 
-/* Where the sums start. weights: i16 [8], 8 times the sums of the weights. */
+/* The initial sums. weights: i16 [8], 8 times the sums of the weights. */
 INLINE struct pair_sums start_of_pairs(const void *weights) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (struct pair_sums){zero, wasm_i16x8_sub(zero, load(weights))};

@@ -18,7 +18,7 @@ INLINE void add_pair(struct pair_sums *sums, v128_t w, struct table x, v128_t in
     sums->high = dot_pairs(sums->high, wasm_i16x8_extend_high_i8x16(w), wasm_i16x8_extend_high_i8x16(picked));
 }
 
-/* Where the sums start. weights: i16 [8], 8 times the sums of the weights. */
+/* The initial sums. weights: i16 [8], 8 times the sums of the weights. */
 INLINE struct pair_sums start_of_pairs(const void *weights) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (void)weights, (struct pair_sums){zero, zero};

@@ -1,6 +1,6 @@
-/* limit.h: values within a range. In: x, least <= most. Out: the number of the range that is nearest.           exact
+/* limit.h: values within a range. In: x, least <= most. Out: the nearest number in the range.           exact
  *
- *   y = least where x < least, most where x > most, else x. What is not a number stays. */
+ *   y = least where x < least, most where x > most, else x. NaN stays NaN. */
 #ifndef HALFBYTE_LIMIT_H
 #define HALFBYTE_LIMIT_H
 #include "simd/simd.h"

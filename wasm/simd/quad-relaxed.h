@@ -44,9 +44,9 @@ INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 #endif
 
-/* The total that add_eightfold() added, in the form of the sums. */
+/* The total added by add_eightfold(), in the form of the sums. */
 INLINE v128_t all_eightfold(v128_t sum) { return sum; }
-/* The same for loops that have the mask of nibbles in a register and no register left for eights. */
+/* The same, for loops that keep the mask of nibbles in a register and have no register left for eights. */
 INLINE v128_t add_masked(v128_t sum, struct quad x, struct masks masks) { return add_eightfold(sum, x, masks.low4); }
 INLINE v128_t all_masked(v128_t sum) { return eight_fifteenths(sum); }
 

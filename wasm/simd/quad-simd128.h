@@ -44,7 +44,7 @@ INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad
     *high = dot_pairs(*high, w.high_odd, x.odd);
 }
 
-/* Unsigned bytes: one sum holds them whole; `high` does not change. */
+/* Unsigned bytes: one sum holds whole bytes; `high` does not change. */
 struct bytes { v128_t even, odd; };
 INLINE struct bytes split_bytes(v128_t codes, struct masks masks) {
     return (struct bytes){wasm_v128_and(codes, masks.low8), wasm_u16x8_shr(codes, 8)};

@@ -1,6 +1,6 @@
 /* simd.h: the SIMD operations of the kernels. In: wasm vectors. Out: one name per operation, with a scalar definition
- * where it needs one. Every choice between relaxed SIMD and plain simd128 is the one #if at the end. Both builds give
- * the same bits: integer dots are exact, and no fused multiply-add is used anywhere. */
+ * where it needs one. One #if at the end makes every choice between relaxed SIMD and plain simd128. Both builds give
+ * the same bits: integer dots are exact, and there are no fused multiply-adds. */
 #ifndef HALFBYTE_SIMD_H
 #define HALFBYTE_SIMD_H
 #include <stdint.h>
@@ -41,7 +41,8 @@ INLINE v128_t splat_lane(v128_t v, const int i) {
     }
 }
 
-/* Pins v to where it is computed. LLVM would nest a chain of dots into one expression with all loads first, and V8
+/* Pins the computation of v to this place. LLVM would nest a chain of dots into one expression with all loads first,
+ * and V8
    would spill them. The lane is never used, so V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
 INLINE void pin(v128_t v) { __asm__ volatile("" ::"r"(wasm_i32x4_extract_lane(v, 0)) : "memory"); }
 /* to[i] = value for i < n, in this order. */

@@ -1,4 +1,4 @@
-/* Products in f64 for solvers. A separate module, without any code of the engine.
+/* Products in f64 for the solver. A separate module, without code from the engine.
  *
  *   c[i][j] += sign * sum_p a[i][p] b[j][p]     a: [m][depth], b: [n][depth], both by rows
  *

@@ -1,5 +1,5 @@
-// Forged sparse matrices. In: packs of each format with changed bytes that control kernels. Out: a typed
-// error before any kernel runs, or a matrix with which no kernel reads or writes memory outside its operands.
+// Forged sparse matrices. In: packs of each format in which bytes that control kernels have changed. Out: a
+// typed error before any kernel runs, or a matrix with which no kernel accesses memory outside its operands.
 
 import { describe, expect, test } from 'vitest'
 import type { PackedEncoding } from '../../src/core/abi/encodings.ts'
@@ -70,7 +70,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
     }
   }
 
-  test('is rejected, or read without leaving its bytes', async () => {
+  test('is rejected, or read without leaving its own bytes', async () => {
     const random = randomFrom(encoding.length)
     const table = new Uint32Array(good.slice(0, 12).buffer)
     const below = (most: number) => Math.floor(random() * most)
@@ -94,7 +94,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
       expect(multiply(BUILDS[index % BUILDS.length]!, encoding, slot)).toBe(0)
   })
 
-  test('is rejected with any count or list entry at its maximum', async () => {
+  test('is rejected if any count or list entry is at its maximum', async () => {
     if (format === 'sp24') return
     const first = new Uint32Array(good.slice(0, 4).buffer)[0]!
     const changes = Array.from({ length: 64 }, (_, at) => first + at).filter((at) => good[at] !== 0)

@@ -27,7 +27,7 @@ static void weights__ref(uint32_t encoding, const uint8_t *strip, uint32_t group
     }
 }
 
-/* K is at most 4096 here. */
+/* In this branch, K is at most 4096. */
 /* definition: OP_LINEAR_SPARSE */
 void DOTS(linear_sparse__ref)(const struct op_linear_sparse *o, uint32_t m) {
     static int16_t codes[STRIP * 4096];

@@ -55,7 +55,7 @@ struct scratch {
     int8_t x[SEGMENT * GROUP * ROW_TILE];
 };
 
-/* Interleaved rows. */
+/* The interleaved rows. */
 INLINE uint32_t side_of(const int tokens) { return tokens <= 2 ? (uint32_t)tokens : ROW_TILE; }
 
 /* to: i8 [quad][side][4], from rows `stride` bytes apart. A missing fourth row is a copy of the third. */
@@ -100,7 +100,7 @@ INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, s
 INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const int8_t *x, struct constants c, v128_t eights,
                  const uint32_t blocks, const int tokens, const int wide) {
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
-    /* Otherwise every load through it would add the table's address again. */
+    /* A local copy; otherwise every load through it would add the table's address again. */
     __asm__("" : "+r"(position));
     const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = side_of(tokens);
     const uint8_t *value = w + 16;

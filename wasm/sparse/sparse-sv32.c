@@ -78,7 +78,7 @@ INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *
         store(&to->codes[1], high);
         sum = add_sums(eightfold(low, eights), eightfold(high, eights));
     } else if (quads == 0) {
-        /* There is no list to read: its address could be past the end of memory. */
+        /* There is no list to read, and its address could be past the end of memory. */
         to->start = wasm_i32x4_splat(0);
         return;
     } else {

@@ -38,10 +38,10 @@ INLINE int16_t code__ref(const uint8_t *value, uint32_t i, uint32_t input, int w
     return (int16_t)((i < 4 ? byte & 15 : byte >> 4) - 8);
 }
 
-/* The code that stands for zero. */
+/* The code of a zero weight. */
 INLINE int32_t zero_code(const int wide) { return wide ? 128 : 8; }
 
-/* Kept in registers: literals would be rebuilt at every use. half: the mask of half_constants. */
+/* Constants in registers, because literals would be rebuilt at every use. half: the mask of half_constants. */
 struct constants { struct masks masks; v128_t half, ones; };
 INLINE struct constants constants(void) {
     return (struct constants){masks(), half_constants().mask, constant(0x00010001)};

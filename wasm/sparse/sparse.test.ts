@@ -17,7 +17,7 @@ interface Case {
   readonly n: number
   readonly k: number
   readonly m: number
-  /** Share of the units that are kept. */
+  /** Share of kept units. */
   readonly kept: number
   readonly bias?: boolean
   readonly accumulate?: boolean
@@ -120,7 +120,7 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
     }
   })
 
-  test('works on exactly the rows whose logits are needed', () => {
+  test('computes exactly the rows whose logits are needed', () => {
     const { difference } = compare((machine) => {
       const c = { n: 40, k: 64, m: 5, kept: 0.5 }
       const x = layInput(machine, c)
@@ -148,7 +148,7 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
     { n: 200, k: 160, m: 3 },
     { n: 1100, k: 64, m: 1 },
     { n: 96, k: 96, m: 70 },
-  ])('linear_swiglu_sparse is linear_swiglu of the dense weights: $n x $k, $m rows', ({ n, k, m }) => {
+  ])('linear_swiglu_sparse equals linear_swiglu with the dense weights: $n x $k, $m rows', ({ n, k, m }) => {
     const { base, format } = sparseParts(encoding)
     const wide = Math.ceil(n / 32) * 32
     const c = { n: 2 * wide, k, m, kept: 0.5 }

@@ -1,10 +1,10 @@
-/* check_parts: the work shared by all threads when saved state is read. In: parts of the state. Out: their memory, or
+/* check_parts: the work that all threads share when saved state is read. In: parts of the state. Out: their memory, or
  * their checksums.                                                                                             exact
  *
  *   parts  u32 [count][6]: address, bytes (a multiple of 64), the four lanes of its checksum
  *
  *   touch 1   writes a zero to each page. The operating system provides a page at its first write, which takes longer
- *             than filling it. The rest is not written; old contents are lost.              tile  a quarter of one part
+ *             than filling it. The rest is not written, and old contents are lost.          tile  a quarter of one part
  *   touch 0   lanes h of a part, one word of each four per lane, from {bytes, 1, 2, 3}:     tile  one part
  *             h = rotl(h ^ word, 15) * 0x9e3779b1        the same as src/core/base/sha256.ts */
 #include "core/kernel.h"

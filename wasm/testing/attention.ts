@@ -17,7 +17,7 @@ export interface Shape {
   /** Query heads of one KV head, and how many of the first KV head are absent. */
   readonly ratio?: number
   readonly absent?: number
-  /** Norms of q and k, by their bits; 0: of each head, before it is rotated. */
+  /** Bits of norm_kind for the norms of q and k; 0: each head, before rotation. */
   readonly norms?: number
   readonly normBias?: boolean
   /** Soft cap of the scores. */
@@ -27,24 +27,24 @@ export interface Shape {
   readonly keyLimits?: readonly [number, number]
   /** Positions after its own that a row sees. Default 0. */
   readonly after?: number
-  /** The last position of a row, where scores get a bias by head and distance. */
+  /** The maximum position of a row, if scores get a bias by head and distance. */
   readonly reach?: number
-  /** One more score for each head, of a position whose value is zero. */
+  /** Adds a score for each head, of a position whose value is zero. */
   readonly sinks?: boolean
-  /** Leave out the memory for parts, so no step splits positions among tiles. */
+  /** Omits the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
 /** Rows [position, position + rows) of a sequence whose earlier positions are already in its blocks. */
 export interface Part {
   readonly position: number
   readonly rows: number
-  /** Its rows see each other. Default false. */
+  /** Whether its rows see each other. Default false. */
   readonly whole?: boolean
 }
 
 /**
- * Element `d` of vector `kind` of sequence `s` at `position`: the same for any split of the sequence into
- * steps.
+ * Element `d` of vector `kind` of sequence `s` at `position`. It is the same for any split of the sequence
+ * into steps.
  */
 export function element(kind: number, s: number, position: number, d: number): number {
   let x = (kind * 73856093 + s * 19349663 + position * 83492791 + d * 2654435761) >>> 0
@@ -63,7 +63,7 @@ export const kvOf = ({ kvHeads, dim, format = EXACT_KV }: Shape) => ({ kvHeads, 
 export function layState(machine: Machine, shape: Shape, positions: number) {
   const [k, v] = [keyBytes(kvOf(shape)), valueBytes(kvOf(shape))].map((bytes) => bytes * shape.kvHeads)
   const blocks = Array.from({ length: Math.ceil(positions / 64) }, () => machine.allocate(2 * (k! + v!)))
-  // Out of order, like the blocks of a pool.
+  // Places blocks out of order, like those of a pool.
   const parts = machine.scratch(8 * shape.heads * 16 * (12 + shape.dim) * 4)
   return { table: blocks.reverse(), kOffset: k! + v!, vOffset: 2 * k! + v!, parts }
 }
@@ -89,10 +89,10 @@ function layNorms(
 export const biasOf = (head: number, distance: number) =>
   2 * element(4, head, Math.abs(distance), distance > 0 ? 1 : 0)
 
-/** The sink of a head: for some far above every score, for others far below. */
+/** The sink of a head, which is far above every score for some heads and far below for others. */
 export const sinkOf = (head: number) => 12 * element(5, head, 0, 0)
 
-/** The table of biases. Its columns past the last distance are poison that no seen score reads. */
+/** The table of biases. Its columns past the last distance are poison, which no visible score may read. */
 function layBiases(machine: Machine, { heads, reach }: Shape): Record<string, number> {
   if (reach === undefined) return { bias: 0, reach: 0 }
   const width = 2 * reach + ABI.BLOCK_POSITIONS
@@ -152,7 +152,7 @@ export function layStep(
     }
   }
   machine.setStep({
-    // The second group's table is the one in use.
+    // The layer uses the second group's table.
     sequences: parts.map((part, s) => ({ ...part, tables: [[0], states[s]!.table] })),
     ropes: [0, table],
   })

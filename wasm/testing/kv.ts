@@ -1,4 +1,4 @@
-// Reads the values of the codes of one stored position, as abi.h describes them.
+// Reads the values of one stored position's codes, as abi.h describes them.
 
 import { KV_FORMAT } from '../../src/core/abi/constants.ts'
 import type { KvFormat } from '../../src/core/graph/ir.ts'
@@ -60,7 +60,7 @@ export function fillBlock(
 
 const signed = (byte: number): number => (byte << 24) >> 24
 
-/** e3m4 of which every code is a number. */
+/** e3m4, in which every code is a number. */
 export function fp8Value(code: number): number {
   const exponent = (code >> 4) & 7
   const mantissa = code & 15

@@ -1,5 +1,5 @@
-// A build of the kernels with poisoned memory for operands. Ops run with the kernels or with their
-// definitions.
+// A machine: a build of the kernels with poisoned memory for operands. It runs ops with the kernels or with
+// their definitions.
 import { existsSync, readFileSync } from 'node:fs'
 import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/core/abi/constants.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
@@ -9,7 +9,7 @@ import type { EngineExports } from '../../src/core/runtime/module.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
 /**
- * What a test runs: a module and a dot form, regardless of what this machine would choose.
+ * A build that tests run: a module and a dot form, regardless of what this machine would choose.
  */
 export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128' | 'simd128 products'
 const hasRelaxed = isNative || detectFeatures(globalThis).relaxedSimd
@@ -60,11 +60,12 @@ export interface Rows {
 }
 
 /**
- * Where operands begin: after the data and the stack of any build, so addresses are the same in all builds.
+ * Address of the first operand: after the data and the stack of any build, so that addresses are the same in
+ * all builds.
  */
 const BASE = 1 << 20
 const PAGES = 160
-/** Bytes between operands that nothing may touch. */
+/** Bytes between operands, which nothing may touch. */
 const GAP = 96
 const POISON = 0xff
 /**
@@ -83,7 +84,7 @@ export class Machine {
   readonly f32: Float32Array
   step = 0
   #next = BASE
-  /** Everything between BASE and this is poison, unless it has been written since. */
+  /** Everything between BASE and this address is poison, unless it has been written since. */
   #poisoned = BASE
   #scratch: number
   readonly #operands = new Map<number, number>()
@@ -120,7 +121,7 @@ export class Machine {
     return at
   }
 
-  /** Bytes from the end of memory, where `image` does not look: kernels may leave anything there. */
+  /** Bytes at the end of memory, which `image` does not include, so kernels may leave anything there. */
   scratch(bytes: number): number {
     const end = this.#scratch
     this.#scratch = (end - bytes) & ~63
@@ -135,7 +136,7 @@ export class Machine {
     return [...this.#operands].filter(([, bytes]) => bytes > 0)
   }
 
-  /** Poisoned rows. Operands are their `bytes`, without the bytes between them. */
+  /** Poisoned rows. Their `bytes` are operands, but not the bytes between them. */
   #rowsOf(count: number, stride: number, bytes: number): number {
     const at = this.allocate(count * stride)
     for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, bytes)
@@ -215,10 +216,10 @@ export class Machine {
   }
 
   /**
-   * Writes the step's descriptor from sequences of (first position, rows, block addresses per state group).
+   * Writes the step's descriptor for sequences of (first position, rows, block addresses per state group).
    */
   setStep(options: {
-    /** `whole`: its rows see each other. Default: those before them. */
+    /** `whole`: rows see each other. Default: they see those before them. */
     sequences: readonly {
       position: number
       rows: number
@@ -305,8 +306,9 @@ export class Machine {
 }
 
 /**
- * The memory of the last machine that `compare` or `compareAll` finished with. Allocating a new one costs
- * more than most scenes: its pages are cleared one by one, and an emulated processor never frees them.
+ * The memory of the last machine that `compare` or `compareAll` finished with. Allocating a new memory costs
+ * more than most scenes, because its pages are cleared one by one, and an emulated processor never frees
+ * them.
  */
 let used: WebAssembly.Memory | undefined
 const modules = new Map<Build, WebAssembly.Module>()
@@ -319,8 +321,8 @@ export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
 
 /**
  * Sets up the scene in three machines and runs it with the scalar definitions, the relaxed kernels and the
- * simd128 kernels. Returns the first machine and where the memories differ, including poison; undefined if
- * they do not.
+ * simd128 kernels. Returns the first machine and the first difference of the memories, including poison;
+ * undefined if they are equal.
  */
 export function compare(scene: (machine: Machine) => void): {
   machine: Machine
@@ -375,7 +377,7 @@ export function compareAll(
 }
 
 /**
- * A function of one number as computed by kernels, with vectors and with scalars. The inputs must fill whole
+ * A function of one number, computed as in kernels, with vectors and with scalars. The inputs must fill whole
  * vectors.
  */
 export function evaluate(

@@ -27,7 +27,8 @@ export const isNative = process.env.HALFBYTE_KERNELS === 'native'
 
 const folder = new URL('../../build/native/', import.meta.url)
 /**
- * From host.c: the first address that its file holds, the bytes it maps, and those of a call's name and head.
+ * Constants of host.c: the first address in its file, the bytes that it maps, and the bytes of a call's name
+ * and head.
  */
 const MEMORY = 0x100000
 const MEMORY_BYTES = 0x30000000
@@ -36,7 +37,7 @@ const HEAD_BYTES = 48
 /** Operands that are closer to each other than this are copied together, with the bytes in between. */
 const NEAR_BYTES = 4096
 
-/** The address and the size of each operand. */
+/** Address and size of each operand. */
 export type Operands = readonly (readonly [at: number, bytes: number])[]
 
 /** A process that serves calls until one of them kills it, and its last output. */
@@ -56,7 +57,7 @@ class Host {
     this.#memory = openSync(memory, 'w+')
     ftruncateSync(this.#memory, MEMORY_BYTES)
     this.#report = report
-    // Both ends exist before either is opened: opening one waits for the other.
+    // Both pipes exist before either is opened, because opening one waits for the other.
     const itsInput = openSync(input, constants.O_RDONLY | constants.O_NONBLOCK)
     this.#input = openSync(input, constants.O_WRONLY)
     const both = openSync(output, constants.O_RDWR)

@@ -27,7 +27,7 @@ export function panels(
   return at
 }
 
-/** A slab of `words` zeros or given values. */
+/** A slab of `words` words: zeros or the given values. */
 export function slab(machine: Machine, words: number, value: (index: number) => number = () => 0): number {
   const at = machine.allocate(words * 4)
   for (let index = 0; index < words; index++) machine.f32[at / 4 + index] = value(index)
@@ -42,7 +42,7 @@ export function setStep(machine: Machine, part: Part, slabs: readonly number[], 
     machine.u32[sequences + index * SEQUENCE_WORDS + SEQUENCE.tables] = at
 }
 
-/** Inputs [row][lane] of random numbers: the same for the same row, counted from `first`, in any chunk. */
+/** Random inputs [row][lane]. A row, counted from `first`, has the same inputs in any chunk. */
 export function drawn(seed: number, width: number, size = 1, first = 0): Value {
   const cache = new Map<number, Float32Array>()
   return (row, lane) => {
@@ -173,7 +173,7 @@ export interface Delta {
   readonly keyHeads: number
   readonly keyDim: number
   readonly dim: number
-  /** Head i reads the key head i / ratio % keyHeads. */
+  /** Head i reads key head i / ratio % keyHeads. */
   readonly ratio: number
   readonly channels?: boolean
   readonly gate?: number

@@ -1,6 +1,6 @@
-/* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: what run() must compute, to the
- * bit. embed is its own definition and is checked against the test's packer. Each other kernel's file has its
- * definition, under a line `definition: OP_...`. */
+/* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: the result that run() must match
+ * bit for bit. embed is its own definition and is checked against the test's packer. Every other definition is in its
+ * kernel's file, under a line `definition: OP_...`. */
 #include "simd/exp2.h"
 #include "core/kernel.h"
 #include "simd/simd.h"

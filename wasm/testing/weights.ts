@@ -6,7 +6,7 @@ import { randomFrom } from '../../test/helpers/random.ts'
 
 const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const
 
-/** Scales as they are stored: ordinary, zero, negative, and an f16 subnormal. */
+/** Stored scales: ordinary, zero, negative, and an f16 subnormal. */
 function storedScale(random: () => number): number {
   const kind = Math.floor(random() * 8)
   if (kind === 0) return 0
@@ -28,7 +28,7 @@ export function fillMatrix(
       return
     }
     if (encoding === 'f16' || encoding === 'bf16') {
-      // Every tenth weight is an f16 subnormal, zeros of both signs included.
+      // Every tenth weight is an f16 subnormal or a zero of either sign.
       for (let at = 0; at < bytes.length; at += 2) {
         const tiny = random() < 0.1
         if (encoding === 'f16') view.setUint16(at, floatToHalf((random() * 2 - 1) * (tiny ? 6e-5 : 1)), true)

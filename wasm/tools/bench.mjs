@@ -24,7 +24,7 @@ const load = (build) => {
   })
   return { ...exports, data: new Uint8Array(memory.buffer).slice(0, exports.__heap_base.value) }
 }
-/** Both modules have their data at the same address, so each gets its own data restored before it runs. */
+/** Both modules have their data at the same address, so each module's data is restored before it runs. */
 const use = (build) => new Uint8Array(memory.buffer).set(modules[build].data)
 const modules = { relaxed: load('relaxed'), simd128: load('simd128') }
 const u32 = new Uint32Array(memory.buffer)
@@ -54,7 +54,7 @@ const allocate = (bytes) => {
 }
 
 /**
- * Milliseconds per call: several samples of 3 ms each. Some are short enough to avoid interference from other
+ * Milliseconds per call, in several samples of 3 ms: short enough for some to avoid interference from other
  * work.
  */
 const time = (each) => {
@@ -142,8 +142,8 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
     prepare: () => {
       for (let b = 0; b < most * blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
       for (let i = 0; i < (most * blocks * blockBytes) / 4; i++) {
-        // Floats near 0.01 whose bytes are codes, normal ones for fp8: scales, offsets and sums are among
-        // them.
+        // Fills memory with floats near 0.01, which serve as scales, offsets and sums. Their bytes serve as
+        // codes, which are normal ones for fp8.
         const isWord = k !== 'f32' || v !== 'f32'
         if (isWord) u32[BASE / 4 + i] = (Math.imul(i, 2654435761) & 0x07878787) | 0x3c383838
         else f32[BASE / 4 + i] = Math.sin(i)
@@ -244,7 +244,7 @@ const attend = (build, shape) => {
 const turn = (build, shape) => {
   const made = rotate(build, shape)
   const { heads, kvHeads, dim, m, k, v, still } = shape
-  const name = `rope_kv ${k},${v} ${heads}/${kvHeads}x${dim} x${m}${still === undefined ? '' : ' less bias'} ${build}`
+  const name = `rope_kv ${k},${v} ${heads}/${kvHeads}x${dim} x${m}${still === undefined ? '' : ' without bias'} ${build}`
   bench(name, 'us', made.work, undefined)
   if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
 }

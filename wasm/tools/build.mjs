@@ -1,9 +1,9 @@
 // Compiles the C files of wasm/ into the modules dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm,
 // the same four with the test exports in build/test-wasm, those that measure the machine in build/limits, and
-// the solver's in dist/solve. Objects and modules that are newer than their sources are kept.
+// the solver's in dist/solve. Rebuilds only objects and modules that are older than their sources.
 //
-// The modules are deliberately freestanding: clang, through emcc, compiles, and wasm-ld of the same LLVM
-// links. wasm-opt never runs, because it reorders the kernels' loads and halves their speed.
+// The modules are deliberately freestanding: clang compiles them through emcc, and wasm-ld of the same LLVM
+// links them. wasm-opt never runs, because it reorders the kernels' loads and halves their speed.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -74,7 +74,7 @@ const inParallel = async (jobs) => {
 
 const tool = async (command, args, what) => {
   try {
-    // emcc looks for a Node of its own. The one that runs this script always exists.
+    // emcc would look for its own Node; the one that runs this script always exists.
     const env = { ...process.env, EM_NODE_JS: process.execPath }
     const { stderr } = await run(command, args, { cwd: root, env, maxBuffer: 1 << 24 })
     if (stderr.trim() !== '') console.error(stderr.trim())
@@ -109,7 +109,7 @@ const build = async () => {
           objectDir,
           `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      // Form by form, so the code of one form is contiguous.
+      // Links form by form, so that the code of one form is contiguous.
       const kernels = Object.entries(FORM_DEFINES).flatMap(([form, defines]) =>
         FORMS_OF_BUILD[isa].includes(form)
           ? engine
@@ -167,8 +167,8 @@ const build = async () => {
   links.push({ path: solver, objects: [solved], args })
   const start = performance.now()
   await inParallel(compiles)
-  // All objects of a module may be older than it and still differ: a deleted source shows in the folder's
-  // modification time.
+  // The objects of a module may differ even if all are older than it: a deleted source shows only in the
+  // folder's modification time.
   const folders = newest([...engine, ...tests, ...limits].map((source) => join(source, '..')))
   const stale = links.filter(
     ({ path, objects }) => modified(path) < Math.max(newest(objects), folders, shared),

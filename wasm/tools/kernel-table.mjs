@@ -81,7 +81,7 @@ const kernelHeader = () => {
 
 #ifdef DEFINITIONS
 ${defined.map(({ prototype }) => prototype).join('\n')}
-/* What run() must compute for one op, to the bit. */
+/* The result that run() must match bit for bit, for one op. */
 static void define(const void *op, const struct step *step) {
     switch (((const struct op *)op)->code) {
 ${defined.map(({ cases }) => cases).join('\n')}

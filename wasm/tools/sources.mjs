@@ -12,7 +12,10 @@ const ASIDE = ['testing', 'limits', 'native', 'solve']
 export const filesIn = (folder = '') =>
   readdirSync(join(WASM, folder), { recursive: true }).map((name) => join(WASM, folder, name))
 
-/** The C files of a folder by name, at any depth: so that moving a file does not change a module's bytes. */
+/**
+ * The C files of a folder at any depth, sorted by name so that moving a file does not change a module's
+ * bytes.
+ */
 export const sourcesIn = (folder = '') => {
   const nameOf = (path) => basename(path, '.c').replaceAll('-', '_')
   return filesIn(folder)
@@ -44,7 +47,7 @@ export const formsOf = (source) => {
   const unknown = forms.find((form) => FORM_DEFINES[form] === undefined)
   if (unknown === undefined) return forms
   const known = Object.keys(FORM_DEFINES).join(', ')
-  throw new Error(`${basename(source)} asks for the form "${unknown}"; there are ${known}`)
+  throw new Error(`${basename(source)} asks for the form "${unknown}"; known forms are ${known}`)
 }
 
 /** The table of ops that TypeScript and C share. It states the version of the records, for both. */

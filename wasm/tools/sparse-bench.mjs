@@ -1,8 +1,8 @@
-// Measures the speed of every sparse kernel next to dense by the share of weights kept, with the built test
-// modules.
+// Measures the speed of every sparse kernel, next to the dense one, by the share of weights kept, with the
+// built test modules.
 //
 // Cold: the matrix is one of many copies that are together larger than any cache. Samples of 1 ms alternate
-// between dense and sparse. The figures are their lower tenths, which other work on the machine affects
+// between dense and sparse. The figures are the 10th percentiles, which other work on the machine affects
 // least, and the interquartile ranges of the ratios.
 //
 //   node wasm/tools/sparse-bench.mjs [rounds] [name part] [--threads 2] [--curves]

@@ -153,3 +153,26 @@ test('the page answers what it can parse, whichever model is chosen, unless tool
   expect(ownAnswer(asked, CHOSEN, { tools: 'off' })).toBeUndefined()
   expect(ownAnswer([{ role: 'user', content: RENT }], CHOSEN, { tools: 'on' })).toBeUndefined()
 })
+
+test('an embedded model reads of its tools what it was trained with', async () => {
+  const requests: FakeRequest[] = []
+  const engine = await fakeEngine(
+    (request) => {
+      requests.push(request)
+      return 'Hello!'
+    },
+    { model: { parameters: 8e6, readsTools: true } },
+  )
+  const speaker = new Speaker(engine, { usesTools: true, isStoryteller: true, processors: [] })
+  const hello: readonly StoredMessage[] = [{ role: 'user', content: 'Hello!' }]
+  await (
+    await speaker.answer('c', hello, DEFAULT_SETTINGS, {
+      begun: undefined,
+      read: undefined,
+      onPrefill: () => undefined,
+    })
+  ).result
+  const keys = new Set(requests[0]?.tools?.flatMap((tool) => Object.keys(tool)))
+  expect([...keys].sort()).toEqual(['description', 'name', 'parameters', 'strict'])
+  await engine.dispose()
+})

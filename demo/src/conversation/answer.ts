@@ -89,11 +89,13 @@ export async function speakAnswer(
     },
     room: (letters) => page.room(letters),
   }
+  if (!speaker.readsFiles && hasFiles(messages)) return { content: t('documentsSmall'), declined: true }
   try {
-    read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
-      read = searching
-      page.grow(soFar())
-    })
+    if (speaker.readsFiles)
+      read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
+        read = searching
+        page.grow(soFar())
+      })
     if (begun === undefined && speaker.choosesCall(messages, settings)) {
       used = [CHOOSING]
       page.grow(soFar())
@@ -146,7 +148,7 @@ const REFUSALS = {
 
 /**
  * The page's own answer, which needs no model: help for someone who may be in danger, a computed value, or a
- * sentence that declines what the embedded model was not trained for.
+ * sentence that declines what the embedded model was not trained for, such as reading files.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
@@ -161,15 +163,12 @@ export function ownAnswer(
     .map((said) => careAnswer(said))
     .find(Boolean)
   if (care) return { content: care.text }
+  if (files.length > 0 && isStoryteller) return { content: t('documentsSmall'), declined: true }
   const computes = tools === 'on' && files.length === 0
   const results = messages.flatMap(({ used = [] }) => resultsOf(used))
   const exact = computes ? exactUse(text, results, `page${messages.length}`) : undefined
   if (exact) return { content: exact.says, used: [exact.used] }
-  // A question about a file may come after it.
-  const hasFiles = messages.some(
-    ({ role, content }) => role === 'user' && splitQuotes(content).files.length > 0,
-  )
-  if (!isStoryteller || hasFiles) return undefined
+  if (!isStoryteller) return undefined
   const scope = scopeOf(messages, text)
   if ('heard' in scope) return undefined
   if ('named' in scope)
@@ -179,6 +178,10 @@ export function ownAnswer(
   const word = isForeign ? 'englishAnswer' : computes && asksForValue(text) ? 'sumUnread' : 'declined'
   return { content: t(word), declined: true }
 }
+
+/** True if the question has files of its own. */
+const hasFiles = (messages: readonly StoredMessage[]): boolean =>
+  splitQuotes(messages.at(-1)?.content ?? '').files.length > 0
 
 /** Reports a text that is too long, with the length that the model reads. */
 async function explained(

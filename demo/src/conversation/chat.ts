@@ -26,7 +26,7 @@ import { FILES, startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited } from './store/versions.ts'
 
 /** Number of answers whose figures are kept. */
-const MOST_FIGURES = 12
+const MAX_FIGURES = 12
 /** The code for answers, which loads when the first message is written. */
 const ANSWER = () => import('./answer.ts')
 
@@ -397,7 +397,7 @@ export class Chat extends Conversations {
       room: (letters) => this.room(letters),
       measured: (figures) => {
         this.figures = figures
-        this.history = [...this.history, figures].slice(-MOST_FIGURES)
+        this.history = [...this.history, figures].slice(-MAX_FIGURES)
       },
       // If another model was chosen meanwhile, the old engine's failure does not matter.
       failed: (error) => {

@@ -3,6 +3,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError } from '../../../src/index.ts'
 import { Composer } from '../../../src/ui/chat/composer.ts'
 import { isTouch } from '../../../src/ui/chat/keys.ts'
+import type { ModelChoice } from '../models/embedded.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
@@ -14,7 +15,7 @@ import type { Said } from './store/conversations.ts'
 /** Storage key of an unsent text, for this tab only. */
 const DRAFT = 'halfbyte-draft'
 /** Pasted texts longer than this become files. */
-const MOST_PASTED = 2000
+const MAX_PASTED = 2000
 
 const isText = (file: Attachment): file is TextFile => !isPicture(file)
 
@@ -25,6 +26,7 @@ export class ChatComposer extends LitElement {
     busy: { type: Boolean },
     blind: { type: Boolean },
     context: { attribute: false },
+    shown: { attribute: false },
     hint: { type: String },
     attached: { state: true },
     wrong: { state: true },
@@ -42,6 +44,8 @@ export class ChatComposer extends LitElement {
   declare blind: boolean
   /** Tokens of the model's context. Undefined while there is no model. */
   declare context: number | undefined
+  /** The model that answers. */
+  declare shown: ModelChoice | undefined
   /** Placeholder of the empty field. */
   declare hint: string
   /** Files that go with the next message. */
@@ -178,7 +182,7 @@ export class ChatComposer extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
+    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert">${this.wrong}</p>`}
     <div role="status">${this.note === '' ? nothing : html`<p class="notice">${this.note}</p>`}</div>
     ${this.#composer.view({
       words: allWords(),
@@ -187,7 +191,7 @@ export class ChatComposer extends LitElement {
       isAnswering: this.busy,
       canSend: (this.ready || this.waiting) && this.reading === 0,
       hasMore: this.attached.length > 0,
-      above: this.attached.length === 0 ? nothing : this.#files?.view(),
+      above: this.attached.length + this.reading === 0 ? nothing : this.#files?.view(),
       before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
         <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />${this.#hasCamera ? this.#files?.camera(this.#onPicked) : nothing}`,
       after: this.hears ? this.#voice() : nothing,
@@ -218,7 +222,7 @@ export class ChatComposer extends LitElement {
     const files = [...(event.clipboardData?.files ?? [])]
     const text = this.#isPlain ? '' : (event.clipboardData?.getData('text/plain') ?? '')
     // An English token has about four letters, so such a text fills half of the context.
-    const isLong = text.length > Math.min(MOST_PASTED, 2 * (this.context ?? MOST_PASTED))
+    const isLong = text.length > Math.min(MAX_PASTED, 2 * (this.context ?? MAX_PASTED))
     if (files.length === 0 && !isLong) return
     event.preventDefault()
     if (files.length > 0) void this.attach(files)

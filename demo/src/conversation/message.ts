@@ -39,8 +39,8 @@ export interface MessageActs {
 }
 
 /** Longer questions, in characters or lines, are folded. */
-const MOST_SHOWN = 1200
-const MOST_LINES = 16
+const MAX_SHOWN = 1200
+const MAX_LINES = 16
 
 /** Characters parsed between checks of the clock. */
 const AT_ONCE = 500
@@ -118,7 +118,7 @@ export class ChatMessage extends LitElement {
   /** A question as typed, below its images, with its files folded. A long question is folded, too. */
   #question(): TemplateResult {
     const { text, files } = splitQuotes(this.message.content)
-    const isLong = text.length > MOST_SHOWN || text.split('\n').length > MOST_LINES
+    const isLong = text.length > MAX_SHOWN || text.split('\n').length > MAX_LINES
     const isFolded = isLong && !this.unfolded
     const toggle = () => {
       this.unfolded = !this.unfolded
@@ -306,9 +306,9 @@ export class ChatMessage extends LitElement {
 
 /** The first characters or lines, without splitting an emoji. */
 function beginning(text: string): string {
-  const lines = text.split('\n').slice(0, MOST_LINES).join('\n')
-  return `${[...lines.slice(0, MOST_SHOWN / 2 + 1)]
-    .slice(0, MOST_SHOWN / 2)
+  const lines = text.split('\n').slice(0, MAX_LINES).join('\n')
+  return `${[...lines.slice(0, MAX_SHOWN / 2 + 1)]
+    .slice(0, MAX_SHOWN / 2)
     .join('')
     .trimEnd()}…`
 }

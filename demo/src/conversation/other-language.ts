@@ -2,7 +2,7 @@
 // tell the user that a model only knows English. Such a model would answer with unrelated English text.
 
 /** The beginning of a text is enough to tell its language. */
-const MOST_LETTERS = 400
+const MAX_LETTERS = 400
 
 const setOf = (...words: readonly string[]): ReadonlySet<string> => new Set(words.join(' ').split(' '))
 
@@ -24,7 +24,7 @@ const ENGLISH = setOf(
 
 /** True if foreign words outnumber English ones, or most letters are not Latin. */
 export function isOtherLanguage(text: string): boolean {
-  const begin = text.slice(0, MOST_LETTERS).toLowerCase()
+  const begin = text.slice(0, MAX_LETTERS).toLowerCase()
   const letters = begin.match(/\p{L}/gu) ?? []
   const latin = begin.match(/\p{Script=Latin}/gu) ?? []
   if (letters.length > 2 * latin.length) return true

@@ -1,5 +1,6 @@
 // Local files that a later visit can reopen. Browsers with file handles keep them in IndexedDB; others forget
-// the files. This module loads when files are chosen or dropped, or if they were during the last visit.
+// the files. The page loads this module when the user chooses or drops files, or did so during the last
+// visit.
 import { type DBSchema, openDB } from 'idb'
 
 /** The DOM typings lack Chromium-only APIs. */
@@ -22,13 +23,13 @@ interface Schema extends DBSchema {
 const LAST = 'last'
 const READ = { mode: 'read' } as const
 
-/** The handles of files that were picked or dropped during this visit. */
+/** The handles of files picked or dropped during this visit. */
 const handles = new WeakMap<File, Handle>()
 
 const database = () =>
   openDB<Schema>('halfbyte-files', 1, { upgrade: (opened) => void opened.createObjectStore('handles') })
 
-/** Opens the picker of a browser with file handles. Empty if the user closes it. */
+/** Opens the picker of a browser with file handles. Returns an empty list if the user closes it. */
 export async function pickFiles(): Promise<readonly File[]> {
   try {
     return await filesOf(await (window as unknown as Picker).showOpenFilePicker({ multiple: true }))
@@ -49,16 +50,16 @@ export async function keepFiles(files: readonly File[]): Promise<void> {
 
 /** The files of the last visit. */
 interface KeptFiles {
-  /** True if the browser opens them without asking the person. */
+  /** True if the browser opens them without asking the user. */
   readonly isGranted: boolean
   /**
-   * The files; undefined if the user declines or a file is gone. The browser may ask, so this needs a user
-   * gesture.
+   * Returns the files, or undefined if the user declines or a file is gone. The browser may ask, so this
+   * needs a user gesture.
    */
   open(): Promise<readonly File[] | undefined>
 }
 
-/** Undefined if no handles were stored. */
+/** Returns undefined if no handles were stored. */
 export async function keptFiles(): Promise<KeptFiles | undefined> {
   const opened = await database()
   const kept = await opened.get('handles', LAST)
@@ -74,7 +75,7 @@ export async function keptFiles(): Promise<KeptFiles | undefined> {
   }
 }
 
-/** The files of the handles. `keepFiles` can then find each file's handle. */
+/** Opens the handles' files, and remembers each file's handle for `keepFiles`. */
 export async function filesOf(given: readonly Handle[]): Promise<readonly File[]> {
   return (await Promise.all(given.map(filesOfHandle))).flat()
 }

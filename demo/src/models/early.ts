@@ -8,18 +8,18 @@ import { detectFeatures, prepareEngineWorker } from '../../../src/ui/chat/librar
 import type { EmbeddedModel } from './embedded.ts'
 import { lastChoice } from './last-choice.ts'
 
-/** Scripts come first: without them nothing is shown. */
+/** Scripts come first: without them the page shows nothing. */
 const AFTER_SCRIPTS: RequestInit = { priority: 'low' }
 
 interface Answer {
   readonly response: Response
-  /** True if the file is on this device, so that there is no download progress. */
+  /** True if the file is on this device, so there is no download progress. */
   readonly isKept: boolean
 }
 
 let asked: { readonly url: string; readonly answer: Promise<Answer> } | undefined
 
-/** Requests what the engine will need. It later gets the responses from the browser's cache. */
+/** Requests the files that the engine will need. The engine later gets them from the browser's cache. */
 export function askEarly(): void {
   prepareEngineWorker()
   const { simd, relaxedSimd, sharedMemory } = detectFeatures(globalThis)
@@ -42,8 +42,8 @@ function fill(address: string): void {
 }
 
 /**
- * An embedded model as a file. Given its address, the engine would read it in ranges, which browsers do not
- * cache. Rejects like `fetch`; undefined if the server has no such file.
+ * Loads an embedded model as a file. Given its address, the engine would read it in ranges, which browsers do
+ * not cache. Rejects like `fetch`. Returns undefined if the server has no such file.
  */
 export async function embeddedFile(
   { url, name }: EmbeddedModel,
@@ -77,7 +77,7 @@ export async function embeddedFile(
  * thread.
  */
 async function askFor(url: string, init: RequestInit): Promise<Answer> {
-  // Browsers have no caches on insecure pages, and may deny them in private windows.
+  // Browsers have no caches on insecure pages, and may block them in private windows.
   const kept = await globalThis.caches?.match(url, { ignoreVary: true }).catch(() => undefined)
   return kept === undefined
     ? { response: await fetch(url, init), isKept: false }

@@ -1,4 +1,4 @@
-// The embedded models. In: their files. Out: whether the sizes the page states are right.
+// The embedded models. In: their files. Out: whether the page states their sizes correctly.
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EMBEDDED } from './embedded.ts'

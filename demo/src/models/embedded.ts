@@ -18,7 +18,7 @@ export interface EmbeddedModel {
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
-  /** True if it can only tell stories and make small talk, in English. */
+  /** True for a model that can only tell stories and make small talk, in English. */
   readonly isStoryteller?: boolean
   /** Addresses of the logit processors for its answers. */
   readonly processors?: readonly string[]

@@ -4,7 +4,7 @@ import { HalfbyteError } from '../../../src/index.ts'
 import { speak } from '../words/words.ts'
 import { explain } from './explain.ts'
 
-test('the next step is one for users, and the whole message is in the details', () => {
+test('the next step is written for users, and the details have the full message', () => {
   const message =
     'prompt needs 5120 tokens but the context has room for 4096; raise contextLength or shorten it'
   const { text, details } = explain(new HalfbyteError('context-overflow', message))
@@ -30,7 +30,7 @@ test('text in brackets at the end is shown only in the details', () => {
   expect(details).toBe(message)
 })
 
-test('an error of another kind is shown unchanged', () => {
+test('other kinds of errors are shown unchanged', () => {
   expect(explain(new TypeError('it broke'))).toEqual({ text: 'It broke.', details: undefined })
 })
 
@@ -39,7 +39,7 @@ describe('in Hebrew', () => {
     vi.stubGlobal('document', { documentElement: { lang: 'he' } })
     await speak('he')
   })
-  test('full storage is reported with readable sizes, in English too', async () => {
+  test('a storage-full message has readable sizes, in English too', async () => {
     await speak('en')
     const text = (detail: Record<string, number>) =>
       explain(new HalfbyteError('storage-full', 'the model needs 5e8 bytes of storage', detail)).text

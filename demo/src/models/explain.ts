@@ -1,4 +1,5 @@
-// Explaining. In: an error, or an address that cannot work. Out: sentences for users, and optional details.
+// Error explanations. In: an error, or an address that cannot be loaded. Out: sentences for users, and
+// optional details.
 
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import type { Explained as CommonExplained } from '../../../src/ui/chat/explained.ts'
@@ -8,7 +9,7 @@ import { bytes } from '../shell/units.ts'
 import { reason, t } from '../words/words.ts'
 
 export interface Explained extends CommonExplained {
-  /** True if a larger model could do it. */
+  /** True if a larger model could solve the problem. */
   readonly wantsLarger?: true
 }
 
@@ -65,7 +66,7 @@ export function needsNetwork(address: string): boolean {
   return url.protocol.startsWith('http') && !isLocal(url)
 }
 
-/** Why a load failed. Without a network it resumes by itself later. */
+/** Why a load failed. A load that failed without a network resumes by itself later. */
 export const explainLoad = (error: unknown): Explained =>
   isOffline(error) ? { text: t('offlineLoad'), details: reasonOf(error) } : explain(error)
 

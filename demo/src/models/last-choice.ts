@@ -1,4 +1,4 @@
-// The last choice. In: data from the last visit. Out: the model to open with.
+// The last choice. In: data from the last visit. Out: the model to load at startup.
 import { readItem } from '../shell/storage.ts'
 import { DEFAULT, EMBEDDED, type ModelChoice } from './embedded.ts'
 

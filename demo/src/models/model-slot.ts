@@ -45,8 +45,8 @@ export type Phase =
     }
   | { readonly name: 'ready' }
   /**
-   * `lacks`: missing bytes of storage, if that was the reason. `isHopeless`: another try would fail in the
-   * same way. `isOffline`: the network was the reason.
+   * `lacks`: bytes of storage missing, if that was the reason. `isHopeless`: another attempt would fail in
+   * the same way. `isOffline`: the network was the reason.
    */
   | {
       readonly name: 'failed'
@@ -89,7 +89,10 @@ export class ModelSlot {
   readonly #progressed: () => void
   #loading: AbortController | undefined
 
-  /** `changed`: the phase or the choice has changed. `progressed`: only the progress within the phase has. */
+  /**
+   * `changed`: the phase or the choice has changed. `progressed`: only the progress within the phase has
+   * changed.
+   */
   constructor(changed: () => void, progressed: () => void) {
     this.#changed = changed
     this.#progressed = progressed
@@ -154,7 +157,7 @@ export class ModelSlot {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
       const isFirst = progress.phase === 'download' && this.phase.progress?.phase !== 'download'
-      // If the page is closed now, part of the file stays on this device.
+      // If the user closes the page now, part of the file stays on this device.
       if (isFirst && isKept) rememberAddress(choice)
       this.phase = { ...this.phase, checking: undefined, progress }
       this.#progressed()
@@ -201,8 +204,8 @@ export class ModelSlot {
   }
 
   /**
-   * Frees memory for a successor, after checking its header: an invalid file is not worth it. The page's own
-   * models need no check.
+   * Frees memory for a successor, but first checks its header, so that an invalid file does not cost the
+   * loaded model. The page's own models need no check.
    */
   async #vacate(choice: ModelChoice, settings: EngineSettings, { signal }: AbortController): Promise<void> {
     if (choice.kind !== 'embedded') await this.#probe(choice, settings, signal)
@@ -239,7 +242,7 @@ export class ModelSlot {
   async #comeBack(why?: Explained): Promise<void> {
     const last = this.#last
     if (last === undefined || this.used !== undefined) return
-    // Only once: it may itself be what fails.
+    // Only once, because this model may be the one that fails.
     this.#last = undefined
     const loading = new AbortController()
     this.#loading = loading
@@ -281,8 +284,8 @@ export class ModelSlot {
   }
 
   /**
-   * Returns false if the model would not fit, and the phase says so. Local files, and models that cannot be
-   * checked, pass without a verdict.
+   * Returns false if the model would not fit, and sets the phase accordingly. Local files, and models that
+   * cannot be checked, pass without a verdict.
    */
   async #fits(
     choice: ModelChoice,
@@ -320,7 +323,7 @@ export class ModelSlot {
   fail(error: HalfbyteError): void {
     void this.engine?.dispose().catch(() => undefined)
     this.used = undefined
-    // A load in progress will provide another engine, or say why not.
+    // A load in progress will provide another engine or report its own failure.
     if (this.phase.name === 'loading') this.#changed()
     else this.#enter({ name: 'failed', why: explain(error) })
   }

@@ -9,7 +9,7 @@ import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
-import { t } from '../words/words.ts'
+import { modelText, t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
 import { addressPlace, choiceName, typedAddress } from './models.ts'
 import type { PageModel } from './page-pack.ts'
@@ -17,7 +17,7 @@ import { keepTower, unstoreModel } from './towers.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 /**
- * Packs served with the page are loaded like a model from any address: checked, stored on the device,
+ * Packs served with the page are loaded like any model from an address: checked, stored on the device,
  * resumed.
  */
 const KNOWN: readonly PageModel[] = [...PAGE_PACKS, ...CATALOGUE]
@@ -115,7 +115,7 @@ class ModelsDialog extends Modal {
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
         <b dir="auto">${name}</b>
-        ${model === undefined ? nothing : html`<small>${model.about}</small>`}
+        ${model === undefined ? nothing : html`<small>${modelText(model.title, model.about)}</small>`}
         <small>${[place, ...facts].join(' · ')}</small>
       </button>
       ${
@@ -155,7 +155,9 @@ class ModelsDialog extends Modal {
     void this.#choose({ kind: 'address', address })
   }
 
-  /** Uses the picker with file handles, if there is one: a later visit can reopen such files. */
+  /**
+   * Uses the picker with file handles if the browser has one, because a later visit can reopen such files.
+   */
   async #onPick(event: Event): Promise<void> {
     if (!('showOpenFilePicker' in window)) return
     event.preventDefault()
@@ -173,7 +175,7 @@ class ModelsDialog extends Modal {
     // Browsers may ask for permission, so this happens only when the user chooses the files.
     if (choice.kind === 'address') void keepStored()
     this.close()
-    // Closing makes the browser do layout for the focus, so loading starts in the next task.
+    // Closing moves the focus, which causes layout, so loading starts in the next task.
     await nextTask()
     this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }

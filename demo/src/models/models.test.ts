@@ -1,4 +1,4 @@
-// Addresses. In: what people type or paste. Out: the address the page loads, names and remembers.
+// Addresses. In: what people type or paste. Out: the address that the page loads, shows and remembers.
 import { expect, test } from 'vitest'
 import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { choiceKey, choiceName, typedAddress } from './models.ts'
@@ -15,7 +15,7 @@ test.each([
   expect(typedAddress(text)).toBe(address)
 })
 
-test('the page of a repository in the catalogue means the catalogue’s model', () => {
+test('the hub page of a catalogue model’s repository selects that model', () => {
   for (const { address } of CATALOGUE) {
     const repo = address.split(/:|@/, 1)[0] ?? ''
     expect(typedAddress(`https://huggingface.co/${repo.replace(/^hf:/, '')}`), address).toBe(

@@ -21,7 +21,7 @@ export function choiceName(choice: ModelChoice): string {
 export const choiceKey = (choice: ModelChoice): string =>
   choice.kind === 'address' ? choice.address : choiceName(choice)
 
-/** What to expect of a model. Of most, the page knows only that they are small. */
+/** What to expect of a model. For most models, the page knows only that they are small. */
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
@@ -50,7 +50,7 @@ export function typedAddress(text: string): string {
   return catalogued(name)?.address ?? name
 }
 
-/** A safetensors folder has small files as well as the one with the weights. */
+/** A safetensors folder has small files beside the one with the weights. */
 function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]
 }

@@ -1,4 +1,4 @@
-// The models that could answer instead. In: the model in use. Out: a `model` event with one of the embedded
+// Alternatives to the current model. In: the model in use. Out: a `model` event with one of the embedded
 // or stored models.
 import { html, type TemplateResult } from 'lit'
 import { storedBytes } from '../../../src/index.ts'

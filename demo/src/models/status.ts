@@ -22,7 +22,7 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
       if (phase.after !== undefined) return html`<div class="notice error">${reason(phase.after)}</div>`
       if (phase.verdict === undefined || chat.problem !== undefined) return about(chat, larger)
       return html`<div class="notice">
-        <p role="status" dir="auto">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>
+        <p role="status">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>
       </div>`
     case 'failed':
       return html`<div class="notice error">
@@ -47,7 +47,7 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
 
 /** Sentences, with optional details folded. */
 function reason(explained: Explained): TemplateResult {
-  return html`<p role="alert" dir="auto">${explained.text}</p>
+  return html`<p role="alert">${explained.text}</p>
     ${detailsView(explained, allWords())}`
 }
 
@@ -212,7 +212,7 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   </button>`
 }
 
-/** Figures are not announced: they change all the time. */
+/** Figures are not announced, because they change all the time. */
 function loadingSaid(phase: Loading): string {
   if (retryOf(phase) === undefined) return t('loading')
   const { label, more } = describe(phase.progress)

@@ -18,8 +18,8 @@ interface Room {
   readonly quota: number
 }
 
-/** How many conversations are listed: the largest ones. */
-const MOST_LISTED = 20
+/** Maximum number of listed conversations; the largest ones are listed. */
+const MAX_LISTED = 20
 
 class StorageDialog extends Modal {
   static override properties = {
@@ -96,11 +96,11 @@ class StorageDialog extends Modal {
 
   #written(): TemplateResult {
     const all = bySize(this.conversations)
-    const smaller = all.length - MOST_LISTED
+    const smaller = all.length - MAX_LISTED
     return html`${
       all.length === 0
         ? html`<p class="hint">${t('noneWritten')}</p>`
-        : html`<ul class="list models" aria-label=${t('conversations')}>${all.slice(0, MOST_LISTED).map(
+        : html`<ul class="list models" aria-label=${t('conversations')}>${all.slice(0, MAX_LISTED).map(
             ({ conversation: { id, title }, bytes: size }) => html`<li>
               <div class="kept"><b dir="auto">${title}</b><small>${bytes(size)}</small></div>
               <button class="quiet" aria-label=${t('deleteTitle', { title })} @click=${() => this.#delete(id)}>${icon('trash')}</button>
@@ -126,7 +126,7 @@ class StorageDialog extends Modal {
     await this.#after()
   }
 
-  /** The button that had the focus may be gone. */
+  /** The button that had the focus may no longer exist. */
   async #after(): Promise<void> {
     this.dispatchEvent(new Event('freed'))
     await this.#look()

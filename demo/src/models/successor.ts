@@ -13,12 +13,12 @@ export async function canStay(engine: Engine): Promise<boolean> {
   try {
     return (await engine.memory()).totalBytes <= SMALL_BYTES
   } catch {
-    // A dead engine need not be kept.
+    // There is no point in keeping a dead engine.
     return false
   }
 }
 
-/** Resolves once the engine has answered one token; rejects with the reason why it cannot. */
+/** Resolves once the engine has generated one token; rejects with the reason if it cannot. */
 export async function tryOut(engine: Engine, signal: AbortSignal): Promise<void> {
   const session = engine.createSession()
   const answer = session.send('Hello', { maxTokens: 1, temperature: 0, signal })

@@ -5,7 +5,7 @@ import { readItem, writeItem } from '../shell/storage.ts'
 /** Addresses of towers by the address of their model, as JSON. */
 const KEY = 'halfbyte-towers'
 
-/** Also used if the browser denies storage, until the page closes. */
+/** If the browser denies storage, this is the only copy, and lasts until the page closes. */
 let towers: Readonly<Record<string, string>> | undefined
 
 function known(): Readonly<Record<string, string>> {
@@ -24,7 +24,7 @@ function known(): Readonly<Record<string, string>> {
 /** The address of a model's tower; undefined if it has none. */
 export const towerOf = (model: string): string | undefined => known()[model]
 
-/** Remembers the tower of a model; with an empty one, that it has none. */
+/** Remembers a model's tower. An empty address means that it has none. */
 export function keepTower(model: string, tower: string): void {
   const { [model]: _, ...others } = known()
   towers = tower === '' ? others : { ...others, [model]: tower }

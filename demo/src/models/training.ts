@@ -1,10 +1,11 @@
-// A model's training. In: the chosen model. Out: what its answers need. It loads with the code for answers.
+// A model's training. In: the chosen model. Out: the facts that its answers depend on. This module loads with
+// the code for answers.
 import type { ModelChoice } from './embedded.ts'
 
 export interface Training {
   /** Whether it was trained to use the page's tools. */
   readonly usesTools: boolean
-  /** Whether it can only tell stories and make small talk, in English. */
+  /** Whether the model can only tell stories and make small talk, in English. */
   readonly isStoryteller: boolean
   /** Addresses of the logit processors of each answer. */
   readonly processors: readonly string[]

@@ -1,5 +1,4 @@
-// Warm-up. In: idle moments before the first answer. Out: a parser, templates and fonts that are ready for
-// it.
+// Warm-up. In: idle moments before the first answer. Out: a loaded parser, templates and fonts.
 import { render } from 'lit'
 import { inParts, parseMarkdown } from '../../../src/ui/chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../../src/ui/chat/markdown/render-markdown.ts'

@@ -61,7 +61,7 @@ export const attainable = (roof: Roof, opsPerByte: number): number =>
 export const ridge = ({ gigabytesPerSecond, gigaopsPerSecond }: Roof): number =>
   gigaopsPerSecond / gigabytesPerSecond
 
-/** Times below the clock's resolution have no place on a logarithmic axis. */
+/** A logarithmic axis cannot show times below the clock's resolution. */
 function pointOf({ label, kind, ops, bytes, ms }: Line, stage: Stage): Point[] {
   if (kind === 'step' || ops <= 0 || bytes <= 0 || ms.median <= 0) return []
   const gigaopsPerSecond = ops / ms.median / 1e6

@@ -147,7 +147,7 @@ class RooflinePage extends LitElement {
     | { readonly state: State; readonly view: View | undefined; readonly figure: Figure | undefined }
     | undefined
 
-  /** The figure shown now. It is the same object until something that it depends on changes. */
+  /** The current figure. It stays the same object until something that it depends on changes. */
   #figure(): Figure | undefined {
     const { state, view } = this
     if (this.#cache?.state !== state || this.#cache.view !== view) {
@@ -214,7 +214,7 @@ function viewsOf(steps: readonly StepAnalysis[]): View[] {
 const pointText = ({ label, opsPerByte, gigaopsPerSecond }: Point): string =>
   `${label}: ${digits(opsPerByte)} operations per byte, ${digits(gigaopsPerSecond)} GOP/s`
 
-/** `?quick` is for trying out the page, with small working sets and few samples. */
+/** `?quick` uses small working sets and few samples, for trying out the page. */
 function effort(): Effort {
   const base = new URLSearchParams(location.search).has('quick') ? QUICK : PAGE
   const cores = Math.max(1, navigator.hardwareConcurrency ?? 1)

@@ -34,7 +34,7 @@ class ConversationDrawer extends Modal {
     return {
       ...this.acts,
       fresh: () => {
-        // Nothing behind an open dialog can take focus, which the composer gets next.
+        // The composer gets the focus next, and nothing behind an open dialog can take it.
         this.close()
         this.acts.fresh()
       },
@@ -55,6 +55,6 @@ class ConversationDrawer extends Modal {
   }
 }
 
-// Here, because the build drops an unused import.
+// Created here, because the build drops an import that is not used.
 customElements.define('conversation-list', ConversationList)
 customElements.define('conversation-drawer', ConversationDrawer)

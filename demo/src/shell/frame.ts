@@ -39,7 +39,7 @@ export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: 
   </header>`
 }
 
-/** Empty until the page knows whether there is a conversation to show instead. */
+/** Renders nothing until the page knows whether to show a conversation instead. */
 export function renderWelcome({ model, isOpen, canAsk }: Chat, acts: Acts): TemplateResult | typeof nothing {
   if (!isOpen && isReturning()) return nothing
   return html`<div class="empty">

@@ -1,4 +1,4 @@
-// Icons of the page. In: a name. Out: an inline drawing that screen readers skip. The button has the label.
+// Icons of the page. In: a name. Out: an inline drawing that screen readers skip. The label is on the button.
 import { html, type TemplateResult } from 'lit'
 import { drawing, PATHS } from '../../../src/ui/chat/icons.ts'
 
@@ -26,7 +26,7 @@ export const icon = drawing({
   link: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7L12 7M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7L12 17',
 })
 
-/** Half of a byte's eight bits: `M14 16h3v11h-3z` and three more to its right. */
+/** Half of a byte's eight bits: `M14 16h3v11h-3z` and three more to the right. */
 const bits = (top: number) => [14, 25, 36, 47].map((left) => `M${left} ${top}h3v11h-3z`).join('')
 
 export function logo(): TemplateResult {

@@ -12,7 +12,7 @@ function set(next: InstallEvent | undefined): void {
   for (const listener of listeners) listener()
 }
 
-/** To be called once, early: browsers make their offer soon after the page has loaded. */
+/** Call once, early: browsers make their offer soon after the page has loaded. */
 export function awaitOffer(): void {
   window.addEventListener('beforeinstallprompt', (event) => {
     // The page offers it in its settings, not with a banner over the conversation.
@@ -30,7 +30,7 @@ export function onOffer(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** An offer can be taken once. */
+/** An offer can be accepted only once. */
 export async function install(): Promise<void> {
   const taken = offer
   set(undefined)

@@ -1,4 +1,4 @@
-// In: launch addresses of an installed page. Out: what the page does first.
+// Launch addresses. In: addresses that launch an installed page. Out: what the page does first.
 import { expect, test } from 'vitest'
 import { launchOf } from './launch.ts'
 

@@ -1,12 +1,16 @@
 // Modals. In: a dialog's content. Out: an element that opens it over the page and closes it by button, Escape
 // or a click on the backdrop.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
-import { Speaks, t, type Word } from '../words/words.ts'
+import { language, Speaks, t, type Word } from '../words/words.ts'
 import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
+/** A heading within a sentence. Only English is sure to have no capitals there. */
+const inSentence = (heading: string): string => (language() === 'en' ? heading.toLowerCase() : heading)
+
 /**
- * Renders into the page's own tree, so one style sheet serves all. The browser saves and restores the focus.
+ * Renders into the page's own tree, so that one style sheet covers everything. The browser saves and restores
+ * the focus.
  */
 export abstract class Modal extends LitElement {
   static override properties = { isOpen: { state: true }, shown: { state: true } }
@@ -27,7 +31,7 @@ export abstract class Modal extends LitElement {
     return this
   }
 
-  /** Opens the dialog at once, renders its pieces in one task each, and then makes it visible. */
+  /** Opens the dialog at once, renders each piece in its own task, and then makes the dialog visible. */
   async open(): Promise<void> {
     if (this.#dialog?.open) return
     this.isOpen = true
@@ -66,7 +70,7 @@ export abstract class Modal extends LitElement {
           ? html`<div class="sheet-page">
             <div class="heading">
               <h2 id=${id}>${t(this.heading)}</h2>
-              <button class="quiet" aria-label=${t('closeName', { name: t(this.heading).toLowerCase() })} @click=${this.close}>${icon('close')}</button>
+              <button class="quiet" aria-label=${t('closeName', { name: inSentence(t(this.heading)) })} @click=${this.close}>${icon('close')}</button>
             </div>
             ${this.around(pieces.slice(0, this.shown))}
           </div>`

@@ -1,9 +1,9 @@
-// Offline use. In: a page that has answered. Out: a service worker that stores what the page has used, and
-// knows the page's build.
+// Offline use. In: a page that has answered. Out: a service worker that stores the files that the page has
+// used, and knows its build.
 
 let registered: Promise<ServiceWorkerRegistration> | undefined
 
-/** The mark that the build has put into the page; there is none in development. */
+/** The mark that the build puts into the page; development has none. */
 const build = (): string | undefined => document.querySelector<HTMLMetaElement>('meta[name="build"]')?.content
 
 /** Tells service workers of other builds which build is open here. */
@@ -14,8 +14,9 @@ export function nameBuild(): void {
 }
 
 /**
- * Registers the service worker, and tells it what was used so far. It is not needed before the first answer,
- * whose files it would compete with. If registration fails, the page works, but only online.
+ * Registers the service worker, and tells it which files the page has used so far. Registered before the
+ * first answer, it would compete for the network with the files of that answer. If registration fails, the
+ * page works only online.
  */
 export async function keepForOffline(): Promise<void> {
   if (!import.meta.env.PROD || navigator.serviceWorker === undefined) return

@@ -30,7 +30,10 @@ describe('a change', () => {
     const { model, own } = sorted(before, hold, { ...hold, temperature: undefined }, true)
     expect(model).toEqual({ temperature: 0.9 })
     expect(own).toEqual({ topK: 5, temperature: undefined })
-    expect(Object.hasOwn(own ?? {}, 'temperature'), 'it covers what is kept for the model').toBe(true)
+    expect(
+      Object.hasOwn(own ?? {}, 'temperature'),
+      'a conversation’s own setting overrides the model’s stored one',
+    ).toBe(true)
   })
 
   test('back to the defaults empties every layer', () => {
@@ -58,7 +61,7 @@ describe('stored records', () => {
   ])('that are invalid are ignored: %o', (record) => expect(parseOwn(record)).toBeUndefined())
 })
 
-describe('what is kept for a model', () => {
+describe('the settings stored for a model', () => {
   const items = new Map<string, string>()
   beforeEach(() => {
     items.clear()

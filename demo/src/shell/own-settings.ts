@@ -24,9 +24,9 @@ type Sampling = Partial<Pick<Settings, Recommended>>
 /** Sampling options by model key. */
 const KEY = 'halfbyte-model-settings'
 /** Maximum number of models whose options are stored. */
-const MOST_MODELS = 32
+const MAX_MODELS = 32
 
-/** Reads a stored record; invalid values are left out. Undefined if nothing is left. */
+/** Reads a stored record without its invalid values. Returns undefined if nothing remains. */
 export function parseOwn(record: unknown): OwnSettings | undefined {
   const stored: Readonly<Record<string, unknown>> = Object(record)
   const { system, tools } = stored
@@ -54,7 +54,7 @@ export const modelSettings = (model: string): Sampling => pick(parseOwn(stored()
 export function keepForModel(model: string, sampling: Sampling): void {
   const { [model]: _, ...others } = stored()
   const chosen = Object.entries(sampling).filter(([, value]) => value !== undefined)
-  const kept = Object.entries(others).slice(1 - MOST_MODELS)
+  const kept = Object.entries(others).slice(1 - MAX_MODELS)
   if (chosen.length > 0) kept.push([model, Object.fromEntries(chosen)])
   writeItem(KEY, kept.length > 0 ? JSON.stringify(Object.fromEntries(kept)) : undefined)
 }

@@ -1,4 +1,5 @@
-// Lazy parts. In: dynamic imports of the page's code. Out: whether they loaded, and whether one is missing.
+// Lazy parts. In: dynamic imports of the page's code. Out: whether each one loaded, and whether any is
+// missing.
 
 /** Parts of the page's code; one that does not load may belong to a removed build. */
 export class Parts {

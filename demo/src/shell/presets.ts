@@ -8,16 +8,19 @@ import { type OwnSettings, ownPart, parseOwn } from './own-settings.ts'
 import { DEFAULT_SETTINGS, type Settings } from './settings.ts'
 import { readItem, writeItem } from './storage.ts'
 
-/** Named settings. A preset is complete: sampling options that it lacks are the model's. */
+/**
+ * Named settings. A preset overrides everything: for sampling options that it lacks, the model's values
+ * apply.
+ */
 interface Preset {
   readonly name: string
   readonly settings: OwnSettings
 }
 
 const KEY = 'halfbyte-presets'
-const MOST_PRESETS = 50
+const MAX_PRESETS = 50
 /** Maximum length of a name in UTF-16 units. */
-const MOST_NAME = 60
+const MAX_NAME = 60
 
 class PresetMenu extends LitElement {
   static override properties = {
@@ -66,11 +69,11 @@ class PresetMenu extends LitElement {
     </div>`
   }
 
-  /** No form, since the dialog is one. */
+  /** Not a form, because the dialog already is one. */
   #naming(): TemplateResult {
     return html`<label class="over" for="preset-name">${t('presetName')}</label>
       <div class="beside">
-        <input id="preset-name" dir="auto" maxlength=${MOST_NAME} autocomplete="off" @keydown=${this.#onKey} />
+        <input id="preset-name" dir="auto" maxlength=${MAX_NAME} autocomplete="off" @keydown=${this.#onKey} />
         <button type="button" class="primary" @click=${this.#save}>${t('save')}</button>
       </div>`
   }
@@ -126,12 +129,12 @@ class PresetMenu extends LitElement {
   }
 
   #keep(presets: readonly Preset[]): void {
-    this.presets = presets.toSorted((a, b) => a.name.localeCompare(b.name)).slice(0, MOST_PRESETS)
+    this.presets = presets.toSorted((a, b) => a.name.localeCompare(b.name)).slice(0, MAX_PRESETS)
     writeItem(KEY, this.presets.length === 0 ? undefined : JSON.stringify(this.presets))
   }
 }
 
-/** Equal for equal settings, regardless of the order of their keys. */
+/** The same key for equal settings, regardless of the order of their fields. */
 const keyOf = (settings: OwnSettings): string =>
   JSON.stringify(
     Object.entries(settings)

@@ -30,7 +30,7 @@ import {
   WEIGHTS_FIELD,
 } from './settings.ts'
 
-/** Loads when the dialog is opened. */
+/** Loads when the dialog opens. */
 const PRESETS = () => import('./presets.ts')
 
 class SettingsDialog extends Modal {
@@ -70,7 +70,8 @@ class SettingsDialog extends Modal {
   }
 
   override async open(): Promise<void> {
-    // If they cannot be loaded, for example after an update of the page, the rest of the dialog works.
+    // If the presets cannot be loaded, for example after an update of the page, the rest of the dialog still
+    // works.
     void PRESETS().then(
       () => {
         this.presets = true
@@ -178,14 +179,14 @@ class SettingsDialog extends Modal {
     return String(this.settings[key] ?? usual)
   }
 
-  /** States whether a value is the model's own, or the model's value if the user has chosen another. */
+  /** Says that a value is the model's own, or names the model's value if the user has chosen another. */
   #recommendation({ key }: NumberField): string {
     const value = isRecommended(key) ? this.sampling[key] : undefined
     if (value === undefined) return ''
-    return `. ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
+    return ` · ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
   }
 
-  /** `languages`: more choices, each with its name in itself. */
+  /** `languages`: further choices, each labelled in its own language. */
   #choice(
     { key, label, hint, choices }: ChoiceField,
     languages: Readonly<Record<string, string>> = {},

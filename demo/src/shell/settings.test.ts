@@ -30,7 +30,7 @@ describe('the options of a reply', () => {
     })
   })
 
-  test('leave what the user has not changed to the model if it recommends something', () => {
+  test('come from the model where the user has not changed them and the model recommends any', () => {
     expect(replyOptions({ ...settings, seed: 7 }, { topK: 64 })).toEqual({
       temperature: 0.3,
       maxTokens: 512,
@@ -39,7 +39,7 @@ describe('the options of a reply', () => {
   })
 })
 
-test('the usual value is the model’s own, or the engine’s or the page’s where the model has none', () => {
+test('the default is the model’s own value, or the engine’s or the page’s if the model has none', () => {
   expect(usualValue('temperature', { temperature: 0.7 })).toBe(0.7)
   for (const key of RECOMMENDED) expect(usualValue(key, { mirostat: 0 })).toBe(SAMPLER_DEFAULTS[key])
   expect(usualValue('topP', {})).toBe(0.9)
@@ -55,7 +55,7 @@ describe('stored settings', () => {
     })
   })
 
-  test('from an earlier release leave to the model what had the page’s default', () => {
+  test('from an earlier release use the model’s values where they had the page’s defaults', () => {
     const stored = { temperature: 0.5, topK: 40, topP: 0.8, minP: 0.05, repeatPenalty: 1 }
     expect(parseSettings(JSON.stringify(stored))).toEqual({ ...DEFAULT_SETTINGS, topP: 0.8 })
     expect(parseSettings(JSON.stringify({ version: 2, ...stored }))).toMatchObject(stored)

@@ -208,7 +208,7 @@ export const TOOLS_FIELD: ChoiceField = {
   choices: { on: 'on', off: 'off' },
 }
 
-/** The dialog adds the languages by their own names. */
+/** The dialog adds the languages under their own names. */
 export const LANGUAGE_FIELD: ChoiceField = {
   key: 'language',
   label: 'set-language',
@@ -219,7 +219,7 @@ export const LANGUAGE_FIELD: ChoiceField = {
 const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD]
 
 const KEY = 'halfbyte-settings'
-/** Records without a version hold the page's value for options the user did not set. */
+/** Records without a version hold the page's values even for options that the user did not set. */
 const VERSION = 2
 
 export function readSettings(): Settings {
@@ -273,8 +273,8 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
 }
 
 /**
- * The options of a reply. Options that the user has not chosen are the model's if its files recommend any
- * sampling options, and otherwise the page's.
+ * The options of a reply. For options that the user has not chosen, they are the model's values if its files
+ * recommend any sampling options, and otherwise the page's.
  */
 export function replyOptions(settings: Settings, sampling: SamplerOptions): GenerateOptions {
   const usual = Object.keys(sampling).length > 0 ? {} : PAGE_SAMPLING

@@ -12,9 +12,9 @@ export function replaceShell(app: HTMLElement): void {
   const hadFocus = typed !== undefined && typed === document.activeElement
   delete app.dataset['shell']
   if (typed && area) {
-    // Data from an earlier visit is already there.
+    // Data from an earlier visit is already present.
     if (typed.value !== '') area.value = typed.value
-    // Browsers that cannot size a field by its content do it at this event.
+    // Browsers without fields that grow with their content resize the field at this event.
     area.dispatchEvent(new Event('input'))
     if (hadFocus) {
       area.focus()

@@ -1,14 +1,14 @@
 // Storage. In: a key of localStorage or sessionStorage. Out: its text, if the browser grants
 // storage.
 
-/** Also undefined if storage is denied. */
+/** Also returns undefined if storage is denied. */
 export const readItem = (key: string): string | undefined => read(() => localStorage, key)
 
-/** `undefined` removes it. */
+/** `undefined` removes the key. */
 export const writeItem = (key: string, value: string | undefined): void =>
   write(() => localStorage, key, value)
 
-/** The same for sessionStorage: only this tab, until it closes. */
+/** The same for sessionStorage, which belongs to this tab and lasts until it closes. */
 export const sessionItem = (key: string): string | undefined => read(() => sessionStorage, key)
 export const writeSessionItem = (key: string, value: string | undefined): void =>
   write(() => sessionStorage, key, value)

@@ -1,5 +1,5 @@
-// Tasks. In: work that would block the page in one piece. Out: promises to await between its parts, which let
-// input and frames through.
+// Tasks. In: work that would block the page if done at once. Out: promises to await between its parts, so
+// that the page can handle input and draw frames.
 
 /** Resolves in a new task. */
 export const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))

@@ -3,7 +3,7 @@ import { bytesText, durationText, millisecondsText } from '../../../src/ui/chat/
 import { isolated, numberText } from '../../../src/ui/words/message.ts'
 import { language } from '../words/words.ts'
 
-/** Isolated, so that figure and unit keep their order within right-to-left text. */
+/** Isolated, so that number and unit keep their order within right-to-left text. */
 export const bytes = (count: number): string => isolated(bytesText(count, language()), language())
 
 export const bytesPerSecond = (count: number): string =>
@@ -17,8 +17,8 @@ export const milliseconds = (ms: number): string => millisecondsText(ms, languag
 export const speed = (rate: number): string => numberText(rate, language(), rate < 100 ? 1 : 0)
 
 /**
- * e.g. `2.4 million`. English does not wait for the browser's own formatter, which takes as long to start as to
- * render a part of the page.
+ * e.g. `2.4 million`. English does not use the browser's own formatter, which takes as long to start as
+ * rendering part of the page.
  */
 export function parameters(count: number): string {
   if (language() === 'en')

@@ -1,7 +1,10 @@
 // The English texts of parts that are loaded on demand: answers, and rarely used dialogs.
+
+import { DOCUMENT_WORDS, type DocumentWords } from '../../../src/ui/words/documents.ts'
 import type { Message } from '../../../src/ui/words/message.ts'
 
 export const LATER_ENGLISH = {
+  ...DOCUMENT_WORDS,
   sumDeclined: 'declined',
   sumUnread: 'I could not work that out with certainty. Please write it in figures, such as 15 % of 240.',
   toolTime: 'Time in a place',
@@ -106,20 +109,11 @@ export const LATER_ENGLISH = {
   editName: 'Edit {name} in the message',
   editLong:
     'With {name} the message would have {count} characters; it may have at most {most}. Leave it attached.',
-  tooMany: 'A message can have at most {most} files, and this would make {count}. Attach fewer.',
-  tooLong: '{name} is {size}; a file may be at most {most}. Attach part of it.',
-  noText: '{name} is not a kind of file this page reads. Attach text, a web page, a PDF or a picture.',
   readWhole: 'The model read the complete files.',
-  readByWords: 'The model read {count} of {all} passages, found by the words of the question.',
-  readByMeaning: 'The model read {count} of {all} passages, found by the meaning of the question.',
+  readByWords: 'The model read {count} of {all} passages, found by the words of the question: {sources}',
+  readByMeaning: 'The model read {count} of {all} passages, found by the meaning of the question: {sources}',
   readingPrompt: 'Reading {done} of {all} tokens',
   searching: 'Searching the files: {done} of {all} passages',
-  pageOf: 'page {page}',
-  partOf: 'part {part} of {all}',
-  pdfPassword: '{name} is locked by a password. Save a copy without one, and attach that.',
-  pdfEmpty: '{name} has no text: its pages are pictures. Attach the pictures, or a PDF with text.',
-  pdfLong: '{name} is too long to read here. Attach part of it.',
-  pdfDamaged: '{name} is damaged or not a PDF.',
   tooHeavy: '{name} is {size}; it may be at most {most}. Attach a smaller one.',
   noPicture: 'This browser cannot show {name}. Attach it as a PNG, JPEG or WebP.',
   blind: 'This model cannot see pictures. Choose a vision model to ask about {name}.',
@@ -203,4 +197,6 @@ export const LATER_ENGLISH = {
   memory: 'Memory',
 } as const
 
-export type LaterWords = { readonly [Name in keyof typeof LATER_ENGLISH]: Message }
+export type LaterWords = DocumentWords & {
+  readonly [Name in Exclude<keyof typeof LATER_ENGLISH, keyof DocumentWords>]: Message
+}

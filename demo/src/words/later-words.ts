@@ -11,3 +11,6 @@ export function t(word: LaterWord, values: Values = {}): string {
   const later: Partial<Record<LaterWord, Message>> = laterTranslation() ?? LATER_ENGLISH
   return say(later[word] ?? allWords()[word as Word], values, language())
 }
+
+/** All texts of parts that load later, for code that the page shares with the widget. */
+export const laterWords = (): LaterWords => laterTranslation() ?? LATER_ENGLISH

@@ -2,6 +2,7 @@
 // and plural forms.
 import { describe, expect, test, vi } from 'vitest'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
+import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { TRANSLATED } from '../../../src/ui/words/languages.ts'
 import { fill } from '../../../src/ui/words/message.ts'
 import { problemsOf } from '../../../src/ui/words/testing/problems.ts'
@@ -66,6 +67,12 @@ describe.each(TRANSLATED)('the page in %s', (code) => {
       for (const text of sentences) expect(text).toMatch(inScript)
       expect(names(sentences.at(-1) ?? '{}')).toEqual([])
     }
+  })
+
+  test('says what to expect of every model of the catalogue', async () => {
+    const { MODELS } = await load()
+    const english = Object.fromEntries(CATALOGUE.map(({ title, about }) => [title, about]))
+    expect(problemsOf(english, MODELS, code)).toEqual([])
   })
 
   test('says every note with its values', async () => {

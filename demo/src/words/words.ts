@@ -22,11 +22,15 @@ export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 /** The sentence for each kind of note, from the note's values. */
 export type Notes = Readonly<Record<NoteCode, string>>
 
+/** What to expect of each model of the library's catalogue, by its title. */
+export type ModelTexts = Readonly<Record<string, string>>
+
 /** A file of `languages/`. */
 export interface Translation {
   readonly WORDS: Words
   /** The texts of `later-english.ts`. */
   readonly LATER: LaterWords
+  readonly MODELS: ModelTexts
   readonly REASONS: Reasons
   readonly NOTES: Notes
 }
@@ -85,6 +89,9 @@ export const noteText = ({ code, text, values }: EngineNote): string => {
   const own = translation?.NOTES[code]
   return own === undefined ? text : say(own, values, current)
 }
+
+/** What to expect of a model, from its English text. */
+export const modelText = (title: string, about: string): string => translation?.MODELS[title] ?? about
 
 /** The chosen language, or the first of the browser's that the page has. */
 export const languageToSpeak = (

@@ -6,7 +6,7 @@ globalThis.run = async (address, { prompt, reply, ...options }) => {
   const engine = await Engine.load(address, { ...options, cache: 'none' })
   try {
     const text = await engine.createSession().send(prompt, reply).text()
-    // Constraints need a part of the library that is loaded now.
+    // Constraints need a part of the library that is loaded at this point.
     const choice = await engine
       .createSession()
       .send(prompt, { choices: ['this and nothing else'] })
@@ -17,7 +17,7 @@ globalThis.run = async (address, { prompt, reply, ...options }) => {
   }
 }
 
-// The reader of this format is also a separate part of the library.
+// The reader for this format is also a separate part of the library.
 globalThis.complete = async (address, { prompt, reply }) => {
   const engine = await Engine.load(address, { threads: 1, cache: 'none' })
   try {

@@ -1,5 +1,5 @@
-// Reading aloud. In: the page, and voices that report what they read. Out: whether an answer is read, can be
-// stopped, and stops with its conversation.
+// Reading aloud. In: the page, and voices that report what they read. Out: whether an answer is read aloud,
+// and whether reading can be stopped and ends when the user leaves the conversation.
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, ready } from '../chat-page.ts'
 import { storeChats } from '../stored/stored-chats.ts'
@@ -40,7 +40,9 @@ const VOICES = () => {
   Object.assign(window, { SpeechSynthesisUtterance: Utterance, sayNext, spoken, waiting: said })
 }
 
-test('an answer is read sentence by sentence, without its code, and can be stopped', async ({ page }) => {
+test('an answer is read sentence by sentence, without its code, and reading can be stopped', async ({
+  page,
+}) => {
   await page.addInitScript(VOICES)
   await openChat(page)
   const content = '# A tale\n\nOnce *upon* a time. The end.\n\n```js\nlet x = 1\n```\n\nשלום'
@@ -76,7 +78,7 @@ test('an answer is read sentence by sentence, without its code, and can be stopp
   expect(await page.evaluate('waiting.length')).toBe(0)
 })
 
-test('reading stops when its conversation is left', async ({ page }) => {
+test('reading stops when the user leaves the conversation', async ({ page }) => {
   await page.addInitScript(VOICES)
   await openChat(page)
   await ask(page, 'Hello!')

@@ -1,5 +1,5 @@
 // Crisis messages. In: the built chat page, a user who may be in danger. Out: whether the page itself
-// answers, with help, in the user's language.
+// answers, in the user's language, and names places that help.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { answers, ask, openChat, overflowing } from '../chat-page.ts'
@@ -18,7 +18,7 @@ test('a user who writes that they want to die gets an answer from the page, with
   await page.screenshot({ path: 'build/screens/care.png' })
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await expect(answer.locator('.body')).toContainText('findahelpline.com')
-  // The model answers the following messages.
+  // The model answers messages after that.
   await ask(page, 'this bug makes me want to die laughing')
   await expect(answers(page).last().locator('.body')).not.toContainText('findahelpline.com')
   await page.reload()

@@ -1,5 +1,6 @@
-// Declined questions. In: a build of the chat page with one pack, and the usual one without. Out: whether a
-// question beyond the embedded model is declined with one button, and asked again once its model is there.
+// Declined questions. In: a build of the chat page with one pack, and the usual build without. Out: whether a
+// question beyond the embedded model is declined with one button, and asked again once the chosen model is
+// ready.
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,9 +30,9 @@ const SIZES = [
 ]
 
 let site: HttpServer
-/** Requests for the pack wait for it. */
+/** Requests for the pack wait until this resolves. */
 let held: Promise<void> | undefined
-/** Status of answers to them, instead of the pack. */
+/** The status of the responses to these requests, instead of the pack. */
 let broken: number | undefined
 
 test.beforeAll(async () => {
@@ -104,7 +105,7 @@ test('a question beyond the model is declined in one sentence; one button downlo
   await expect(button(page)).toHaveCount(1)
   await expect(button(page)).toHaveText(/^Ask Tiny pack \(\d+(\.\d)? [kM]B, about \d+ sec to download\)$/)
   await expect(button(page)).toBeInViewport()
-  // Announced once, by the line that announces every answer.
+  // It is announced once, by the element that announces every answer.
   await expect(status(page)).toContainText(DECLINED)
   await expect(
     page.locator('[role=status], [role=alert], [aria-live]').filter({ hasText: DECLINED }),
@@ -144,7 +145,7 @@ test('a question beyond the model is declined in one sentence; one button downlo
   expect(problems).toEqual([])
 })
 
-test('after a reload in the middle of the download, it goes on and the question is asked again', async ({
+test('after a reload during the download, the download continues and the question is asked again', async ({
   page,
 }) => {
   const release = await beginDownload(page)
@@ -154,7 +155,9 @@ test('after a reload in the middle of the download, it goes on and the question 
   await expectAnsweredByPack(page)
 })
 
-test('a question is not asked again if the user wrote something else meanwhile', async ({ page }) => {
+test('a question is not asked again if the user has written something else in the meantime', async ({
+  page,
+}) => {
   const release = await beginDownload(page)
   await say(page, 'Hello!')
   await expect(answers(page)).toHaveCount(2)
@@ -164,6 +167,22 @@ test('a question is not asked again if the user wrote something else meanwhile',
   await ready(page)
   await expect(page.locator('.versions')).toHaveCount(0)
   await expect(answers(page).first()).toContainText(DECLINED)
+})
+
+test('a question is not asked again if the user edited it into one that the model could answer', async ({
+  page,
+}) => {
+  const release = await beginDownload(page)
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await expect(answer(page)).not.toContainText(DECLINED)
+  await expect(answer(page)).not.toBeEmpty()
+  release()
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await ready(page)
+  await expect(answers(page)).toHaveCount(1)
+  await expect(version(page)).toHaveCount(0)
 })
 
 test('a question is not asked again in another conversation, or after its own was left', async ({ page }) => {
@@ -225,7 +244,9 @@ test('a model on this device is asked without a download', async ({ page }) => {
   expect(site.requests.filter((at) => at.startsWith('/packs/'))).toEqual([])
 })
 
-test('a question in another language opens the choice, as a pack may not know it', async ({ page }) => {
+test('a question in another language opens the choice, because a pack may not know the language', async ({
+  page,
+}) => {
   await openChat(page, site.address)
   await ask(page, 'Wie heißt die Hauptstadt von Frankreich?')
   await expect(answer(page)).toContainText('I only know English')
@@ -265,7 +286,7 @@ test('without a clear choice, the button opens one, with size and time of each m
   expect(problems).toEqual([])
 })
 
-test('advice that could harm is declined without a model to ask', async ({ page }) => {
+test('requests for advice that could do harm are declined without offering a model', async ({ page }) => {
   await openChat(page)
   await ask(page, 'How much paracetamol can I take?')
   await expect(answer(page)).toContainText('please ask someone trained for it')
@@ -276,7 +297,7 @@ test('advice that could harm is declined without a model to ask', async ({ page 
 test.describe('in a browser that prefers Hebrew', () => {
   test.use({ locale: 'he-IL' })
 
-  test('the answer and its button are Hebrew, from right to left', async ({ page }) => {
+  test('the answer and its button are in Hebrew, from right to left', async ({ page }) => {
     await page.goto(site.address)
     await page.locator('chat-composer[ready]').waitFor({ timeout: 60_000 })
     await page.getByRole('textbox', { name: 'הודעה' }).fill(QUESTION)

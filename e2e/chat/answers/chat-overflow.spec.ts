@@ -1,5 +1,5 @@
-// Long chats. In: the built chat page and a model with a short context. Out: how much it reads for each
-// question, and what it shows while it reads a long text.
+// Long chats. In: the built chat page and a model with a short context. Out: how many tokens it reads for
+// each question, and what the page shows while a long text is read.
 import { expect, type Page, test } from '@playwright/test'
 import { ANSWER, scriptedModel } from '../../scripted-model.ts'
 import { answers, ask, openChat, openModels, readTokens, ready, say, set } from '../chat-page.ts'
@@ -35,14 +35,14 @@ async function chooseScripted(page: Page): Promise<void> {
   await ready(page)
 }
 
-/** Lets the page's clock run fast, so that reading counts as long on any machine. */
+/** Speeds up the page's clock, so that reading counts as long on any machine. */
 async function hurry(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const now = performance.now.bind(performance)
     performance.now = () => now() * 100
   })
 }
-/** Three thousand bytes, which are tokens of the scripted model. */
+/** Three thousand bytes, each of which is a token of the scripted model. */
 const LONG = Array.from({ length: 140 }, (_, index) => `The fox saw bird ${index}.`).join(' ')
 
 test('long reading shows its progress, which disappears with the answer', async ({ page }, info) => {

@@ -1,9 +1,9 @@
-// Stories of the embedded model. In: requests for two things. Out: whether each story has both, even offline,
-// and whether an answer comes even if the part that ensures this cannot be loaded.
+// Stories of the embedded model. In: requests for stories with two things. Out: whether each story has both,
+// even offline, and whether the model answers even if the code that ensures this cannot be loaded.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, ready, set } from '../chat-page.ts'
 
-/** On its own, the model includes both in half of such stories. */
+/** On its own, the model includes both things in half of such stories. */
 async function tells(page: Page, request: string, things: readonly RegExp[]): Promise<void> {
   await ask(page, request)
   for (const thing of things) await expect(answers(page).last().locator('.body')).toContainText(thing)
@@ -29,7 +29,7 @@ test.describe('with its service worker', () => {
   })
 })
 
-test('an answer comes even if the part that enforces the request cannot be loaded', async ({ page }) => {
+test('the model answers even if the code that enforces the request cannot be loaded', async ({ page }) => {
   await page.route('**/keep-words-*.js', (route) => route.fulfill({ status: 404 }))
   await openChat(page)
   await ask(page, 'Tell me a story about a boat.')

@@ -1,10 +1,10 @@
 // Tools. In: the built chat page with its default model, questions for its tools. Out: whether a tool
-// computes the answer, the user sees that, and a later turn still knows it.
+// computes the answer, the page shows that, and a later turn can refer to it.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { answers, ask, openChat, openModels, overflowing, ready, set } from '../chat-page.ts'
 
-test('a sum is computed by the calculator, which the answer shows, even after a reload', async ({ page }) => {
+test('the calculator computes a sum, and the answer shows that, even after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { Temperature: '0' })
   await ask(page, 'What is 17 times 24?')
@@ -22,7 +22,7 @@ test('a sum is computed by the calculator, which the answer shows, even after a 
   expect(problems).toEqual([])
 })
 
-test('a sum is right even if the model miscopies its numbers, and so is one that builds on it', async ({
+test('a sum is right even if the model miscopies its numbers, and so is a sum that builds on its result', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

@@ -1,5 +1,5 @@
 // Waiting for the model. In: the built chat page with a slow model, and a page that is closed. Out: whether
-// text written in the meantime is answered or still there.
+// text written in the meantime is answered or kept.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, composer, loadingLine, openChat, ready, say, sendButton, set } from '../chat-page.ts'
 

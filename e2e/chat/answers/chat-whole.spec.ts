@@ -1,4 +1,4 @@
-// Long conversations. In: the built chat page with a long conversation. Out: whether Home, a search and
+// Whole conversations. In: the built chat page with a long conversation. Out: whether Home, a search and
 // printing cover all of it.
 import { expect, test } from '@playwright/test'
 import { openLongChat } from '../stored/stored-chats.ts'
@@ -22,7 +22,7 @@ test("the browser's search finds the first messages", async ({ page }) => {
 test('printing includes the whole conversation, without screen controls', async ({ page }) => {
   const printed = await page.evaluate(() => {
     dispatchEvent(new Event('beforeprint'))
-    // A browser prints the current content.
+    // A browser prints the content that is currently rendered.
     return document.querySelectorAll('.message .body').length
   })
   expect(printed).toBe(120)

@@ -1,4 +1,4 @@
-// Brings a file to the chat page as a user does.
+// Adds a file to the chat page as a user does.
 import type { Locator, Page } from '@playwright/test'
 
 export interface BroughtFile {

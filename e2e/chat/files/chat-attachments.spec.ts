@@ -6,7 +6,7 @@ import { violations } from '../../violations.ts'
 import { composer, openChat, overflowing, ready, sendButton, set } from '../chat-page.ts'
 import { bring, pick } from './bring-file.ts'
 
-/** Brings a text as a file. */
+/** Adds a text as a file. */
 const bringText = (page: Page, type: 'drop' | 'paste', name: string, text: string, mimeType = 'text/plain') =>
   bring(page, type, { name, mimeType, buffer: Buffer.from(text) })
 
@@ -27,10 +27,10 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   await page.getByRole('button', { name: /^Remove a-name/ }).click()
   await expect(files.getByRole('listitem')).toHaveCount(2)
 
-  await bringText(page, 'paste', 'long.txt', 'x'.repeat(1_000_001))
-  await expect(page.getByRole('alert')).toHaveText(/long\.txt is 1\.0 MB; .* Attach part of it\./)
+  await bringText(page, 'paste', 'long.txt', 'x'.repeat(4_000_001))
+  await expect(page.getByRole('alert')).toHaveText(/long\.txt is 4\.0 MB; .* Attach part of it\./)
   await bringText(page, 'paste', 'binary.txt', 'a\0b')
-  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file this page reads/)
+  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file that can be read here/)
   expect(await violations(page)).toEqual([])
 
   await composer(page).fill('What is red?')

@@ -1,8 +1,8 @@
 // Local files. In: the built chat page in a browser with file handles. Out: whether a later visit reopens the
 // last visit's file, at once or after the user agrees, even if a file or folder was dropped.
 //
-// No test can click in the system's own picker. The picker here returns handles of the origin's private
-// files, which are stored and opened like those of the device.
+// Tests cannot click in the system's own picker. The picker here returns handles of the origin's private
+// files, which can be stored and opened like those of the device.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ test.beforeEach(async ({ page }) => {
   })
 })
 
-/** Puts the file where the picker finds it, and picks it. */
+/** Puts the file where the picker will find it, and picks it. */
 async function pickTiny(page: Page): Promise<void> {
   await openChat(page)
   await page.evaluate(async (base64) => {
@@ -46,7 +46,7 @@ async function pickTiny(page: Page): Promise<void> {
   await ask(page, 'Hello!')
 }
 
-/** The file is used again without a prompt, and answers. */
+/** The model in the file is loaded again without a prompt, and answers. */
 async function answersAfterReload(page: Page): Promise<void> {
   await page.reload()
   await ready(page)
@@ -56,7 +56,7 @@ async function answersAfterReload(page: Page): Promise<void> {
   await ask(page, 'And?')
 }
 
-test('a file that the browser may open is used again on the next visit', async ({ page }) => {
+test('a file that the browser may open is loaded again on the next visit', async ({ page }) => {
   await pickTiny(page)
   await answersAfterReload(page)
 })
@@ -97,7 +97,7 @@ test('a file that was deleted, or that the user denies access to, is no longer o
   await ask(page, 'Hello!')
 })
 
-/** Drops a file or folder of the device as a user does. */
+/** Drops a file or folder from the device as a user does. */
 async function drop(page: Page, path: string): Promise<void> {
   const session = await page.context().newCDPSession(page)
   const data = { items: [], files: [path], dragOperationsMask: 1 }
@@ -108,7 +108,7 @@ async function drop(page: Page, path: string): Promise<void> {
 }
 
 for (const kind of ['file', 'folder'] as const) {
-  test(`a dropped ${kind} is used again on the next visit`, async ({ page }) => {
+  test(`a dropped ${kind} is loaded again on the next visit`, async ({ page }) => {
     const folder = mkdtempSync(join(tmpdir(), 'halfbyte-drop-'))
     const file = join(folder, 'tiny.hbm')
     writeFileSync(file, TINY)

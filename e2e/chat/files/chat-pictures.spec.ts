@@ -1,5 +1,6 @@
 // Images. In: the built chat page, a random vision model, images that the page draws. Out: whether images can
-// be picked, dropped and pasted, reach the model, are stored and exported, and are rejected with messages.
+// be picked, dropped and pasted, reach the model, are stored and exported, and whether unusable ones are
+// rejected with a message.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { byPath } from '../../../test/conformance/testing/random-bert.ts'
@@ -121,7 +122,7 @@ test('images can be picked, dropped and pasted, the model reads them, and they a
   expect(problems).toEqual([])
 })
 
-test('the answer follows the image, and a question is sent again with it', async ({ page }) => {
+test('the answer depends on the image, and an edited question is sent again with it', async ({ page }) => {
   await openChat(page)
   await loadSeeing(page)
   await set(page, { 'Longest answer': '12', Temperature: '0' })
@@ -154,7 +155,7 @@ test('the answer follows the image, and a question is sent again with it', async
   await expect(page.locator('.message.user .body')).toContainText('Why?')
 })
 
-test('a phone has a button for its camera once a model sees', async ({ page }) => {
+test('a phone shows a camera button once a model supports images', async ({ page }) => {
   await openChat(page)
   const camera = page.getByRole('button', { name: 'Take a photo' })
   await expect(camera).toHaveCount(0)
@@ -193,7 +194,7 @@ test('an image for a model without vision, and a file that is not an image, are 
   expect(await violations(page)).toEqual([])
 })
 
-test('a model at a URL is loaded with its tower, on later visits too, and removed with it', async ({
+test('a model at a URL is loaded with its tower, on later visits too, and both are removed together', async ({
   page,
 }) => {
   await openChat(page)

@@ -1,7 +1,7 @@
 // Writes PDFs of plain text, one string per page.
 
 interface PdfOptions {
-  /** Declares an encryption with an unknown password. */
+  /** Declares encryption with an unknown password. */
   readonly isLocked?: boolean
 }
 

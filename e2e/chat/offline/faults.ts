@@ -1,5 +1,5 @@
 // Faults around the service worker: what servers, networks and browsers may do, what the user then gets, and
-// a test of each.
+// a test of each fault.
 //
 // docs/internals/offline.md has the same table as documentation.
 
@@ -17,8 +17,8 @@ export interface Fault {
   readonly run: (scene: Scene) => Promise<void>
 }
 
-const OFFLINE = 'the page, and later without a network too'
-const OLDER = 'the older build, without a network too; the update at a later visit'
+const OFFLINE = 'the page, later also without a network'
+const OLDER = 'the older build, also without a network; the update at a later visit'
 
 const redirects = (targets: Readonly<Record<string, string>>) => async (scene: Scene) => {
   scene.site.behaviour = redirecting(targets)
@@ -44,10 +44,10 @@ const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Sc
   await scene.opensOffline(1)
 }
 
-/** A foreign page instead of every file, which later disappears. */
+/** Serves a foreign page in place of every file for a while. */
 const takesOver = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
-  // There is no answer if the page has not downloaded the answering code before.
+  // The page cannot answer unless it downloaded the answering code earlier.
   const wish = async (text: string) => {
     await say(scene.page, text)
     await ready(scene.page)
@@ -83,7 +83,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'leaves `.html` out of addresses, and adds a slash to the folder’s',
-    gets: 'all pages that were opened, and later without a network too',
+    gets: 'all pages that were opened, later also without a network',
     async run(scene) {
       const { site, page } = scene
       site.behaviour = redirecting({ '/chat/roofline.html': 'roofline', '/chat/index.html': '/chat' })
@@ -118,13 +118,13 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'asks for a login with a page in the place of every file, and lets the browser keep it',
-    gets: 'the page; nothing of the login is kept, and after the next answer the page is',
+    title: 'sends a login page in place of every file, and lets the browser cache it',
+    gets: 'the page; the login page is not cached, and after the next answer the page is',
     run: takesOver(portal),
   },
   {
     title: 'redirects every file to the login page of another host',
-    gets: 'the page; nothing of the login is kept, and after the next answer the page is',
+    gets: 'the page; the login page is not cached, and after the next answer the page is',
     async run(scene) {
       const other = await openServer((_, response) =>
         response.setHeader('Content-Type', 'text/html').end('Log in'),
@@ -138,7 +138,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'answers 503 to the page',
-    gets: 'the page that was kept',
+    gets: 'the cached page',
     async run(scene) {
       await scene.keep()
       scene.site.behaviour = failing(503)
@@ -147,8 +147,8 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'has a new build while a page is open, and no file of the older one',
-    gets: 'the open page with all of its kept parts; the new build at the next visit, with what was used of the older one',
+    title: 'has a new build while a page is open, and no files of the older one',
+    gets: 'the open page with all of its cached parts; the new build at the next visit, with the parts that the older one had used',
     async run(scene) {
       const { site, page } = scene
       await scene.keep()
@@ -175,7 +175,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'has a new build while the older one is open in one tab and the new one in another',
-    gets: 'each tab its own build; the older one is removed once its tab is closed',
+    gets: 'its own build in each tab; the older one is removed once its tab is closed',
     async run(scene) {
       const { site, context } = scene
       await scene.keep()
@@ -200,7 +200,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'has a new build, and then the older one again',
-    gets: 'the build that the server has, without a network too',
+    gets: 'the build that the server has, also without a network',
     async run(scene) {
       const { site, page } = scene
       await scene.keep()
@@ -225,13 +225,13 @@ export const FAULTS: readonly Fault[] = [
     run: breaksUpdate(failing(404, /words/)),
   },
   {
-    title: 'asks for a login with a page in the middle of an update',
+    title: 'sends a login page in the middle of an update',
     gets: OLDER,
     run: breaksUpdate(portal),
   },
   {
-    title: 'has removed a part that the open page needs and that was not kept',
-    gets: 'a sentence, and a button that reloads the page; conversations stay',
+    title: 'has removed a part that the open page needs and that was not cached',
+    gets: 'a message, and a button that reloads the page; conversations stay',
     async run({ page, site }) {
       site.behaviour = failing(404, /models-dialog/)
       await page.goto(site.address)
@@ -246,8 +246,8 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'has removed the scripts of a page that the browser still keeps',
-    gets: 'a sentence in the place of "Loading the model"',
+    title: 'has removed the scripts of a page that the browser still has in its cache',
+    gets: 'a message in place of "Loading the model"',
     async run({ page, site }) {
       site.behaviour = failing(404, /\/assets\/(?!index)/)
       await page.goto(site.address)
@@ -255,8 +255,8 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'removes some of the kept files',
-    gets: 'the browser’s own page without a network; all is kept again at the next answer',
+    title: 'removes some of the cached files',
+    gets: 'the browser’s own error page if there is no network; everything is cached again at the next answer',
     async run(scene) {
       await scene.keep()
       await scene.page.evaluate(
@@ -274,8 +274,8 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'has no room for what is to be kept',
-    gets: 'the page while there is a network; it is kept once there is room',
+    title: 'has no space for the files to cache',
+    gets: 'the page while there is a network; it is cached once there is space',
     async run(scene) {
       const { page, context, site } = scene
       const session = await context.newCDPSession(page)

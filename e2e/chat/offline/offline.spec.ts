@@ -1,5 +1,5 @@
-// Offline use. In: the page in two builds, and servers, networks and browsers that fail. Out: whether a user
-// gets what the table says; ranges and sizes of cached files; a complete list of files.
+// Offline use. In: the page in two builds, and servers, networks and browsers that fail. Out: whether users
+// get what the table says, ranges and sizes of cached files, and a complete list of files.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,12 +26,14 @@ for (const { title, run } of FAULTS) {
     run(new Scene(page, site, builds)))
 }
 
-test('offline: the table for readers is this one', () => {
+test('offline: the documentation has the same table', () => {
   const text = readFileSync(new URL('../../../docs/internals/offline.md', import.meta.url), 'utf8')
   for (const { title, gets } of FAULTS) expect(text).toContain(`| ${title} | ${gets} |`)
 })
 
-test('offline: ranges and sizes of a cached model are answered like by a server', async ({ page }) => {
+test('offline: requests for ranges and sizes of a cached model get the same answers as from a server', async ({
+  page,
+}) => {
   const scene = new Scene(page, site, builds)
   await scene.keep()
   const name = scene.asset(0, 'halfbyte-stories.hbm')
@@ -106,7 +108,7 @@ test("offline: a build's list has every file with its hash, and every asset’s 
   )
   expect(Object.keys(listed).sort()).toEqual(names.sort())
   for (const [name, [sum, kind]] of Object.entries(listed)) {
-    // Pages are known by their mark.
+    // Pages are recognised by their mark.
     if (name.endsWith('.html')) expect(readFileSync(join(folder, name), 'utf8')).toContain('name="build"')
     else
       expect(sum, name).toBe(

@@ -63,7 +63,7 @@ test('a pack is offered with its description, downloaded once it is chosen, and 
   await expect(answers(page).last().locator('.body')).not.toBeEmpty()
   expect(asked()).not.toEqual([])
   expect(await storedModels(page)).not.toEqual([])
-  expect(await scene.files(), 'the worker keeps no second copy').not.toContainEqual(
+  expect(await scene.files(), 'the worker stores no second copy').not.toContainEqual(
     expect.stringContaining('packs/'),
   )
 

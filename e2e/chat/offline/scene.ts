@@ -47,7 +47,7 @@ export class Scene {
     await expect.poll(() => this.kept()).toContain(this.version(index))
   }
 
-  /** Marks of the builds whose page is cached; the page is cached after all its files. */
+  /** Marks of the builds whose page is cached. A page is cached after all its files. */
   kept(): Promise<string[]> {
     return this.page.evaluate(async (prefix) => {
       const found: string[] = []
@@ -78,7 +78,7 @@ export class Scene {
       for (const name of await caches.keys())
         for (const request of await (await caches.open(name)).keys()) {
           const response = await caches.match(request)
-          // The worker is still dropping files of the older build.
+          // The worker is still removing files of the older build.
           if (response === undefined) continue
           const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', await response.arrayBuffer()))
           const text = btoa(String.fromCharCode(...sum))
@@ -96,7 +96,8 @@ export class Scene {
   }
 
   /**
-   * Asks the browser to check for an update, as it does on every visit; waits until it is cached or dropped.
+   * Asks the browser to check for an update, as it does on every visit, and waits until the update is cached
+   * or discarded.
    */
   async update(): Promise<void> {
     await this.page.evaluate(async () => {
@@ -127,7 +128,7 @@ export class Scene {
     this.site.behaviour = () => false
   }
 
-  /** No network, and an empty HTTP cache. */
+  /** Takes away the network, and empties the HTTP cache. */
   async disconnect(): Promise<void> {
     const session = await this.context.newCDPSession(this.page)
     await session.send('Network.clearBrowserCache')

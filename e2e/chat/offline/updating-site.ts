@@ -1,5 +1,5 @@
-// Serves one build of the chat page at a time, below /chat/; redirects, sends wrong files, fails or is
-// unreachable, on request.
+// Serves one build of the chat page at a time, below /chat/. On request it redirects, sends wrong files,
+// fails or is unreachable.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ const FIRST = fileURLToPath(new URL('../../../build/demo', import.meta.url))
 const SECOND = fileURLToPath(new URL('../../../build/offline', import.meta.url))
 const LOGIN = '<!doctype html><title>Log in</title><h1>Log in to this network</h1>'
 
-/** Returns whether it has answered; otherwise the file is sent. */
+/** Returns whether it has answered; if not, the server sends the file. */
 export type Behaviour = (path: string, response: ServerResponse, request: IncomingMessage) => boolean
 
-/** Every request gets a login page, as from a hotel's captive portal. */
+/** Answers every request with a login page, like a hotel's captive portal. */
 export const portal: Behaviour = (_, response) => {
   response.setHeader('Cache-Control', 'max-age=31536000').setHeader('Content-Type', 'text/html').end(LOGIN)
   return true
@@ -27,7 +27,7 @@ export const failing =
     response.writeHead(status, { 'Content-Type': 'text/plain' }).end(`error ${status}`)
     return true
   }
-/** Moves some paths elsewhere. */
+/** Redirects some paths. */
 export const redirecting =
   (targets: Readonly<Record<string, string>>): Behaviour =>
   (path, response) => {
@@ -36,13 +36,15 @@ export const redirecting =
     response.writeHead(308, { Location: target }).end()
     return true
   }
-/** No answer at all. */
+/** Does not answer at all. */
 export const unreachable: Behaviour = (_, response) => {
   response.socket?.destroy()
   return true
 }
 
-/** The built page, and a second build with other texts, so that most of its scripts have different names. */
+/**
+ * The built page, and a second build with different texts, so that most of its scripts have different names.
+ */
 export async function twoBuilds(): Promise<readonly [string, string]> {
   const other: Plugin = {
     name: 'other-texts',
@@ -80,7 +82,7 @@ export async function updatingSite(folder: string): Promise<UpdatingSite> {
     if (site.behaviour(path, response, request)) return
     if (path === '/chat') return void response.writeHead(308, { Location: '/chat/' }).end()
     const name = join(site.folder, path.replace(/^\/chat\/|\/$/g, '') || 'index')
-    // Like hosts that omit `.html`.
+    // Serves addresses without `.html`, like some hosts.
     const file = [name, `${name}.html`].find((each) => existsSync(each) && statSync(each).isFile())
     if (!path.startsWith('/chat/') || file === undefined) return void response.writeHead(404).end('not found')
     const isAsset = path.includes('/assets/')

@@ -5,7 +5,10 @@ import { expect, type Page, test } from '@playwright/test'
 import { ask, openChat, ready, set } from '../chat-page.ts'
 import { type CountedSite, countedSite } from './counted-site.ts'
 
-/** Maximum bytes in total: the needed files, plus headers of requests that found nothing new. */
+/**
+ * Maximum bytes in total, as a multiple of the needed files: allows for headers of requests that found
+ * nothing new.
+ */
 const MAX_BYTES = 1.05
 /** Maximum bytes of the page's own scripts before the first message, compressed. */
 const MAX_SCRIPT = 120 * 1024
@@ -87,6 +90,18 @@ test('the scripts of the page before the first message are small', async ({ page
   console.log(`page scripts: ${bytes} bytes with gzip`)
   expect(scripts.size).toBeGreaterThan(5)
   expect(bytes).toBeLessThan(MAX_SCRIPT)
+})
+
+test('the entry imports no script but the early ones, so that the model is requested at once', async ({
+  page,
+  request,
+}) => {
+  await page.goto(site.address)
+  const entry = await page.locator('script[type=module][src]').getAttribute('src')
+  const code = await (await request.get(new URL(entry ?? '', site.address).href)).text()
+  expect([...code.matchAll(/(?:from|import)\s*"\.\/([a-z-]+?)-[^"]*"/g)].map(([, name]) => name)).toEqual([
+    'early',
+  ])
 })
 
 test('a second visit reads the model and the module from storage', async ({ page }) => {

@@ -4,7 +4,7 @@ import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { composer, openChat, openSettings, ready } from '../chat-page.ts'
 
-test('an installed page starts with what it was opened for', async ({ page }) => {
+test('an installed page starts with the action that it was opened for', async ({ page }) => {
   await page.addInitScript(() => {
     const launchQueue = { setConsumer: (consumer: unknown) => Object.assign(globalThis, { consumer }) }
     Object.defineProperty(globalThis, 'launchQueue', { value: launchQueue })
@@ -18,7 +18,7 @@ test('an installed page starts with what it was opened for', async ({ page }) =>
   )
   await expect(composer(page)).toHaveValue('A fox\nTell me of it.')
   await expect(composer(page)).toBeFocused()
-  expect(new URL(page.url()).search, 'a reload does not do it again').toBe('')
+  expect(new URL(page.url()).search, 'a reload does not repeat it').toBe('')
 
   await page.goto('/?models')
   await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()

@@ -14,11 +14,11 @@ const latin = (page: Page) =>
       if (/[A-Za-z]{2,}/.test((text ?? '').replace(known, ''))) found.push((text ?? '').trim())
     }
     for (const element of document.querySelectorAll('chat-app *')) {
-      // Sample questions are for a model that reads English; answers and the catalogue's model texts are not
-      // translated.
+      // Sample questions are for a model that reads English; answers are not translated. The
+      // catalogue has names and licences.
       if (
         element.closest(
-          '.starters, .message .body, [aria-labelledby=catalogue], .foot > .visually-hidden[role=status], .choice',
+          '.starters, .message .body, option[lang], [aria-labelledby=catalogue], .foot > .visually-hidden[role=status], .choice',
         ) !== null
       )
         continue

@@ -1,5 +1,5 @@
 // Opening. In: the built chat page on a main thread slowed down four times. Out: whether it opens without
-// layout shifts, in its own theme, and without showing anything untrue on the way.
+// layout shifts, in the chosen theme, and without briefly showing anything wrong.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, slowDown } from '../chat-page.ts'
 import { storeChats, turns } from '../stored/stored-chats.ts'
@@ -9,14 +9,14 @@ const MAX_SHIFT = 0.05
 
 interface Opening {
   readonly shift: number
-  /** The elements that moved, for the failure message. */
+  /** Elements that moved, for the failure message. */
   readonly moved: readonly string[]
   readonly lcp: number
   readonly themes: readonly string[]
   readonly notices: readonly string[]
 }
 
-/** Watches the page from its first byte. */
+/** Observes the page from its first byte. */
 async function watchOpening(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const seen = {
@@ -91,7 +91,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
       info.annotations.push({ type: 'shift, LCP ms', description: `${shift.toFixed(3)}, ${Math.round(lcp)}` })
       console.log(`${screen}, first visit: shift ${shift.toFixed(3)}, LCP ${Math.round(lcp)} ms`)
       expect(shift, moved.join('\n')).toBeLessThan(MAX_SHIFT)
-      expect(notices.join(), 'what the page said on the way').not.toMatch(/No model|Load a model/)
+      expect(notices.join(), 'what the page said while opening').not.toMatch(/No model|Load a model/)
     })
 
     test('nothing moves for a returning visitor, who sees the last conversation', async ({ page }, info) => {
@@ -122,7 +122,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
   })
 }
 
-/** The positions and texts of the frame's parts. */
+/** Positions and texts of the frame's parts. */
 const places = (page: Page): Promise<Readonly<Record<string, string>>> =>
   page.evaluate(() => {
     const parts = [
@@ -156,7 +156,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
   test.describe(`on a ${screen} whose scripts are late`, () => {
     test.use({ ...use, deviceScaleFactor: 1 })
 
-    test('the static page has the frame, which the app replaces without a visible change, keeping typed text', async ({
+    test('the app replaces the static frame without a visible change, and keeps typed text', async ({
       page,
     }) => {
       const late = Promise.withResolvers<void>()
@@ -166,7 +166,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
       })
       await page.goto('/', { waitUntil: 'commit' })
       await expect(page.getByRole('heading', { name: 'A language model in this page' })).toBeVisible()
-      await expect(page.locator('.empty .logo'), 'styles are there').toHaveCSS('width', '56px')
+      await expect(page.locator('.empty .logo'), 'styles are applied').toHaveCSS('width', '56px')
       const field = page.getByRole('textbox', { name: 'Message' })
       await field.focus()
       await page.keyboard.type('Good mor')

@@ -1,5 +1,5 @@
 // Panels. In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it
-// runs" and "Storage" show, measure, copy and remove what they should.
+// runs" and "Storage" show, measure, copy and remove the right things.
 import { expect, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'

@@ -1,5 +1,5 @@
-// Full storage. In: the chat page on a device whose storage is full. Out: whether it says so at once, keeps
-// the text, and stores it once there is space.
+// Full storage. In: the chat page on a device with full storage. Out: whether it says so at once, keeps the
+// text, and stores it once there is space.
 import { expect, type Page, test } from '@playwright/test'
 import { allow, fill, small } from '../../full-device.ts'
 import { violations } from '../../violations.ts'
@@ -9,7 +9,7 @@ import { storeChats, storedTitles, turns } from './stored-chats.ts'
 const notice = (page: Page) => page.locator('.unsaved')
 const press = (page: Page, name: string) => notice(page).getByRole('button', { name }).click()
 
-/** A chat of one short turn on a full device. */
+/** Opens a chat of one short turn on a full device. */
 async function openFull(page: Page, address: string | undefined): Promise<void> {
   await small(page, address)
   await openChat(page)
@@ -64,7 +64,7 @@ test('a chat that could not be stored is stored automatically once there is spac
   expect((await storedTitles(page)).sort()).toEqual(['Hello!', 'Owls'])
 })
 
-test('the notice leads to the list of stored items with sizes, and to a file of the chat', async ({
+test('the notice links to the list of stored items with sizes, and saves the chat to a file', async ({
   page,
   baseURL,
 }) => {

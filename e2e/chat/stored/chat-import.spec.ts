@@ -1,5 +1,5 @@
 // Import. In: conversation files, intact and damaged, a full device, and a page that crashes during an
-// import. Out: whether all of a file's conversations are imported or none, and whether the list still works.
+// import. Out: whether all conversations in a file are imported or none, and whether the list still works.
 import { expect, type Locator, type Page, test } from '@playwright/test'
 import { allow, fill, small } from '../../full-device.ts'
 import { openChat, ready } from '../chat-page.ts'
@@ -45,10 +45,10 @@ test('an import reports how many conversations were imported, and which already 
 })
 
 for (const [name, more] of Object.entries<object>({
-  'a time that no date has': { updated: 1e308 },
+  'an impossible time': { updated: 1e308 },
   'a negative time': { updated: -1e300 },
-  'an id that cannot be part of an address': { id: 'a\ud800' },
-  'a version that is no list': { messages: [{ role: 'user', content: 'a', others: { length: 1 } }] },
+  'an id that cannot be part of a URL': { id: 'a\ud800' },
+  'a version that is not a list': { messages: [{ role: 'user', content: 'a', others: { length: 1 } }] },
 })) {
   test(`a file with ${name} is rejected entirely`, async ({ page }) => {
     const drawer = await openDrawer(page)

@@ -6,7 +6,7 @@ import { bodies, openChat, openModels, ready, say, set } from '../chat-page.ts'
 
 const QUESTION = 'Tell me a very long story.'
 
-/** Ways in which a page ends. Each resolves to the page of the next visit. */
+/** Ways in which a page can end. Each one resolves to the page of the next visit. */
 const ENDS: Readonly<Record<string, (page: Page, context: BrowserContext) => Promise<Page>>> = {
   async 'a reload'(page) {
     await page.reload()
@@ -55,7 +55,7 @@ async function openEndless(page: Page): Promise<void> {
 }
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`after ${name}, the part of an answer that was shown is kept and can be continued`, async ({
+  test(`after ${name}, the part of the answer that was shown is kept and can be continued`, async ({
     page,
     context,
   }) => {
@@ -87,7 +87,7 @@ for (const [name, end] of Object.entries(ENDS)) {
         await expect(now.locator('.message.user .body')).toHaveText(QUESTION, { timeout: 500 })
       }).toPass({ timeout: 30_000 })
       await expect(bodies(now)).toHaveCount(2)
-      // Text at the end, such as half of a link, looks different once it is complete.
+      // Text at the end, such as half of a link, renders differently once it is complete.
       const known = plain(shown).slice(0, -32)
       // The page may have shown only the end of a long answer.
       expect(plain(await shownText(now)), `turn ${turn}`).toContain(known)

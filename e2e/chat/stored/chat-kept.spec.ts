@@ -1,12 +1,12 @@
 // Stored state. In: the built chat page and its storage. Out: whether a reopened conversation continues
-// without being processed again.
+// without processing its messages again.
 import { expect, test } from '@playwright/test'
 import { ask, kept, keptStamp, openChat, readTokens, ready, set } from '../chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
 const SHORT = { Seed: '11', 'Longest answer': '40' }
 
-test('a conversation continues after a reload, and only new tokens are read', async ({ page }) => {
+test('a conversation continues after a reload, and only new tokens are processed', async ({ page }) => {
   await openChat(page)
   await set(page, SHORT)
   await ask(page, STORY)
@@ -22,7 +22,7 @@ test('a conversation continues after a reload, and only new tokens are read', as
   expect(read).toBeLessThan(30)
 })
 
-test('each conversation keeps its own state, changed instructions recompute it, and removed conversations keep none', async ({
+test('each conversation keeps its own state, changed instructions recompute it, and deleting a conversation deletes it', async ({
   page,
 }) => {
   await openChat(page)
@@ -31,7 +31,7 @@ test('each conversation keeps its own state, changed instructions recompute it, 
   await page.getByRole('button', { name: 'Start a new chat' }).click()
   await expect(page.locator('.message')).toHaveCount(0)
   await ask(page, 'Hello!')
-  // The first was stored when the second began.
+  // The first state was stored when the second conversation began.
   await expect.poll(() => kept(page)).toBe(2)
   await page.reload()
   await ready(page)

@@ -6,7 +6,7 @@ import { openChat, ready } from '../chat-page.ts'
 interface StoredChat {
   readonly id: string
   readonly title?: string
-  /** Milliseconds since 1970. Default: now. */
+  /** Time in milliseconds since 1970. Default: now. */
   readonly updated?: number
   readonly messages: readonly Readonly<Record<string, string>>[]
 }
@@ -56,7 +56,7 @@ export const storedTitles = (page: Page): Promise<string[]> =>
     return all.result.map(({ title }: { title: string }) => title)
   })
 
-/** Opens a stored conversation of 120 messages, of which the page shows the last ones. */
+/** Opens a stored conversation of 120 messages; the page shows the last ones. */
 export async function openLongChat(page: Page): Promise<void> {
   await openChat(page)
   await storeChats(page, [{ id: 'long', messages: turns(120) }])

@@ -20,7 +20,7 @@ serve(async (sdk) => {
     prompt: 'A cat, please.',
     maxOutputTokens: 64,
     output,
-    // Its name in version 5.
+    // The name of this function in version 5.
     experimental_output: output,
   })
   const asked = []

@@ -1,4 +1,4 @@
-// Deep Chat. In: the engine behind its handler, as in the guide. Out: what the element shows.
+// Deep Chat. In: the engine behind its handler, as in the guide. Out: what its element shows.
 import 'deep-chat'
 import { openai } from 'halfbyte/openai'
 import { engine, PROMPT, serve } from './engine.js'

@@ -1,4 +1,4 @@
-// The apps' engine. Out: the loaded embedded model and its own reply; encoders.
+// The engine shared by the apps. Out: the loaded embedded model and its own reply, and encoders.
 import { Engine } from 'halfbyte'
 import { Embedder } from 'halfbyte/embedder'
 

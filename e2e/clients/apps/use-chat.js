@@ -1,4 +1,4 @@
-// The AI SDK's hook. In: an agent on the engine's provider, in the page. Out: what a component shows.
+// The AI SDK's hook. In: an agent that uses the engine's provider, in the page. Out: what a component shows.
 import { useChat } from '@ai-sdk/react'
 import { DirectChatTransport, ToolLoopAgent } from 'ai'
 import { createHalfbyte } from 'halfbyte/ai-sdk'

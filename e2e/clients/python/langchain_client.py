@@ -14,7 +14,7 @@ whole = None
 for chunk in calling.stream("What is 2 + 3?"):
     whole = chunk if whole is None else whole + chunk
 single = long.bind_tools([tool(add)], tool_choice="add", parallel_tool_calls=False)
-# Ids by another model's tokenizer mean nothing here, so the texts themselves are sent.
+# Token ids of another model mean nothing here, so the texts themselves are sent.
 encoder = OpenAIEmbeddings(model=MODEL, base_url=URL, api_key="none", check_embedding_ctx_length=False)
 vectors = encoder.embed_documents(TEXTS)
 

@@ -3,7 +3,7 @@ import asyncio
 import json
 import os
 
-# Otherwise it asks its project's site for prices.
+# Otherwise LiteLLM fetches prices from its project's site.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm

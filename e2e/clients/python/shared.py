@@ -1,4 +1,4 @@
-# What the programs of this folder share: the server's address and model, the questions, and the answer as JSON.
+# Shared by the programs in this folder: the server's address and model, the questions, and printing the answer as JSON.
 import json
 import sys
 from typing import Literal
@@ -9,7 +9,7 @@ URL, MODEL = sys.argv[1:3]
 PROMPT = "Tell me a story about a cat."
 MESSAGES = [{"role": "user", "content": PROMPT}]
 TEXTS = ["a cat", "a dog"]
-# More than the context of the model holds.
+# More tokens than the model's context holds.
 TOO_LONG = "word " * 4000
 LENGTH = 24
 ROOM = 64

@@ -33,7 +33,7 @@ const flags = new Command('attention')
   )
   .option('--prefill <list>', 'rows of a prompt', numbers, [9, 18, 128, 256])
   .option('--threads <list>', 'thread counts', numbers, [1, 2])
-  .option('--samples <n>', 'samples of each figure', Number, 5)
+  .option('--samples <n>', 'samples per figure', Number, 5)
   .option('--kv <format>', 'f32, int8 or both', 'both')
   .parse()
   .opts<{
@@ -96,8 +96,8 @@ async function measure(kvCache: KvFormat): Promise<void> {
     step.finish()
   }
   /**
-   * Times the ops of the layers one by one, in the step's order, so that caches are in the same state as in a
-   * real step.
+   * Times the ops of the layers one by one, in the step's order, so that the caches are in the same state as
+   * in a real step.
    */
   function report(phase: string, position: number, rows: number): void {
     const state = new SequenceState(cache)

@@ -1,6 +1,6 @@
-// npm run bench:compared measures what a page with each library downloads before its model: it unpacks the
-// exact versions from the npm registry, builds a small application with each using Vite, and prints gzipped
-// sizes. --docs writes them into docs/compared.md. It needs the network, tar and npm run build before it.
+// npm run bench:compared measures what a page with each library downloads before its model. It unpacks exact
+// versions from the npm registry, builds a small application with each using Vite, and prints gzipped sizes.
+// --docs writes them into docs/compared.md. It needs the network, tar and a preceding npm run build.
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -26,7 +26,7 @@ const { docs } = new Command('bench:compared')
 
 const gzipped = (bytes: string | Uint8Array) => gzipSync(bytes, { level: 9 }).length
 
-/** The scripts of an application that uses the library, as Vite writes them. */
+/** The scripts that Vite writes for an application with the library. */
 async function scriptsOf(peer: Peer, app: string): Promise<Map<string, string | Uint8Array>> {
   writeFileSync(join(app, 'entry.js'), peer.entry)
   const result = (await build({
@@ -45,7 +45,7 @@ async function scriptsOf(peer: Peer, app: string): Promise<Map<string, string | 
   return new Map(files as [string, string | Uint8Array][])
 }
 
-/** Megabytes from 1 MB on, otherwise kilobytes. */
+/** Megabytes from 1 MB up, otherwise kilobytes. */
 const size = (bytes: number) =>
   bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(2)} MB`
 
@@ -68,7 +68,7 @@ async function rowOf(peer: Peer): Promise<string> {
     first === undefined
       ? (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
       : nameAndVersion(first).version
-  return `| ${peer.name} ${version} | ${size(own)} | ${wasm.join(', ') || 'one for each model, not in the package'} |`
+  return `| ${peer.name} ${version} | ${size(own)} | ${wasm.join(', ') || 'one per model, not in the package'} |`
 }
 
 rmSync(WORK, { recursive: true, force: true })

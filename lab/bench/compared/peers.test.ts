@@ -1,4 +1,4 @@
-// Tests that docs/compared.md names the versions that the command measures.
+// Tests that docs/compared.md has the versions that the command measures.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { betweenMarkers } from '../perf/docs.ts'
@@ -8,13 +8,13 @@ const page = readFileSync(new URL('../../../docs/compared.md', import.meta.url),
 const versionOf = ({ packages }: (typeof PEERS)[number]) =>
   packages[0] === undefined ? '' : nameAndVersion(packages[0]).version
 
-test('the page has a row for each library in the version that is measured', () => {
+test('the page has a row for each library in the measured version', () => {
   const rows = betweenMarkers(page, 'npm run bench:compared -- --docs')?.split('\n').slice(2) ?? []
   expect(rows).toHaveLength(PEERS.length)
   for (const [at, peer] of PEERS.entries()) expect(rows[at]).toContain(`| ${peer.name} ${versionOf(peer)}`)
 })
 
-test('the page names no other version of a library', () => {
+test('the page mentions no other version of a library', () => {
   const header = page.split('\n').find((line) => line.startsWith('| | Halfbyte')) ?? ''
   const columns = header.split('|').slice(2, -1)
   const named = columns.map((column) => /^ (\S+) (\d[\w.-]*)/.exec(column)?.slice(1) ?? [])

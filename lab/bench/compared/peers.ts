@@ -1,4 +1,5 @@
-// The libraries of docs/compared.md as an application would use them: what to install and to build.
+// The libraries of docs/compared.md as an application would use them: the packages to install and the module
+// to build.
 
 /** One library in one version, with the part of its build that a chat page downloads. */
 export interface Peer {
@@ -9,7 +10,7 @@ export interface Peer {
   readonly entry: string
   /** The built scripts that such a page downloads; all of them by default. */
   readonly scripts?: RegExp
-  /** WebAssembly modules by their path below node_modules, and where each is downloaded. */
+  /** WebAssembly modules, by path below node_modules; a page downloads one of them. */
   readonly modules: readonly { readonly path: string; readonly where: string }[]
 }
 
@@ -67,6 +68,6 @@ export const PEERS: readonly Peer[] = [
 export function nameAndVersion(spec: string): { name: string; version: string } {
   const [, name, version] = /^(.+)@(\d+\.\d+\.\d+[\w.-]*)$/.exec(spec) ?? []
   if (name === undefined || version === undefined)
-    throw new Error(`${spec} names no exact version; write it as name@1.2.3`)
+    throw new Error(`${spec} is not an exact version; write it as name@1.2.3`)
   return { name, version }
 }

@@ -13,7 +13,7 @@ export function unpack(spec: string, modules: string): void {
   rmSync(join(modules, archive))
 }
 
-/** Runs a command in a folder and returns what it printed. */
+/** Runs a command in a folder and returns its output. */
 function run(command: string, args: readonly string[], folder: string): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}: ${stderr}`)

@@ -123,8 +123,8 @@ for (const [name, spec] of CONSTRAINTS) {
 console.log(`\nmedian of all later masks: ${at(all.toSorted(byTime), 0.5).toFixed(4)} ms`)
 
 /**
- * The time of each mask of a reply whose tokens are drawn from the masks, with an occasional closing bracket
- * or quote.
+ * The time of each mask of a reply whose tokens are sampled from the masks, with an occasional closing
+ * bracket or quote.
  */
 function reply(constraint: TokenConstraint, chance: Chance): number[] {
   const times: number[] = []

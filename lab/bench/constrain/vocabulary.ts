@@ -7,8 +7,8 @@ import type { ModelVocabulary } from '../../../src/core/constrain/compile.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 
 /**
- * The distinct tokens of all files, in order, up to `size`; if there are too few, pairs of them, as merges
- * would make. The last id is the end-of-text token.
+ * The distinct tokens of all files, in order, up to `size`, and if there are too few, pairs of them, like
+ * merges. The last id is the end-of-text token.
  */
 export async function joinedVocabulary(paths: readonly string[], size: number): Promise<ModelVocabulary> {
   const tokens: Uint8Array[] = []

@@ -1,5 +1,6 @@
-// node lab/bench/cores/main.ts measures pools on cores of unequal speeds: how fast each number of threads
-// decodes, how fast the automatically chosen number does, and how soon it adapts to a core that becomes slow.
+// node lab/bench/cores/main.ts measures pools on cores of unequal speed: how fast each number of threads
+// decodes, how fast the automatically chosen number decodes, and how soon it adapts to a core that becomes
+// slow.
 
 import { openAsBlob } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -23,10 +24,10 @@ const options = new Command('bench:cores')
   .description('Decodes on threads whose cores are unequal, by CPU quotas. Needs root and cgroup version 1.')
   .option('--shape <name>', SHAPES.map(({ name }) => name).join(', '), 'smollm2-135m')
   .option('--speeds <list>', 'speed of each core', numbers, [1, 1, 0.4, 0.4])
-  .option('--scale <share>', 'share of a real core that speed 1 stands for', Number, 0.4)
-  .option('--falls <speed>', 'speed of the second core after its fall', Number, 0.15)
+  .option('--scale <share>', 'share of a real core at speed 1', Number, 0.4)
+  .option('--falls <speed>', 'speed of the second core after its slowdown', Number, 0.15)
   .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 3)
-  .option('--seconds <n>', 'decoding before and after the fall', Number, 6)
+  .option('--seconds <n>', 'decoding before and after the slowdown', Number, 6)
   .option('--part <name>', 'unequal, falling or both', 'both')
   .parse()
   .opts<{
@@ -46,7 +47,7 @@ const { speeds, scale, rounds, seconds, falls } = options
 const cores = speeds.map((speed, index) => simulateCore(index, speed * scale))
 const counts = speeds.map((_, index) => index + 1)
 
-/** Thread 0 is the calling thread, so that is on the first core while it decodes. */
+/** Thread 0 is the calling thread, so it is on the first core while it decodes. */
 async function load(threads: number | 'auto'): Promise<BuiltModel> {
   let started = 0
   const host = {
@@ -70,7 +71,7 @@ function startWorker({ folder }: SimulatedCore): ComputePort {
   }
 }
 
-/** The time of each token, in seconds. `during` is called after each. */
+/** The time of each token, in seconds. Calls `during` after each token. */
 async function decode(
   built: BuiltModel,
   forSeconds: number,
@@ -82,7 +83,7 @@ async function decode(
   const start = performance.now()
   await built.scheduler.generate({
     sequence,
-    // Any token: the text does not matter.
+    // Any token, because the text does not matter.
     sampler: { sample: (_, history, length = history.length) => 5 + (length % 100) },
     onToken() {
       const now = (performance.now() - start) / 1000
@@ -134,7 +135,7 @@ function report(name: string, all: readonly Run[][], from: number, to: number): 
 }
 
 /**
- * Seconds from the fall until the automatic number reaches 0.9 of the best fixed number's speed, over the
+ * Seconds from the slowdown until the automatic number reaches 0.9 of the best fixed number's speed, over the
  * next second and over the rest of the run; NaN if it never does.
  */
 function adaptedAfter(runs: readonly Run[], fall: number, end: number): number {
@@ -176,7 +177,12 @@ try {
         }),
       )
     }
-    report(`The second core falls to ${falls}: from two seconds after it on`, all, fall + 2, 2 * seconds)
+    report(
+      `The second core slows down to ${falls}: from two seconds afterwards on`,
+      all,
+      fall + 2,
+      2 * seconds,
+    )
     const after = all.map((runs) => adaptedAfter(runs, fall, 2 * seconds))
     console.log(`\nadapted after ${spreadText(spread(after), 2)} s`)
   }

@@ -13,7 +13,7 @@ const MIN_US = 1000
 
 export interface SimulatedCore {
   readonly folder: string
-  /** Limits its threads to `share` of a core from now on; above 0 and at most 1. */
+  /** Limits the group's threads to `share` of a core from now on; above 0 and at most 1. */
   setShare(share: number): void
   /** Removes the group once its threads, which must be ending, have left. */
   remove(): Promise<void>

@@ -11,17 +11,17 @@ import { bertBytes, bertConstants, MINILM } from '../graphs/bert.ts'
 
 const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 const SYLLABLES = [...'bdfgklmnprstvz'].flatMap((consonant) => [...'aeiou'].map((vowel) => consonant + vowel))
-/** Words of which none is a prefix of another, so each is one token. */
+/** Words that are not prefixes of each other, so that each is one token. */
 const WORDS = SYLLABLES.flatMap((first) => SYLLABLES.map((second) => first + second)).slice(
   0,
   MINILM.vocabulary - SPECIAL.length,
 )
 
-/** A text of `tokens` tokens, including the two around it; different for each `index`. */
+/** A text of `tokens` tokens, including the special tokens at both ends; different for each `index`. */
 export const textOf = (tokens: number, index: number): string =>
   Array.from({ length: tokens - 2 }, (_, at) => WORDS[(index * 97 + at * 37) % WORDS.length]).join(' ')
 
-/** Maps names in the graph to those in a file of transformers. */
+/** Maps names in the graph to those in transformers' files. */
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^words\.table$/, 'embeddings.word_embeddings.weight'],
   [/^types\.table$/, 'embeddings.token_type_embeddings.weight'],

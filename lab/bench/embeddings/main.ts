@@ -1,6 +1,6 @@
 // npm run bench:embeddings measures sentences per second of Halfbyte and of transformers.js in one page of
-// Chromium, as a table and JSON. It needs the network for the exact version of transformers.js, and npm run
-// setup -- minilm before it.
+// Chromium, as a table and JSON. It needs the network, for the exact version of transformers.js, and a
+// preceding npm run setup -- minilm.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { cpus } from 'node:os'
@@ -33,8 +33,8 @@ const options = new Command('bench:embeddings')
   .option('--batches <list>', 'sentences per call', numbers, [1, 8, 64])
   .option('--threads <list>', 'threads for both', numbers, [1, 2])
   .option('--rounds <n>', 'maximum rounds per row, with all interleaved', Number, 5)
-  .option('--seconds <n>', 'seconds after which a row starts no further round', Number, 60)
-  .option('--json <file>', 'where the figures go', 'build/bench/embeddings.json')
+  .option('--seconds <n>', 'seconds after which a row starts no more rounds', Number, 60)
+  .option('--json <file>', 'file for the figures', 'build/bench/embeddings.json')
   .option('--docs', 'write the table into lab/measurements/embeddings.md')
   .parse()
   .opts<{
@@ -53,7 +53,7 @@ const PAIRS: readonly (readonly [Kind, Kind])[] = [
   ['halfbyte w8', 'transformers.js q8'],
 ]
 const KINDS = PAIRS.flat()
-/** Minimum tokens of a sample: calls with fewer are repeated. */
+/** Minimum tokens per sample; shorter calls are repeated. */
 const MIN_TOKENS = 512
 const WARM_CALLS = 12
 
@@ -124,7 +124,7 @@ async function measure(browser: Browser, threads: number): Promise<Row[]> {
     }
     const about = await page.evaluate((how) => window.embeddings!.loadAll(how), loading)
     await check(page, about, threads)
-    // During the first calls, functions are compiled, and compiled again with optimisation on other threads.
+    // During the first calls, functions are compiled, and recompiled with optimisation on other threads.
     for (const kind of KINDS) await timeOf(page, kind, [textOf(64, 3)], WARM_CALLS)
     const found: Row[] = []
     for (const tokens of options.tokens)
@@ -136,7 +136,7 @@ async function measure(browser: Browser, threads: number): Promise<Row[]> {
   }
 }
 
-/** Throws if the two would not do the same work. */
+/** Throws if the two do not do the same work. */
 async function check(page: Page, about: Loaded, threads: number): Promise<void> {
   if (about.threads !== threads) throw new Error(`Halfbyte has ${about.threads} threads, not ${threads}`)
   for (const tokens of options.tokens) {

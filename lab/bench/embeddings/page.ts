@@ -34,13 +34,13 @@ export interface Loading {
   readonly runtime: string
 }
 export interface Loaded {
-  /** Number of threads that Halfbyte runs on. */
+  /** Number of threads on which Halfbyte runs. */
   readonly threads: number
   readonly build: string
 }
 
 const NAME = 'minilm'
-/** Embeds texts; the result is all vectors, one after the other. */
+/** Embeds texts. The result is all vectors, one after the other. */
 const embed = new Map<Kind, (texts: readonly string[]) => Promise<Float32Array>>()
 const countTokens = new Map<Kind, (text: string) => Promise<number>>()
 
@@ -53,7 +53,7 @@ async function loadAll({ threads, models, peer, runtime }: Loading): Promise<Loa
     countTokens.set(`halfbyte ${weights}`, async (text) => (await embedder.embed([text])).tokens[0] ?? 0)
   }
   const { env, pipeline } = (await import(/* @vite-ignore */ peer)) as Peer
-  // It interprets an absolute address as a remote model.
+  // transformers.js interprets an absolute address as a remote model.
   const localModelPath = new URL(models).pathname
   Object.assign(env, { allowRemoteModels: false, allowLocalModels: true, localModelPath })
   Object.assign(env.backends.onnx.wasm, { numThreads: threads, wasmPaths: runtime })

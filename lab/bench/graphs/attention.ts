@@ -2,7 +2,7 @@
 // engine's attention kernel, which keeps keys and values in blocks.
 //
 //   node lab/bench/graphs/attention.ts [--rounds 9]     after npm run build:wasm
-// Both compute the same heads from q, k and v in rows of tokens. Times are processor times of one thread.
+// Both compute the same heads from q, k and v in rows of tokens. Times are one thread's processor times.
 import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -22,7 +22,7 @@ const SHAPES = [
 const TOKENS = [64, 197, 256] as const
 /** Every position of the step. */
 const ALL = 2 ** 32 - 1
-/** Runs that are timed together. */
+/** Number of runs timed together. */
 const RUNS = 40
 
 const command = new Command('attention')
@@ -84,7 +84,7 @@ function drawn(kind: number, width: number, tokens: number): Tensor {
   return tensorOf('f32', [1, tokens, width], data)
 }
 
-/** As exporters write it, without a mask. */
+/** Attention as exporters write it, without a mask. */
 function attentionBytes(heads: number, dim: number, tokens: number): Uint8Array {
   const wide = [1, tokens, heads * dim]
   const split = (name: string, perm: readonly number[]): WrittenNode[] => [

@@ -17,7 +17,7 @@ interface BertShape {
   readonly positions: number
 }
 
-/** The shape of all-MiniLM-L6-v2; the vocabulary is smaller, which does not affect any time. */
+/** The shape of all-MiniLM-L6-v2. The vocabulary is smaller, which does not affect times. */
 export const MINILM: BertShape = {
   layers: 6,
   hidden: 384,

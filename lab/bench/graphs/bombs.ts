@@ -1,8 +1,8 @@
-// Runs very expensive graphs, each in its own process. In: those of src/network/compile/testing/bombs.ts.
-// Out: a table of the outcomes, with processor time and memory.
+// Runs very expensive graphs, each in its own process. In: the graphs of
+// src/network/compile/testing/bombs.ts. Out: a table of the outcomes, with processor time and memory.
 //
 //   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]
-// A process that takes more processor time than this is terminated (Linux only).
+// A process that takes more processor time than --seconds is terminated (Linux only).
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
@@ -20,24 +20,24 @@ const SIZES: readonly (readonly [BombName, number])[] = [
   ['resized places', 1e8],
   ['resized places', 4e9],
   ['nearest places', 1.2e9],
-  ['resized places of nothing', 2e8],
-  ['taps of one place', 100_000],
+  ['resized empty positions', 2e8],
+  ['taps of one position', 100_000],
   ['a mean of a long window', 4096],
   ['a mean of a long window', 65_536],
   ['a mean of a long window', 1_000_000],
-  ['one of many', 2 ** 31],
+  ['a one-hot row of many', 2 ** 31],
   ['places apart', 4096],
   ['a value that doubles', 24],
   ['a value that is added to itself', 2000],
   ['a chain', 50_000],
-  ['a sum of many', 20_000],
+  ['a sum of many inputs', 20_000],
   ['many parts', 100_000],
-  ['loops in loops', 60],
+  ['nested loops', 60],
 ]
 
 const command = new Command('bombs')
   .argument('[names...]', 'graphs; default: all')
-  .option('--seconds <n>', 'maximum processor time of each, in seconds', whole(1), 60)
+  .option('--seconds <n>', 'maximum processor time per graph, in seconds', whole(1), 60)
   .option('--child <n>', 'index of the graph that this process opens', whole(0))
   .parse()
 const values = command.opts<{

@@ -14,18 +14,18 @@ export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
   ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
 ]
 
-/** Rows of the smallest table that ids among the graph's inputs choose from, or `most`. */
+/** Rows of the smallest table from which the graph's input ids choose, or `most`. */
 export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
   const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
   const rows = nodes
     .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
     .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
-  // Token types have tables of two rows, and are 0 here.
+  // Token types have tables of two rows; here they are 0.
   return Math.min(most, ...rows.filter((count) => count > 2))
 }
 
 /**
- * `sizes` are those of the open axes. Ids are below `vocabulary`, masks are 1, types are 0, floats are from
+ * `sizes`: the sizes of the open axes. Ids are below `vocabulary`, masks are 1, types are 0, floats are from
  * -1 to 1.
  */
 export function drawnInputs(

@@ -3,8 +3,8 @@
 //
 //   node lab/bench/graphs/main.ts [FILE.onnx ...] [--rounds 9] [--weights auto]
 // Files with open axes are taken as text models and run at several batch sizes and lengths; others have one
-// size. Both engines run the same file in this process, one after the other in each round. Processor times
-// are used, because the machines are seldom idle.
+// size. Both engines run the same file in this process, one after the other in each round. Times are
+// processor times, because the machines are seldom idle.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'

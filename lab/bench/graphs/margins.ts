@@ -1,5 +1,5 @@
-// Measures what share of the limits of networks graphs use. In: a sentence encoder with random weights, and
-// the given files. Out: a table of shares of the defaults. Open axes are 1 x 64.
+// Measures how much of the limits for networks graphs use. In: a sentence encoder with random weights, and
+// the given files. Out: a table with shares of the default limits. Open axes are 1 x 64.
 //
 //   node lab/bench/graphs/margins.ts [FILE.onnx ...]
 import { readFile } from 'node:fs/promises'

@@ -4,8 +4,8 @@
 //   node lab/bench/graphs/planning.ts [FILE.onnx ...] [--rounds 5] [--layers 24]
 //
 // Default: an encoder of BERT's form with random weights. Each round is its own process, because a page
-// plans a graph once, with code that no engine has optimised yet. It opens the graph and plans 64, 65 and
-// then 66 tokens; files without open axes have one size. Figures are medians of processor time; only
+// plans a graph once, with code that no engine has optimised yet. A round opens the graph and plans 64, 65
+// and then 66 tokens; files without open axes have one size. Figures are medians of processor time; only
 // WebAssembly.compile, which has its own threads, is timed by the wall clock.
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -94,7 +94,7 @@ async function round(file: string | undefined): Promise<number[][]> {
   return times
 }
 
-/** `known`: keys of kernels that were emitted for earlier plans. */
+/** `known`: keys of kernels emitted for earlier plans. */
 async function planned(
   graph: Graph,
   sizes: readonly number[],
@@ -121,7 +121,7 @@ async function planned(
   timed(() => growGroups(lowered, true, budget))
   const fuseMs = times.at(-1)!
   const program = timed(() => programOf(lowered, options))
-  // This also grows the groups.
+  // This also builds the groups.
   times[3] = Math.max(0, times[3]! - fuseMs)
   const missing = new Map(
     emitted(program.steps)

@@ -2,8 +2,8 @@
 // times with one and two threads, and their ratio.
 //
 //   node lab/bench/graphs/threads.ts [--rounds 9] [--weights f32]
-// The two alternate in each round. Times are wall-clock times, and the ratio is the median of the ratios
-// within rounds.
+// Each round alternates between the two. Times are wall-clock times, and the ratio is the median of the
+// ratios within rounds.
 import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'

@@ -32,7 +32,7 @@ class Tensors(nn.Module):
         self.model = model
 
     def forward(self, given):
-        # A mask of ones; without it the exporter meets an operator that it does not know.
+        # A mask of ones, because without it the exporter encounters an unknown operator.
         made = self.model(given) if given.is_floating_point() else self.model(given, torch.ones_like(given))
         return made if isinstance(made, torch.Tensor) else made[0]
 

@@ -1,7 +1,7 @@
 // Bundles the loading bench's page as applications ship it, served at /bundle/index.html.
 //
-// A development server's modules include source maps, which every worker holds: 11 MB that an application
-// does not have.
+// A development server's modules include source maps, which every worker keeps in memory: 11 MB that an
+// application does not have.
 
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -56,7 +56,7 @@ export const serveBundle =
     response.end(body)
   }
 
-/** Serves the named files of a folder at /model/, with versions, and passes on every other request. */
+/** Serves the named files of a folder at /model/, with versions, and passes every other request on. */
 export const serveFiles =
   (
     folder: URL,

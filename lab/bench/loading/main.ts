@@ -33,7 +33,7 @@ const options = new Command('bench:loading')
     '--kept',
     'also measure the memory held after a first load, once the browser has collected garbage (20 s each)',
   )
-  .option('--json <file>', 'where the figures go', 'build/bench/loading.json')
+  .option('--json <file>', 'file for the figures', 'build/bench/loading.json')
   .parse()
   .opts<{
     shape: string
@@ -98,7 +98,7 @@ async function inBrowser<T>(profile: string, work: (pid: number) => Promise<T>):
   }
 }
 
-/** `times` loads in the same page, one after the other. */
+/** Loads `times` times in the same page, one after the other. */
 async function loads(pid: number, from: Source, cache: 'opfs' | 'none', times: number): Promise<Figures[]> {
   const pids = await renderers(pid)
   const idle = new Map<number, number>()
@@ -136,7 +136,7 @@ async function round(): Promise<Round> {
     if (options.sources.includes('address')) await both('address', 'none')
     if (options.sources.includes('store')) {
       const [stored] = await inBrowser(profile, (pid) => loads(pid, 'address', 'opfs', 1))
-      found['address, stored on the way'] = stored!
+      found['address, storing it'] = stored!
       await both('store', 'opfs')
       bare = await inBrowser(profile, () => exchange.run<BareRead>({ type: 'bare' }))
     }

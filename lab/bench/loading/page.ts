@@ -1,14 +1,14 @@
 // The loading bench's page: loads a model from an address, from storage or from files as the bench's server
 // says, and measures its first word and how fast storage alone is.
-// It asks the server what to do and reports the result, because DevTools, which usually drives browsers,
-// keeps everything that is downloaded.
+// It asks the server for jobs and reports the results, because DevTools, which usually drives browsers, keeps
+// all downloads in memory.
 import { Engine, isHalfbyteError } from '../../../src/index.ts'
 import type { BareRead } from './bare.worker.ts'
 
 export type Job =
   | {
       readonly type: 'load'
-      /** `files`: those that `keep` has downloaded. */
+      /** `files`: the files that `keep` has downloaded. */
       readonly from: 'address' | 'files'
       readonly url: string
       readonly cache: 'opfs' | 'none'
@@ -88,7 +88,7 @@ async function load({ from, url, cache, threads }: Job & { type: 'load' }): Prom
 }
 
 async function rest(): Promise<Rested> {
-  // TypeScript's DOM library lacks it.
+  // TypeScript's DOM library lacks this function.
   const measured = performance as Performance & {
     measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }>
   }

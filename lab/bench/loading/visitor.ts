@@ -9,14 +9,14 @@ import type { Connect } from 'vite'
 import { chromiumOptions } from '../../../e2e/chromium.ts'
 import type { Job, Outcome } from './page.ts'
 
-/** Hands jobs to the page that asks, and outcomes back. */
+/** Hands jobs to the page that asks, and returns the outcomes. */
 export class Exchange {
   #asked = Promise.withResolvers<void>()
-  /** Talks to the page that asked last. A reloaded page asks again. */
+  /** Serves the page that asked last. A reloaded page asks again. */
   #give: (job: Job) => void = () => undefined
   #told = Promise.withResolvers<Outcome>()
 
-  /** Forgets pages that have been closed. */
+  /** Forgets closed pages. */
   reset(): void {
     this.#asked = Promise.withResolvers()
   }
@@ -54,7 +54,7 @@ interface Visitor {
   close(): Promise<void>
 }
 
-/** The profile is on disk: without one, stored data would be in the browser's memory. */
+/** The profile is on disk, because without one, stored data would be in the browser's memory. */
 export const newProfile = (): Promise<string> => mkdtemp(join(tmpdir(), 'halfbyte-loading-'))
 export const removeProfile = (profile: string): Promise<void> =>
   rm(profile, { recursive: true, force: true, maxRetries: 5 })

@@ -1,4 +1,4 @@
-// Finds the package of an engine: whether it is installed, where, and which version.
+// Finds an engine's package: whether it is installed, where, and which version.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

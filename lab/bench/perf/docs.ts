@@ -9,7 +9,7 @@ export const BEGIN = beginOf(PERF)
 export const END = endOf(PERF)
 
 /**
- * Throws unless the page has exactly one of each, in this order. `command` is the command named by the
+ * Throws unless the page has exactly one of each marker, in this order. `command`: the command named in the
  * markers.
  */
 export function replaceBetweenMarkers(page: string, text: string, command = PERF): string {

@@ -1,4 +1,4 @@
-// Halfbyte and its peers: what each engine is, what it reads, and how much of the suite it takes part in.
+// Halfbyte and its peers: what each engine is, which files it reads, and which part of the suite it runs.
 
 import type { GraphForm } from './onnx/write.ts'
 
@@ -41,7 +41,7 @@ export interface EngineKind {
 }
 
 const FULL = { prompts: [64, 256, 512, 2048], decode: 128, rounds: 5 } as const
-/** Slow ones would take hours. */
+/** Slow engines would take hours. */
 const SHORT = { prompts: [64, 512], decode: 32, rounds: 3 } as const
 
 /** Halfbyte first: all others are compared with it. */
@@ -154,9 +154,9 @@ export const ENGINES: readonly EngineKind[] = [
 ]
 
 export const isHalfbyte = ({ name }: { readonly name: EngineName }): boolean => name.startsWith('halfbyte')
-/** The engine that all others are compared with. */
+/** The engine with which all others are compared. */
 export const OURS: EngineName = 'halfbyte'
-/** Positions that every engine allocates. */
+/** Number of positions that every engine allocates. */
 export const CONTEXT = 2304
 
 /** One run: a prompt, then greedy tokens. */
@@ -172,8 +172,8 @@ export interface Run {
 }
 
 /**
- * The second turn of a conversation: how many tokens were read before its first token, as reported by the
- * engine, and how long that took.
+ * The second turn of a conversation: how many tokens the engine reports as processed before its first token,
+ * and how long that took.
  */
 export interface Turn {
   readonly readTokens: number

@@ -35,7 +35,7 @@ async function measureAll({ shapes, threads, kinds, limits, turn, minutes, resum
   const site = await openSite()
   try {
     const groups = shapes.flatMap((shape) => threads.map((count) => ({ shape, threads: count })))
-    // Time is shared out by the number of weights, but small models must not be starved.
+    // Time is divided by the number of weights, but small models need a minimum.
     const weights = groups.map((group) => Math.sqrt(parametersOf(group.shape) / group.threads))
     for (const [index, group] of groups.entries()) {
       const seconds = shareOf((until - performance.now()) / 1000, weights.slice(index))

@@ -27,26 +27,26 @@ interface GroupOrder {
   readonly threads: number
   readonly kinds: readonly EngineKind[]
   readonly limits: Limits
-  /** Tokens before a second turn; absent: none is measured. */
+  /** Tokens before a second turn; if absent, no second turn is measured. */
   readonly turn?: number | undefined
   readonly site: Site
   readonly machine: string
   readonly folder: URL
-  /** Keeps the results of an earlier run. */
+  /** Whether to keep the results of an earlier run. */
   readonly resume: boolean
   readonly seconds: number
 }
 
 const QUIET_PATIENCE_MS = 3000
 /**
- * How long an engine may take to load, and a run beyond many times its expected time, before it counts as
- * hung.
+ * How long a load may take, and how long a run may take in addition to many times its expected time, before
+ * an engine counts as hung.
  */
 const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const MIN_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
-/** Of the second turn: tokens of its message, and a seed that no measured prompt has. */
+/** For the second turn: tokens of its message, and a seed that no measured prompt uses. */
 const MESSAGE = 32
 const TURN_SEED = 800_000
 
@@ -75,7 +75,7 @@ class Group {
   readonly #identities: ReadonlyMap<EngineName, Identity>
   readonly #until: number
   readonly #players: Player[] = []
-  /** Written again after every run. */
+  /** Rewritten after every run. */
   results: GroupResults
 
   private constructor(
@@ -119,7 +119,8 @@ class Group {
   }
 
   /**
-   * Loads every engine with rounds left, one after the other, and checks that all write the same tokens.
+   * Loads every engine with remaining rounds, one after the other, and checks that all generate the same
+   * tokens.
    */
   async startAll(): Promise<void> {
     for (const kind of this.#order.kinds) await this.#start(kind)
@@ -142,7 +143,7 @@ class Group {
     if (cells.every(({ rounds }) => rounds === 0) && !this.#wantsTurn(kind.name)) return
     if (identity === undefined) {
       this.#record(kind.name, { failure: `${kind.packageName} is not installed` })
-      return this.#say(`${kind.name}: left out, ${kind.packageName} is not installed`)
+      return this.#say(`${kind.name}: skipped, ${kind.packageName} is not installed`)
     }
     const starting = startEngine(kind, shape, threads, site)
     try {
@@ -159,7 +160,7 @@ class Group {
       )
     } catch (error) {
       this.#fail(kind.name, error)
-      // It may still come.
+      // The result may still arrive.
       starting.then((runner) => runner.close()).catch(() => {})
     }
   }
@@ -188,7 +189,7 @@ class Group {
     await saveResults(this.#order.folder, this.results)
   }
 
-  /** Runs a second turn of each engine that has not had one, as long as there is time. */
+  /** Runs a second turn of each engine that still needs one, as long as there is time. */
   async runTurns(): Promise<void> {
     const { turn: history = 0, folder } = this.#order
     for (const { kind, runner } of [...this.#players]) {
@@ -279,7 +280,7 @@ class Group {
     )
   }
 
-  /** The time of the slowest round so far; before the first, the estimate of the warm-up. */
+  /** The time of the slowest round so far, or before the first, the estimate from the warm-up. */
   #secondsOf({ engine, prompt, decode }: Cell, warm: WarmUp): number {
     const ms = this.results.samples
       .filter((sample) => sample.engine === engine && sample.prompt === prompt)

@@ -15,7 +15,7 @@ test('without flags all shapes and all engines take part, within 40 minutes', ()
   expect(limits).toEqual({ prompts: undefined, rounds: undefined, decode: undefined })
 })
 
-test('flags choose; Halfbyte always takes part', () => {
+test('flags select; Halfbyte always takes part', () => {
   const { shapes, kinds, limits } = read('--shape tiny --peer wllama-2,llama.cpp --rounds 2 --prompts 64,512')
   expect(shapes.map(({ name }) => name)).toEqual(['tiny'])
   expect(kinds.map(({ name }) => name)).toEqual(['halfbyte', 'llama.cpp', 'wllama-2'])
@@ -28,7 +28,7 @@ test.each(['--shape gpt', '--peer ollama', '--rounds 0', '--prompts 64,x'])('%s 
   expect(() => read(line)).toThrow()
 })
 
-test('a prompt has a token per letter, and another beginning for every seed', () => {
+test('a prompt has one token per letter, and a different beginning for every seed', () => {
   const prompts = [1, 2, 3, 64, 6400, 6401].map((seed) => promptOf(40, seed))
   expect(new Set(prompts.map((prompt) => prompt.slice(0, 6))).size).toBe(prompts.length)
   for (const prompt of prompts) {

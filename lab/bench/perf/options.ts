@@ -9,12 +9,12 @@ export interface Options {
   readonly threads: readonly number[]
   readonly kinds: readonly EngineKind[]
   readonly limits: Limits
-  /** Tokens before a second turn; absent: none is measured. */
+  /** Tokens before a second turn; if absent, no second turn is measured. */
   readonly turn?: number | undefined
   readonly minutes: number
   readonly resume: boolean
   readonly docs: boolean
-  /** Only writes what has been measured already. */
+  /** Only writes existing measurements. */
   readonly report: boolean
   readonly folder: string
 }
@@ -26,20 +26,20 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
       'Measures Halfbyte and other engines in turn, on random models of well-known shapes: prefill, decode, load, memory.',
     )
     .option('--shape <list>', 'models', choices(SHAPES.map(({ name }) => name)))
-    .option('--peer <list>', 'engines besides Halfbyte, or none', choices([...PEERS, 'none']))
+    .option('--peer <list>', 'engines in addition to Halfbyte, or none', choices([...PEERS, 'none']))
     .option('--threads <list>', 'thread counts', numbers, [1, 2])
-    .option('--prompts <list>', 'prompt lengths; default: all of each engine', numbers)
-    .option('--rounds <n>', 'maximum rounds of each cell', number)
-    .option('--decode <n>', 'most tokens decoded', number)
-    .option('--turn <n>', 'tokens before a second turn, which is then measured once', number)
+    .option('--prompts <list>', 'prompt lengths; default: all that each engine runs', numbers)
+    .option('--rounds <n>', 'maximum rounds per cell', number)
+    .option('--decode <n>', 'maximum tokens to decode', number)
+    .option('--turn <n>', 'tokens before a second turn; measures it once', number)
     .option('--minutes <n>', 'time limit of the whole run; rounds are dropped to meet it', number, 40)
-    .option('--resume', 'keep what build/perf/*.json has and measure what is missing')
-    .option('--report', 'measure nothing, only write the tables')
+    .option('--resume', 'keep the results in build/perf/*.json and measure the missing ones')
+    .option('--report', 'only write the tables, without measuring')
     .option(
       '--docs',
       'write the tables into lab/measurements/performance.md and lab/measurements/performance.json',
     )
-    .option('--out <folder>', 'where the JSON files go', 'build/perf')
+    .option('--out <folder>', 'folder for the JSON files', 'build/perf')
   if (onError === 'throw') command.exitOverride().configureOutput({ writeErr: () => {} })
   const asked = command.parse([...args], { from: 'user' }).opts<{
     shape?: string[]
@@ -80,7 +80,7 @@ const choices = (known: readonly string[]) => (text: string) => {
   const asked = text.split(',')
   const unknown = asked.filter((name) => !known.includes(name))
   if (unknown.length === 0) return asked
-  throw new InvalidArgumentError(`${unknown.join(', ')} is none of ${known.join(', ')}.`)
+  throw new InvalidArgumentError(`${unknown.join(', ')} is not one of ${known.join(', ')}.`)
 }
 
 function number(text: string): number {

@@ -2,20 +2,21 @@
 // ids from decoded text.
 import { Random } from '../../../test/helpers/random.ts'
 
-/** No `a`: the vocabulary's one merge is of two of them. */
+/** Without `a`, because the vocabulary's only merge is of two of these. */
 const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
-/** Tokens below are bytes. */
+/** Tokens below this are bytes. */
 const BYTES = 256
 
 /**
- * The letters differ for every seed from the first one on, so that no engine finds the beginning in a cache.
+ * From the first letter on, the letters differ for every seed, so that no engine finds the beginning in a
+ * cache.
  */
 export function promptOf(tokens: number, seed: number): string {
   const random = new Random(seed)
   return Array.from({ length: tokens }, () => LETTERS[random.below(LETTERS.length)]).join('')
 }
 
-/** Bytes come first in the vocabulary: the id is the byte. */
+/** Bytes come first in the vocabulary, so the id is the byte. */
 export const promptIds = (prompt: string): number[] => Array.from(prompt, (letter) => letter.charCodeAt(0))
 
 /**

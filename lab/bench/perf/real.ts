@@ -21,13 +21,13 @@ const NAMES = ['halfbyte', 'llama.cpp', 'wllama-3', 'wllama-2']
 const options = new Command('perf:real')
   .description('Compares Halfbyte with llama.cpp and wllama on one real GGUF file.')
   .option('--model <file>', 'a GGUF file, or the name of one from "npm run setup"', 'tinyllama')
-  .requiredOption('--text <file>', 'text that prompts are cut from')
+  .requiredOption('--text <file>', 'text from which prompts are cut')
   .option('--threads <list>', 'thread counts', '1,2')
   .option('--peer <list>', 'engines', NAMES.join(','))
   .option('--prompt <n>', 'approximate tokens of a prompt', Number, 64)
   .option('--decode <n>', 'tokens decoded', Number, 32)
-  .option('--rounds <n>', 'rounds of every engine', Number, 5)
-  .option('--json <file>', 'where the figures go', 'build/perf/real.json')
+  .option('--rounds <n>', 'rounds per engine', Number, 5)
+  .option('--json <file>', 'file for the figures', 'build/perf/real.json')
   .parse()
   .opts<{
     model: string
@@ -57,7 +57,7 @@ interface Player {
   readonly runner: Runner
   readonly prefill: number[]
   readonly decode: number[]
-  /** A peer whose round failed is left out of later ones. */
+  /** A peer whose round failed is skipped in later ones. */
   hasFailed: boolean
 }
 

@@ -31,7 +31,7 @@ const EARLIER: GroupResults = {
 }
 const now = { machine: 'm', browser: 'b' }
 
-test('an engine that changed is measured again, one that does not take part this time is kept', () => {
+test('an engine that changed is measured again; results of an engine that does not take part are kept', () => {
   const fingerprints = new Map<EngineName, string>([
     ['halfbyte', 'new'],
     ['wllama-3', '3'],
@@ -43,12 +43,12 @@ test('an engine that changed is measured again, one that does not take part this
   expect(kept.turns?.map(({ engine }) => engine)).toEqual(['wllama-3'])
 })
 
-test.each([{ machine: 'another' }, { browser: 'another' }])('%o: nothing is kept', (change) => {
+test.each([{ machine: 'another' }, { browser: 'another' }])('%o: no results are kept', (change) => {
   const kept = carriedOver(EARLIER, { ...now, ...change, fingerprints: new Map() })
   expect(kept).toEqual({ engines: {}, samples: [], limits: [], turns: [] })
 })
 
-test('what was saved is read again, and what was never saved is not there', async () => {
+test('saved results are read back, and unsaved ones are missing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-perf-'))
   try {
     const url = pathToFileURL(`${folder}/`)

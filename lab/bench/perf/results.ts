@@ -1,4 +1,4 @@
-// Stores the measurements of one shape and thread count in a file that a later run can continue from.
+// Stores the measurements of one shape and thread count in a file from which a later run can continue.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engines.ts'
 
@@ -10,7 +10,7 @@ export interface Sample {
   readonly prefillMs: number
   readonly decodedTokens: number
   readonly decodeMs: number
-  /** Share of the machine in use just before, 0 to 1. */
+  /** Share of the machine in use just before the round, 0 to 1. */
   readonly busy: number
   /** ISO date. */
   readonly at: string
@@ -21,7 +21,7 @@ export interface TurnSample {
   readonly engine: EngineName
   /** Tokens of the history. */
   readonly history: number
-  /** Tokens that the engine read before the turn's first token. */
+  /** Tokens that the engine processed before the turn's first token. */
   readonly readTokens: number
   readonly ms: number
 }
@@ -29,14 +29,14 @@ export interface TurnSample {
 export interface EngineRecord {
   /** e.g. `3.8.1` */
   readonly version: string
-  /** Changes with anything that could change its speed. */
+  /** Changes with anything that could change the engine's speed. */
   readonly fingerprint: string
   readonly loadMs: readonly number[]
   /** Memory gained by its processes from before the load to after the runs. */
   readonly memoryBytes: readonly number[]
-  /** First greedy tokens that equal the reference's. */
+  /** Number of first greedy tokens that equal the reference's. */
   readonly agreement?: Agreement | undefined
-  /** Why it is missing. */
+  /** Why the engine is missing. */
   readonly failure?: string | undefined
 }
 export interface Agreement {
@@ -45,7 +45,7 @@ export interface Agreement {
   readonly reference: EngineName
 }
 
-/** The machine's limits in this browser, once a round. */
+/** The machine's limits in this browser, measured once per round. */
 export interface LimitSample {
   /** One stream, over about as many bytes as the weights have. */
   readonly readGigabytesPerSecond: number
@@ -90,8 +90,8 @@ export async function saveResults(folder: URL, results: GroupResults): Promise<v
 }
 
 /**
- * The results of an earlier run that are still valid: none on another machine or browser, and none of another
- * version of an engine.
+ * The results of an earlier run that are still valid, which excludes other machines, browsers and engine
+ * versions.
  */
 export function carriedOver(
   earlier: GroupResults | undefined,

@@ -18,7 +18,7 @@ test('nothing is dropped if everything fits', () => {
   expect(fitRounds(cells, 20)).toEqual(cells)
 })
 
-test('the longest cell gives up rounds first, and is dropped only when all have one', () => {
+test('the longest cell loses rounds first, and is dropped only when all cells have one round', () => {
   const cells = [cell('halfbyte', 64, 5, 1), cell('wllama-3', 64, 3, 10), cell('wllama-3', 512, 3, 100)]
   expect(roundsOf(fitRounds(cells, 140))).toEqual([5, 3, 1])
   expect(roundsOf(fitRounds(cells, 112))).toEqual([2, 1, 1])
@@ -61,7 +61,7 @@ test('nothing is added, and the result fits', () => {
   )
 })
 
-test('flags cut prompts, rounds and tokens, and what is done is not done again', () => {
+test('flags limit prompts, rounds and tokens, and finished rounds are not repeated', () => {
   const slow = ENGINES.find(({ name }) => name === 'wllama-3')!
   expect(cellsOf(slow, {}, () => 0).map(({ prompt, rounds, decode }) => [prompt, rounds, decode])).toEqual([
     [64, 3, 32],
@@ -72,13 +72,13 @@ test('flags cut prompts, rounds and tokens, and what is done is not done again',
   expect(cellsOf(slow, { rounds: 2 }, () => 5).map(({ rounds }) => rounds)).toEqual([0, 0])
 })
 
-test('what one group leaves is shared among those to come', () => {
+test('the time that one group leaves is shared among later groups', () => {
   expect(shareOf(100, [1, 1, 2])).toBe(25)
   expect(shareOf(90, [1, 2])).toBe(30)
   expect(shareOf(90, [2])).toBe(90)
 })
 
-test('each round begins with another engine', () => {
+test('each round begins with a different engine', () => {
   expect([0, 1, 2, 3].map((round) => rotated(['a', 'b', 'c'], round).join(''))).toEqual([
     'abc',
     'bca',

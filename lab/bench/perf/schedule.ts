@@ -38,7 +38,7 @@ export function cellsOf(
 }
 
 /**
- * Drops rounds until all fit: the cell that takes the most time loses one first; once every cell has one
+ * Drops rounds until all fit. The cell that takes the most time loses a round first. Once every cell has one
  * round left, the longest cell is dropped, Halfbyte's only when no other is left.
  */
 export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: number): T[] {

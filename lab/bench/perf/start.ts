@@ -17,7 +17,7 @@ export interface Identity {
 /** Halfbyte is built from the working tree, so tables show no version. */
 const OWN_VERSION = ''
 
-/** Undefined when its package is not installed. */
+/** Undefined if its package is not installed. */
 export async function identify(kind: EngineKind, site: Site): Promise<Identity | undefined> {
   if (isHalfbyte(kind)) return { version: OWN_VERSION, fingerprint: site.fingerprint }
   const found = await packageOf(kind)

@@ -1,5 +1,4 @@
-// Tests that medians, ratios, shares and tables are those of their samples, and that the docs show what was
-// summarised.
+// Tests that medians, ratios, shares and tables match their samples, and that the docs show the summary.
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { BEGIN, betweenMarkers, END, replaceBetweenMarkers } from './docs.ts'
@@ -57,7 +56,7 @@ test('ratios compare medians, the share is of what one read stream allows', () =
   expect(peer!.decodeRatio).toBeCloseTo(100 / 5.25)
 })
 
-test('the tables have medians with their spread, load, memory, and what is missing with its reason', () => {
+test('the tables have medians with their spread, load, memory, and missing engines with the reason', () => {
   const text = markdown(summarise([GROUP], 'npm run perf'))
   expect(text).toContain('### qwen2.5-0.5b, 494 M weights')
   expect(text).toContain(
@@ -66,7 +65,7 @@ test('the tables have medians with their spread, load, memory, and what is missi
   expect(text).toContain('| 2 | 64 | 25.0 (20.0-30.0) | 250 | 100.0 | 100.0 | 100 % |')
   expect(text).toContain('| 2 | 2000 | wllama 3.8.1 | 2040 | 8000 | 1.3 % |')
   expect(text).toContain('| 2 | Halfbyte | 2.0 | 300 | 4 of 4 |')
-  expect(text).toContain('llama.cpp, native 3.8.1, 2 threads: left out, it is not installed.')
+  expect(text).toContain('llama.cpp, native 3.8.1, 2 threads: skipped, it is not installed.')
 })
 
 test('a disturbed round is reported', () => {
@@ -74,11 +73,11 @@ test('a disturbed round is reported', () => {
   expect(markdown(summarise([{ ...GROUP, samples }], ''))).toContain('50 % of the machine was in use')
 })
 
-test('nothing measured gives no tables', () => {
+test('without measurements there are no tables', () => {
   expect(markdown(summarise([], 'npm run perf'))).toBe('Nothing has been measured.')
 })
 
-test('only what lies between the markers is replaced', () => {
+test('only the text between the markers is replaced', () => {
   const page = `before\n\n${BEGIN}\nold\n${END}\n\nafter\n`
   const replaced = replaceBetweenMarkers(page, 'new')
   expect(replaced).toBe(`before\n\n${BEGIN}\n\nnew\n\n${END}\n\nafter\n`)
@@ -87,7 +86,7 @@ test('only what lies between the markers is replaced', () => {
   expect(() => replaceBetweenMarkers(page + page, 'new')).toThrow(BEGIN)
 })
 
-test('lab/measurements/performance.md shows what lab/measurements/performance.json has', async () => {
+test('lab/measurements/performance.md shows lab/measurements/performance.json', async () => {
   const docs = (name: string) => readFile(new URL(`../../measurements/${name}`, import.meta.url), 'utf8')
   const summary: Summary = JSON.parse(await docs('performance.json'))
   expect(betweenMarkers(await docs('performance.md'))).toBe(markdown(summary))

@@ -15,12 +15,12 @@ export interface Summary {
 export interface GroupSummary {
   readonly shape: string
   readonly threads: number
-  /** GB/s and GOP/s; absent where nothing was measured. */
+  /** GB/s and GOP/s; absent if not measured. */
   readonly read?: Spread | undefined
   readonly dot?: Spread | undefined
   readonly rows: readonly Row[]
   readonly engines: readonly EngineSummary[]
-  /** Absent where none was measured. */
+  /** Absent if not measured. */
   readonly turns?: readonly TurnSample[] | undefined
 }
 /** One engine with one length of prompt. Rates are tokens per second. */
@@ -31,7 +31,7 @@ export interface Row {
   readonly decoded: number
   readonly prefill: Spread
   readonly decode: Spread
-  /** Halfbyte's median divided by this one's. */
+  /** Halfbyte's median divided by this engine's. */
   readonly prefillRatio?: number | undefined
   readonly decodeRatio?: number | undefined
   /**
@@ -41,13 +41,13 @@ export interface Row {
   readonly stepBytes?: number | undefined
   readonly allowed?: number | undefined
   readonly share?: number | undefined
-  /** Largest share of the machine that was in use just before a round. */
+  /** Largest share of the machine in use just before a round. */
   readonly busy: number
 }
 export interface EngineSummary {
   readonly engine: EngineName
   readonly version: string
-  /** Medians; absent where nothing was measured. */
+  /** Medians; absent if not measured. */
   readonly loadMs?: number | undefined
   readonly memoryBytes?: number | undefined
   readonly agreement?: Agreement | undefined

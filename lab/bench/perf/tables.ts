@@ -77,7 +77,7 @@ function bandwidth(groups: readonly GroupSummary[]): string {
   return table(heads, lines, -1)
 }
 
-/** Second turns: how much each engine reads of a conversation that it has read before. */
+/** Second turns: how much of an already processed conversation each engine processes again. */
 function turns(groups: readonly GroupSummary[]): string {
   const lines = groups.flatMap((group) =>
     (group.turns ?? []).map(({ engine, history, readTokens, ms }) => {
@@ -113,7 +113,7 @@ function notes(groups: readonly GroupSummary[]): string {
       .filter(({ failure }) => failure !== undefined)
       .map(
         ({ engine, failure }) =>
-          `- ${titleOf(group, engine)}, ${threadsText(group.threads)}: left out, ${failure}.`,
+          `- ${titleOf(group, engine)}, ${threadsText(group.threads)}: skipped, ${failure}.`,
       ),
   )
   const disturbed = groups.flatMap((group) =>
@@ -130,7 +130,7 @@ function notes(groups: readonly GroupSummary[]): string {
 
 const DISTURBED = 0.15
 
-/** Only the column `leftColumn` is text, the others are numbers. */
+/** Only the column `leftColumn` is text; the others are numbers. */
 function table(heads: readonly string[], lines: readonly (readonly string[])[], leftColumn: number): string {
   const rule = heads.map((_, column) => (column === leftColumn ? '---' : '--:'))
   return [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')

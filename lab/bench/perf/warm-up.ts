@@ -17,7 +17,7 @@ export interface WarmUp {
   readonly decodeRate: number
 }
 
-/** Not measured: compiles code, touches memory, and shows what the engine writes. */
+/** Not measured. Compiles code, touches memory, and shows which tokens the engine generates. */
 export async function warmUp(run: (prompt: string, decode: number) => Promise<Run>): Promise<WarmUp> {
   const runs: Run[] = []
   for (let index = 0; index < PROMPTS; index++) {

@@ -21,10 +21,10 @@ const options = new Command('bench:pools')
   .option('--threads <n>', 'workers', Number, 2)
   .option('--loads', 'only loads, with stored measurements and without')
   .option('--slow', 'also with one worker three times slower')
-  .option('--rounds <n>', 'rounds; ratios are taken within a round', Number, 5)
+  .option('--rounds <n>', 'rounds; ratios are computed within a round', Number, 5)
   .option('--prompt <n>', 'tokens of the prompt', Number, 240)
   .option('--tokens <n>', 'tokens decoded', Number, 40)
-  .option('--json <file>', 'where the figures go', 'build/bench/pools.json')
+  .option('--json <file>', 'file for the figures', 'build/bench/pools.json')
   .parse()
   .opts<{
     model?: string
@@ -106,7 +106,7 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
     ]
     if (options.slow) {
       cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
-      // Workers' shares are measured only if no number of workers was given.
+      // Workers' shares are measured only if no number of workers is given.
       const some = isolated ? threads : 'auto'
       cases.push({ name: `${pool}, one of them slow`, pool, threads: some, slow: true })
     }
@@ -150,8 +150,8 @@ function table(page: string, results: readonly Result[]): string {
 }
 
 /**
- * For a pool with a slow worker: how much longer it takes than two cores that share the work in proportion to
- * their speeds.
+ * For a pool with a slow worker: how much longer it takes than an ideal split between two cores in proportion
+ * to their speeds.
  */
 function slowLines(results: readonly Result[]): string[] {
   const [fast, , slow, mixed] = results

@@ -35,14 +35,14 @@ const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
 async function forget(): Promise<void> {
   const root = await navigator.storage.getDirectory()
   await root.getDirectoryHandle('halfbyte-notes', { create: true })
-  // A note may be being written right now.
+  // A note may be incomplete because it is being written.
   await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
 }
 
 async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promise<Result[]> {
   const engines: { engine: Engine; result: Result }[] = []
   for (const { name, pool, threads, slow } of cases) {
-    // The notes are from workers of other speeds.
+    // The notes are from workers with other speeds.
     await forget()
     const start = performance.now()
     const slowed =
@@ -122,7 +122,7 @@ async function runBound(module: string, bytes: number, rounds: number): Promise<
   for (let round = 0; round <= rounds; round++) {
     const alone = await ask(workers[0], { bytes })
     const both = await Promise.all(workers.map((worker) => ask(worker, { bytes: bytes / 2 })))
-    // The first round runs slow code.
+    // The first round runs code that is not optimised yet.
     if (round > 0) ratios.push(alone / Math.max(...both))
   }
   for (const worker of workers) worker.terminate()

@@ -1,4 +1,4 @@
-// Simulates a slow core: every tile of the worker is computed three times.
+// Simulates a slow core: the worker computes every tile three times.
 
 /**
  * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0)
@@ -70,7 +70,7 @@ function slowDown(times: number): void {
         try {
           table.set(index, new Instance(module, { e: { f } }).exports['g'])
         } catch (error) {
-          // Another signature: not a tile.
+          // A function with another signature is not a tile.
           if (!(error instanceof WebAssembly.LinkError)) throw error
         }
       }

@@ -29,7 +29,7 @@ async function open(module: string, room: number): Promise<void> {
     env: { memory },
   })
   engine = instance.exports as unknown as Exports
-  // First touch.
+  // The first touch of the memory.
   new Uint8Array(memory.buffer, base(), room).fill(1)
 }
 

@@ -1,5 +1,5 @@
-// npm run bench:real compares a GGUF model's tokenization, greedy choices and perplexity with native
-// llama.cpp's on the same ids, as tables and JSON.
+// npm run bench:real compares a GGUF model's token ids, greedy choices and perplexity with native llama.cpp's
+// on the same ids, as tables and JSON.
 import { existsSync, openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
@@ -33,12 +33,12 @@ const options = new Command('bench:real')
   .option('--prompts <n>', 'number of prompts to use', Number, CHATS.length + TEXTS.length)
   .option(
     '--sides <list>',
-    'weights, then + and the formats of keys and values, then @ and threads, with s for shards: w8+int8/fp8@2s',
+    'weights, then + and the formats of keys and values, then @ and threads, with s for shards, as in w8+int8/fp8@2s',
     'auto,f32,w8,w4,auto+int8/int8,auto+int8/fp8,auto@2,auto@2s',
   )
   .option('--f16', 'have llama.cpp read the weights as F16, so that it does not round activations to 8 bits')
   .option('--python <program>', 'a Python with llama-cpp-python; default: the addon of node-llama-cpp')
-  .option('--json <file>', 'where the figures go', 'build/bench/real.json')
+  .option('--json <file>', 'file for the figures', 'build/bench/real.json')
   .parse()
   .opts<{
     model: string
@@ -105,7 +105,8 @@ console.log(
 
 function buildOptions(side: string): BuildOptions {
   const [, weights, k, v, threads, shards] = side.match(/^(\w+)(?:\+(\w+)\/(\w+))?(?:@(\d+)(s?))?$/) ?? []
-  if (weights === undefined) throw new Error(`"${side}" is not a side; one is auto, w8+int8/int8 or w4@2s`)
+  if (weights === undefined)
+    throw new Error(`"${side}" is not a side; give one like auto, w8+int8/int8 or w4@2s`)
   return {
     weights: weights as NonNullable<BuildOptions['weights']>,
     threads: Number(threads ?? 1),
@@ -114,7 +115,7 @@ function buildOptions(side: string): BuildOptions {
   }
 }
 
-/** Reuses the copy of an earlier run. */
+/** Reuses an earlier run's copy. */
 async function f16Copy(path: string): Promise<string> {
   const copy = join('build/bench', `${basename(path, '.gguf')}.F16.gguf`)
   if (!existsSync(copy)) {
@@ -178,7 +179,7 @@ async function compareIds(
   }
 }
 
-/** The reference's own text is run, so that every position has the same history in both engines. */
+/** Runs the reference's own text, so that every position has the same history in both engines. */
 async function placesOf(
   built: BuiltModel,
   prompt: number,
@@ -208,7 +209,7 @@ async function placesOf(
   return places
 }
 
-/** Windows begin with BOS where the model expects it. */
+/** Windows begin with BOS if the model expects it. */
 function begun(built: BuiltModel, window: readonly number[]): readonly number[] {
   const first = built.tokenizer.addsBos ? (built.tokenizer.bosId ?? window[0]!) : window[0]!
   return [first, ...window.slice(1)]

@@ -1,5 +1,6 @@
-// node lab/bench/real/drafts.ts measures how many times as fast replies of real models are with drafts as
-// without, for JSON by a schema, edits of code, summaries and free text. Greedy; the text must be the same.
+// node lab/bench/real/drafts.ts measures how much faster replies of real models are with drafts than without,
+// for JSON by a schema, edits of code, summaries and free text. Replies are greedy, and their text must be
+// the same.
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
@@ -65,7 +66,7 @@ async function measure(engine: Engine, { label, question, options }: Case): Prom
     if (plain.text !== drafted.text) throw new Error(`${label}: the text differs with drafts`)
     return { ratio: plain.timings.decodeMs / drafted.timings.decodeMs, usage: drafted.usage }
   }
-  // The first round reads the prompt and learns how long steps take.
+  // The first round processes the prompt and learns how long steps take.
   const { usage } = await roundOf()
   const ratios: number[] = []
   for (let round = 0; round < rounds; round++) ratios.push((await roundOf()).ratio)

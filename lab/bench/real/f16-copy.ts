@@ -1,6 +1,6 @@
-// Writes a GGUF file of one part with its quantised weights as F16.
-// With quantised weights, llama.cpp rounds activations to 8 bits, with one scale per 256 of them; with F16
-// weights, to F16. Its results on the copy therefore show the effect of both engines' rounding.
+// Copies a GGUF file in one part, with its quantised weights as F16. With quantised weights, llama.cpp rounds
+// activations to 8 bits, with one scale per 256 of them; with F16 weights, it rounds them to F16. Its results
+// on the copy therefore show the effect of both engines' rounding.
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -20,7 +20,7 @@ import {
 
 /** Keys whose numbers are floats even if their value is whole. */
 const FLOATS = /epsilon|freq_base|scale|scores/
-/** Elements converted at a time. */
+/** Number of elements converted at a time. */
 const SLAB = 1 << 20
 
 export async function writeF16Copy(from: string, to: string): Promise<void> {
@@ -29,7 +29,7 @@ export async function writeF16Copy(from: string, to: string): Promise<void> {
     metadata: Object.fromEntries([...metadata].map(([key, value]) => [key, typed(key, value)])),
     tensors: [...tensors.values()].map(copied),
   }
-  // A partial copy must not be mistaken for a complete one.
+  // Written under another name first, because a partial copy must not be mistaken for a complete one.
   await pipeline(Readable.from(writeGguf(contents)), createWriteStream(`${to}.draft`))
   await rename(`${to}.draft`, to)
 }

@@ -40,7 +40,7 @@ const MAIN = fileURLToPath(new URL('src/tools/cli/main.ts', root))
 
 type Row = Readonly<Record<string, unknown>>
 
-/** How a line of a task's file becomes a row of the data set on the hub, and the harness's task file. */
+/** For each task, how a line of its file becomes a row of the hub's data set, and the harness's task file. */
 const TASKS: Readonly<
   Record<string, { readonly file: string; readonly row: (line: Row, label: string) => Row }>
 > = {
@@ -80,7 +80,7 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Runs a program to completion; its messages go to stderr. */
+/** Runs a program to completion, with its messages on stderr. */
 async function run(program: string, args: readonly string[]): Promise<void> {
   const child = spawn(program, args, {
     stdio: ['ignore', process.stderr, process.stderr],
@@ -130,7 +130,7 @@ async function writeTask(spec: TaskSpec, harness: string): Promise<void> {
     validation_split: null,
     test_split: 'test',
   }
-  // JSON is YAML too.
+  // JSON is also valid YAML.
   await writeFile(join(folder, `own_${spec.name}.yaml`), JSON.stringify(task))
 }
 
@@ -183,7 +183,7 @@ async function ownResults(model: string): Promise<ReadonlyMap<string, Result>> {
           metrics: Object.fromEntries(
             Object.entries(metrics).map(([key, each]) => [key, (each as { value: number }).value]),
           ),
-          // The second number of LAMBADA is whether the word is what greedy decoding writes.
+          // The second number of LAMBADA says whether greedy decoding produces the word.
           items: name === 'lambada' ? found.map((result) => result.slice(0, 1)) : found,
         },
       ]

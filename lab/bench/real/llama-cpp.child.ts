@@ -1,7 +1,8 @@
 // Runs llama.cpp in its own process: greedy ids, each with the most likely alternatives, and
 // log-probabilities of given tokens.
 //
-// The addon exposes probabilities of all tokens, not logits: their logarithms differ by one constant per row.
+// The addon exposes probabilities of all tokens, not logits; logarithms of probabilities differ from logits
+// by one constant per row.
 import {
   type Context,
   openAddonModel,
@@ -25,7 +26,7 @@ async function load(order: Extract<Order, { type: 'load' }>): Promise<Answer> {
     flashAttention: false,
     threads: order.threads,
   })
-  if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
+  if (!(await context.init())) throw new Error('llama.cpp cannot create a context')
   sampler = new addon.AddonSampler(model)
   sampler.applyConfig({ temperature: 0 })
   return {}
@@ -75,7 +76,7 @@ async function window(tokens: readonly number[], targets: readonly number[], fro
       if (pairs[pair] === target) logProbabilities.push(Math.log(pairs[pair + 1]!))
   }
   context.disposeSequence(0)
-  if (logProbabilities.length !== wanted.length) throw new Error('llama.cpp left out a token')
+  if (logProbabilities.length !== wanted.length) throw new Error('llama.cpp omitted a token')
   return { logProbabilities }
 }
 
@@ -90,5 +91,5 @@ async function answer(order: Order): Promise<Answer> {
 process.on('message', async (order: Order) => {
   process.send?.(await answer(order).catch((error): Answer => ({ failure: String(error) })))
 })
-// The parent process is gone.
+// The parent process has exited.
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-"""llama.cpp by the Python package llama-cpp-python, for bench:real --python.
+"""llama.cpp through the Python package llama-cpp-python, for bench:real --python.
 
 In: the requests of reference.ts as lines of JSON. Out: one answer per line.
 """
@@ -16,7 +16,7 @@ state = {}
 
 
 def load(order):
-    # Its messages would fill the pipe.
+    # llama.cpp's messages would fill the pipe.
     state["log"] = llama.llama_log_callback(lambda level, text, data: None)
     llama.llama_log_set(state["log"], ctypes.c_void_p(0))
     llama.llama_backend_init()
@@ -31,7 +31,7 @@ def load(order):
     made.n_threads = made.n_threads_batch = order["threads"]
     made.flash_attn_type = llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
     made.swa_full = True
-    # Keys and values are F16 there by default.
+    # By default, llama.cpp's keys and values are F16.
     made.type_k = made.type_v = 0
     state["model"] = model
     state["context"] = llama.llama_init_from_model(model, made)
@@ -42,7 +42,7 @@ def load(order):
 
 
 def decode(position, tokens, wanted):
-    """Log-probabilities of every id at the wanted rows."""
+    """Log-probabilities of every id at the requested rows."""
     batch = state["batch"]
     batch.n_tokens = len(tokens)
     for at, token in enumerate(tokens):
@@ -92,7 +92,7 @@ def rows(order):
 
 
 def render(messages, tools=None):
-    """By the file's template and jinja2, as create_chat_completion does."""
+    """Uses the file's template and jinja2, as create_chat_completion does."""
     if "formatter" not in state:
         text = ctypes.create_string_buffer(1 << 20)
         if llama.llama_model_meta_val_str(state["model"], b"tokenizer.chat_template", text, len(text)) < 0:

@@ -6,9 +6,7 @@ import { REAL_MODELS, type RealModelName, requireModel } from '../../../scripts/
 export function modelPathOf(named: string): string {
   if (existsSync(named)) return named
   if (!(named in REAL_MODELS)) {
-    throw new Error(
-      `there is no file ${named}; the models to name are ${Object.keys(REAL_MODELS).join(', ')}`,
-    )
+    throw new Error(`there is no file ${named}; the known models are ${Object.keys(REAL_MODELS).join(', ')}`)
   }
   return requireModel(named as RealModelName)
 }

@@ -26,7 +26,7 @@ export type Order =
       readonly targets: readonly number[]
       readonly from: number
     }
-  /** Answered by the Python package only: the file's template, rendered by jinja2, and a greedy reply. */
+  /** Supported by the Python package only: the file's template, rendered by jinja2, and a greedy reply. */
   | {
       readonly type: 'chat'
       readonly messages: readonly object[]
@@ -37,8 +37,8 @@ export type Order =
       readonly count: number
     }
   /**
-   * Answered by the Python package only: log-probabilities of all ids at the positions from `from` on, as f32
-   * [position][id] in the file `path`.
+   * Supported by the Python package only: log-probabilities of all ids at the positions from `from` on, as
+   * f32 [position][id] in the file `path`.
    */
   | {
       readonly type: 'rows'
@@ -46,7 +46,7 @@ export type Order =
       readonly from: number
       readonly path: string
     }
-  /** Answered by the Python package only. */
+  /** Supported by the Python package only. */
   | { readonly type: 'tokenize'; readonly text: string; readonly bos: boolean; readonly special: boolean }
 export interface Answer {
   readonly failure?: string

@@ -1,5 +1,5 @@
-// `npm run bench:replies` runs the items of reply tasks in llama.cpp, scores its replies like those that
-// `halfbyte eval --samples` wrote, and shows where they diverge.
+// `npm run bench:replies` runs the items of reply tasks in llama.cpp, scores its replies like those of
+// `halfbyte eval --samples`, and shows where the two diverge.
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
@@ -118,7 +118,7 @@ async function askReference(llama: Reference, { question }: ReplyItem): Promise<
 
 interface Parting {
   readonly id: string
-  /** Index of the first token that differs. */
+  /** Index of the first different token. */
   readonly at: number
   /** How much more likely llama.cpp considered its own token than the second. */
   readonly margin: number
@@ -130,7 +130,7 @@ function partingOf(own: MarkedReply, other: ReferenceReply): Parting | undefined
   const length = Math.max(own.tokens.length, other.tokens.length)
   for (let at = 0; at < length; at++) {
     if (own.tokens[at] === other.tokens[at]) continue
-    // Ending the turn is a choice too, but is not among the tokens.
+    // Ending the turn is also a choice, but is not among the tokens.
     const isSecond = own.tokens[at] === undefined || own.tokens[at] === other.seconds[at]
     return { id: own.id, at, margin: other.margins[at] ?? 0, isSecond }
   }
@@ -158,7 +158,7 @@ function tables(all: readonly ReplyTask[]): string {
   return [
     '| task | items | metric, % | Halfbyte | llama.cpp |\n| --- | --: | --- | --: | --: |',
     ...scores,
-    '\n| task | prompts of another length | same replies | other marks | largest margin where they part | parts at a token that is not the second |\n| --- | --: | --: | --: | --- | --: |',
+    '\n| task | prompts of different length | same replies | different scores | largest margin at a divergence | divergences to a token other than the second |\n| --- | --: | --: | --: | --- | --: |',
     ...partings,
   ].join('\n')
 }

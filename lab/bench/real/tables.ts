@@ -10,7 +10,7 @@ export interface Place {
   readonly isSame: boolean
   /** How much more the reference prefers its choice to the other candidate, as a logarithm. */
   readonly margin: number
-  /** How much Halfbyte's margin between the reference's first two tokens differs. */
+  /** How much Halfbyte's margin between the reference's first two tokens differs from the reference's. */
   readonly shift: number
   /** The reference's choice, and Halfbyte's. */
   readonly pieces: readonly string[]
@@ -38,7 +38,7 @@ export function perplexityTable(sides: readonly Side[]): string {
 
 export function greedyTable(sides: readonly Side[]): string {
   return [
-    '| side | prompts all the same | same tokens | rms shift of a margin | largest margin that fell the other way |',
+    '| side | identical replies | same tokens | rms shift of a margin | largest margin that was reversed |',
     '| --- | --: | --: | --: | --- |',
     ...sides.map(({ name, prompts, places }) => {
       const others = places.filter(({ isSame }) => !isSame)

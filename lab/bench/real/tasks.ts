@@ -42,7 +42,7 @@ const options = command.opts<Options>()
 const [specs] = command.processedArgs as [readonly TaskSpec[]]
 const { signal } = new AbortController()
 
-/** Tokens to run. llama.cpp reads all of them each time; those before `#from` are not scored. */
+/** Tokens to run. llama.cpp processes all of them each time, but does not score those before `#from`. */
 class LlamaSequence {
   #tokens: readonly number[] = []
   readonly #from: number
@@ -98,7 +98,7 @@ await withPrepared(modelPath, { weights: 'auto' }, signal, async ({ file, plan }
     const results = await runTask(model, task, {
       signal,
       limit: options.limit,
-      // There is one sequence.
+      // There is only one sequence.
       batch: 1,
       onProgress: (done, total) => process.stderr.write(`\r${task.name}: ${done} of ${total}`),
     })

@@ -63,7 +63,7 @@ test('bandwidth is that of one stream over the smallest set that holds the bytes
   expect(() => readBandwidth(LIMITS, 2, 1)).toThrow('2 threads')
 })
 
-test('an op is bound by its bytes or by its operations, whichever take longer', () => {
+test('an op is limited by its bytes or by its operations, whichever take longer', () => {
   const bytes = { weightBytes: 10 * MB, activationBytes: MB }
   expect(limitMs(cost(bytes), LIMITS, 1, 50 * MB)).toBeCloseTo(1 + 0.025, 9)
   expect(limitMs(cost({ ...bytes, ops: 400e6 }), LIMITS, 1, 50 * MB)).toBeCloseTo(2, 9)
@@ -72,11 +72,11 @@ test('an op is bound by its bytes or by its operations, whichever take longer', 
   expect(limitMs(cost({ ops: 400e6 }), simd128, 1, 50 * MB)).toBeCloseTo(4, 9)
 })
 
-test('weights that fit a cache as a whole are bound by the cache', () => {
+test('weights that fit into a cache completely are limited by the cache', () => {
   expect(limitMs(cost({ weightBytes: MB / 2 }), LIMITS, 1, MB)).toBeCloseTo(0.0125, 9)
 })
 
-test('ops of all layers are one line, and the most time above the limit comes first', () => {
+test('ops of all layers share a line, and the most time above the limit comes first', () => {
   const analysis = analyseStep(
     step(
       [
@@ -103,7 +103,7 @@ test('ops of all layers are one line, and the most time above the limit comes fi
   expect(analysis.tokensPerSecond).toBeCloseTo(62.5, 9)
 })
 
-test('a step whose build has no limits is left out', () => {
+test('a step whose build has no limits is omitted', () => {
   const one = step([op('logits [logitRows, 8]', [1], { weightBytes: MB })], 1)
   const model = { name: 'm', parameters: 1, steps: [one, { ...one, build: 'simd128' as const }] }
   expect(analyse({ limits: [LIMITS], models: [model] }).map(({ build }) => build)).toEqual(['relaxed'])

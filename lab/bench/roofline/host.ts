@@ -2,7 +2,7 @@
 import type { Build, MemoryKind } from '../../../src/core/runtime/features.ts'
 import type { Host } from '../../../src/core/runtime/host.ts'
 
-/** Bundlers find files by these expressions, so each is written out. */
+/** Bundlers find files through these expressions, so each is written out. */
 const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'relaxed-shared': () => new URL('../../../build/limits/halfbyte-relaxed-shared.wasm', import.meta.url),
   'relaxed-plain': () => new URL('../../../build/limits/halfbyte-relaxed-plain.wasm', import.meta.url),
@@ -10,7 +10,7 @@ const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'simd128-plain': () => new URL('../../../build/limits/halfbyte-simd128-plain.wasm', import.meta.url),
 }
 
-/** `host` with other modules; `read` gets a module's bytes, by default with fetch. */
+/** `host` with other modules. `read` gets a module's bytes, by default with fetch. */
 export function limitsHost(host: Host, read: (url: URL) => Promise<BufferSource> = fetchBytes): Host {
   return {
     ...host,

@@ -9,14 +9,14 @@ import type { StepOptions, TimedModel } from './steps.ts'
 export type ModelPlace = string | readonly File[]
 
 /**
- * To the worker, once. It is terminated after its answer, so that each job can reuse the memory of the
- * previous one.
+ * Sent to the worker, once. The worker is terminated after its answer, so that each job can reuse the memory
+ * of the previous one.
  */
 export type Job =
   | { readonly type: 'limits'; readonly options: LimitOptions }
   | { readonly type: 'steps'; readonly options: StepOptions; readonly model: ModelPlace }
 
-/** From the worker. */
+/** Sent by the worker. */
 export type Report =
   /** Share of the job that is done, 0 to 1. */
   | { readonly type: 'progress'; readonly done: number }
@@ -49,7 +49,7 @@ export interface Effort {
 const MEGABYTE = 2 ** 20
 const megabytes = (...sizes: number[]) => sizes.map((size) => size * MEGABYTE)
 
-/** Measures everything, in less than 90 s for a model of 0.5 B weights on two quiet cores. */
+/** Measures everything. Takes less than 90 s for a model of 0.5 B weights on two quiet cores. */
 export const FULL: Effort = {
   builds: ['relaxed', 'simd128'],
   threads: [1, 2],
@@ -60,7 +60,7 @@ export const FULL: Effort = {
   position: 512,
   chunk: 128,
 }
-/** Less memory, for visitors' devices. */
+/** Uses less memory, for visitors' devices. */
 export const PAGE: Effort = { ...FULL, sets: megabytes(1, 4, 16, 64, 256), position: 128, chunk: 64 }
 /** Just enough to check that everything works. */
 export const QUICK: Effort = { ...PAGE, sets: megabytes(1, 4), limitMs: 1, stepMs: 2, chunk: 16 }

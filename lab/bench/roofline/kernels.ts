@@ -37,21 +37,21 @@ export const PEAKS: Readonly<Record<Build, readonly Peak[]>> = {
 }
 
 /**
- * The integer dots that each build's kernels use. The fastest counts, because the relaxed build chooses that
- * one.
+ * The integer dots that each build's kernels use. The fastest one counts, because the relaxed build chooses
+ * it.
  */
 export const DOTS_OF: Readonly<Record<Build, readonly Peak[]>> = {
   relaxed: ['dot_i8', 'dot_i8_pairs'],
   simd128: ['dot_i16'],
 }
 
-/** A thread's share of a working set is cut down to a multiple of this. */
+/** A thread's share of a working set is rounded down to a multiple of this. */
 export const SLICE_BYTES = 4096
 
 /** The sum of a read of `bytes` (u32 words of 1) after `rounds` passes. */
 export const expectedSum = (bytes: number, rounds: number): number => ((bytes / 4) * rounds) % 2 ** 32
 
-/** What a peak kernel returns after `rounds`: the same arithmetic, one lane of it, in JavaScript. */
+/** The result of a peak kernel after `rounds`: one lane of the same arithmetic, in JavaScript. */
 export function expectedPeak(peak: Peak, rounds: number): number {
   const x = [1, 2]
   const w = [1, 2, 3, 4]
@@ -64,7 +64,7 @@ export function expectedPeak(peak: Peak, rounds: number): number {
   return (bits.reduce((sum, value) => (sum + value) | 0, 0) * 4) >>> 0
 }
 
-/** A vector's 32 bits, four times the same, from the value of each lane. */
+/** The 32 bits of each lane of a vector whose four lanes are equal, from the lane's value. */
 const BITS: Readonly<Record<Peak, (value: number) => number>> = {
   dot_i8: (sum) => sum,
   dot_i8_pairs: (sum) => Math.imul(sum & 0xffff, 0x10001),

@@ -1,4 +1,4 @@
-// Tests that the limit modules do the work that is counted, and that the figures are plausible.
+// Tests that the limit modules do the work that they report, and that the figures are plausible.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -39,7 +39,7 @@ describe.each(['relaxed', 'simd128'] as const)('%s', (build) => {
   test.each(['read_one', 'read_eight'] as const)('%s reads each word of its slice once', async (name) => {
     const { u32, base, run } = await open(build)
     const bytes = 8192
-    // All words differ, so a skipped word cannot be hidden by reading another twice.
+    // All words differ, so that reading one word twice cannot hide a skipped word.
     for (let i = 0; i < (2 * bytes) / 4; i++) u32[base / 4 + 1024 + i] = Math.imul(i + 1, 2654435761)
     for (const thread of [0, 1]) {
       const words = u32.slice(base / 4 + 1024 + (thread * bytes) / 4).subarray(0, bytes / 4)
@@ -56,7 +56,7 @@ describe.each(['relaxed', 'simd128'] as const)('%s', (build) => {
     }
   })
 
-  test('measures what was asked for on one thread and two, with spread', async () => {
+  test('measures the requested figures on one thread and on two, with spread', async () => {
     const sets = [1 << 20, 3 << 20]
     const progress: number[] = []
     const limits = await measureLimits(
@@ -86,6 +86,6 @@ describe.each(['relaxed', 'simd128'] as const)('%s', (build) => {
   })
 })
 
-test('a sum of words wraps as u32 do', () => {
+test('a sum of words wraps like u32', () => {
   expect(expectedSum(2 ** 29, 40)).toBe((2 ** 27 * 40) % 2 ** 32)
 })

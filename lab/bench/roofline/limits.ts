@@ -22,9 +22,9 @@ import { callsFor, type Sampling, timeOf } from './sample.ts'
 
 export interface LimitOptions extends Sampling {
   readonly build: Build
-  /** Thread counts; those beyond 1 are left out where memory cannot be shared. */
+  /** Thread counts; those above 1 are skipped if memory cannot be shared. */
   readonly threads: readonly number[]
-  /** Working sets in bytes, ascending; those that memory does not grant are left out. */
+  /** Working sets in bytes, ascending; those that cannot be allocated are skipped. */
   readonly sets: readonly number[]
   /** Whether the cost of waiting is measured too. Default true. */
   readonly waits?: boolean
@@ -61,7 +61,7 @@ export interface Limits {
   readonly waits: readonly WaitLimit[]
 }
 
-/** Records of the sync bench: the number of barriers in one run. */
+/** Records of the sync bench, which is the number of barriers in one run. */
 const BARRIERS = 1000
 const PEAK_ROUNDS = 50_000
 /** Longer than any worker spins. */
@@ -70,8 +70,8 @@ const OVERHEAD_BYTES = 8 << 20
 
 /**
  * Measures everything in turn, round by round, so that a disturbance affects one sample of many figures
- * rather than all samples of one. `onProgress` gets the share done, 0 to 1. Throws what opening a runtime
- * throws, and when a result is wrong.
+ * rather than all samples of one. `onProgress` receives the share done, 0 to 1. Throws what opening a runtime
+ * throws, and an error if a result is wrong.
  */
 export async function measureLimits(
   host: Host,
@@ -102,7 +102,7 @@ interface Measurement {
   calls: number
   /** Milliseconds per call. */
   readonly ms: number[]
-  /** The result, made from the samples. */
+  /** Makes the result from the samples. */
   readonly finish: (ms: readonly number[]) => void
 }
 
@@ -273,7 +273,7 @@ class LimitBench {
     for (const name of Object.keys(LIMIT) as (keyof typeof LIMIT)[]) u32[word + LIMIT[name]] = fields[name]
   }
 
-  /** Checks that every thread has read all of its bytes. Otherwise the figure would be wrong. */
+  /** Checks that every thread has read all of its bytes; otherwise the figure would be wrong. */
   #check(threads: number, expected: number): void {
     for (let thread = 0; thread < threads; thread++) {
       const found = this.#arena.u32[this.#results / 4 + thread * RESULT_WORDS]

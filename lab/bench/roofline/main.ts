@@ -19,7 +19,7 @@ import { aligned, allTables, markdown } from './tables.ts'
 const numbers = (text: string) => text.split(',').map(Number)
 
 const options = new Command('roofline')
-  .description('Measures what this machine can do in Chromium, and how much of it a model reaches.')
+  .description('Measures this machine’s limits in Chromium, and how close a model gets to them.')
   .option('--model <file>', "a .gguf or .hbm file; default: random weights of Qwen2.5-0.5B's shape")
   .option('--builds <list>', 'builds', (text) => text.split(',') as Build[], [...FULL.builds])
   .option('--threads <list>', 'thread counts', numbers, [...FULL.threads])
@@ -29,15 +29,15 @@ const options = new Command('roofline')
     numbers,
     FULL.sets.map((bytes) => bytes / 2 ** 20),
   )
-  .option('--samples <n>', 'samples of each figure', Number, FULL.samples)
+  .option('--samples <n>', 'samples per figure', Number, FULL.samples)
   .option('--position <n>', 'positions before the decode step', Number, FULL.position)
   .option('--chunk <n>', 'rows of the prefill chunk', Number, FULL.chunk)
   .addOption(
     new Option('--weights <policy>', 'weight policy').choices(['auto', 'f32', 'w8', 'w4']).default('auto'),
   )
-  .option('--json <file>', 'where the samples go', 'build/bench/roofline.json')
+  .option('--json <file>', 'file for the samples', 'build/bench/roofline.json')
   .addOption(
-    new Option('--format <kind>', 'how the tables are printed').choices(['text', 'markdown']).default('text'),
+    new Option('--format <kind>', 'format of the tables').choices(['text', 'markdown']).default('text'),
   )
   .parse()
   .opts<{

@@ -147,11 +147,11 @@ export const OP_MODELS: readonly OpModel[] = [
   },
 ]
 
-/** Enough for a step to have logits, few enough not to hide the layers. */
+/** Enough for a step to have logits, but few enough not to hide the layers. */
 const VOCABULARY = 1024
 const CONTEXT = 4096
 
-/** A pack of the model that exists only as it is read. */
+/** A pack of the model whose bytes are generated when they are read. */
 export function openOpModel({ like, golden, sizes, encoding = 'w4_g32', stored }: OpModel): ModelFile {
   addRareFamilies(rare)
   const config = { ...configOf(like, golden, sizes), ...stored }
@@ -196,8 +196,8 @@ function tensorOf(name: string, shape: readonly number[], packed: Encoding | und
 }
 
 /**
- * Floats around 1, or around -0.5 for what decays. Bytes of panels: words whose halves are f16 scales near
- * 2^-3 with any low bits, of which each byte is also a code.
+ * Floats around 1, or around -0.5 for decays. Bytes of panels are words whose halves are f16 scales near 2^-3
+ * with any low bits; each byte is also a code.
  */
 function madeSource(name: string, size: number, isFloat: boolean): ByteSource {
   const middle = /decay|a_log|ssm_a/i.test(name) ? -0.5 : /norm/.test(name) ? 1 : 0

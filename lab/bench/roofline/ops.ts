@@ -1,6 +1,6 @@
 // npm run roofline:ops measures ops that few families use, at the shapes of published models, and compares
 // them with the machine's limits, on one thread in Node. Samples are short and the best one counts, because
-// other work on the machine only adds time.
+// other work on the machine can only add time.
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { Command } from 'commander'
@@ -17,8 +17,8 @@ import { aligned, figure, markdown, type Table } from './tables.ts'
 
 const options = new Command('roofline:ops')
   .description("Times each op of OP_MODELS and compares it with the machine's limits.")
-  .option('--only <text>', 'models whose name contains it', '')
-  .option('--samples <n>', 'samples of each figure', Number, 20)
+  .option('--only <text>', 'models whose name contains this', '')
+  .option('--samples <n>', 'samples per figure', Number, 20)
   .option('--builds <list>', 'builds', (text) => text.split(',') as Build[], [...FULL.builds])
   .option('--markdown', 'print tables as Markdown')
   .parse()
@@ -26,7 +26,7 @@ const options = new Command('roofline:ops')
 
 const { samples } = options
 const LEAST_MS = 2
-/** Up to more than a cache holds, but short enough that other work rarely interferes. */
+/** Up to more than a cache holds, but so short that other work rarely interferes. */
 const SETS = [1, 4, 16, 64].map((size) => size * 2 ** 20)
 /** Number of rows in the longer step. */
 const CHUNK = 16
@@ -56,7 +56,7 @@ function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
   })
 }
 
-/** Analyses read medians. */
+/** Replaces medians by minimums, because the analysis reads medians. */
 const atBest = (limits: Limits): Limits => ({
   ...limits,
   reads: limits.reads.map((read) => ({ ...read, gigabytesPerSecond: best(read.gigabytesPerSecond) })),

@@ -13,7 +13,7 @@ import { measureSteps } from './steps.ts'
 const post = (report: Report) => self.postMessage(report)
 const onProgress = (done: number) => post({ type: 'progress', done })
 
-/** A stored model is read from storage; measuring does not store any. */
+/** Reads a stored model from storage, but does not store models. */
 async function open(model: ModelPlace): Promise<ByteSource[]> {
   if (typeof model !== 'string') return model.map((file) => blobSource(file.name, file))
   const isStored = (await storedBytes(model)) > 0

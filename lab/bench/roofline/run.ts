@@ -7,16 +7,19 @@ import type { LimitOptions, Limits } from './limits.ts'
 import type { TimedModel } from './steps.ts'
 
 export interface RunHooks {
-  /** Ends everything at once; the promise rejects with the signal's reason. */
+  /** Ends everything at once. The promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Called with what is being measured, and the share that is done. */
+  /** Called with the name of the current measurement, and the share that is done. */
   readonly onProgress?: ((what: string, done: number) => void) | undefined
 }
 
-/** Shares of the time that the two kinds of job take, roughly. */
+/** The approximate shares of the time that the two kinds of jobs take. */
 const WEIGHT = { limits: 1, steps: 2 } as const
 
-/** For a page. Skips builds and thread counts that it cannot have. Throws the error of a failed job. */
+/**
+ * For a page. Skips builds and thread counts that the page does not support. Throws the error of a failed
+ * job.
+ */
 export async function runRoofline(
   model: ModelPlace,
   effort: Effort,

@@ -15,7 +15,7 @@ import type { Sampling } from './sample.ts'
 
 export interface StepOptions extends Sampling {
   readonly build: Build
-  /** Thread counts; those beyond 1 are left out where memory cannot be shared. */
+  /** Thread counts; those above 1 are skipped if memory cannot be shared. */
   readonly threads: readonly number[]
   /** Positions before the decode step. */
   readonly position: number
@@ -23,7 +23,7 @@ export interface StepOptions extends Sampling {
   readonly weights?: WeightPolicy
   /** Default f32. */
   readonly kvCache?: KvFormat
-  /** Rows of the prefill chunk, which begins a sequence; at most what a step of the plan holds. */
+  /** Rows of the prefill chunk, which begins a sequence; at most the rows of a step of the plan. */
   readonly chunk: number
 }
 
@@ -44,7 +44,7 @@ export interface TimedStep {
   readonly build: Build
   readonly threads: number
   readonly shape: StepShape
-  /** The whole step in one run, as the engine does it. */
+  /** The whole step in one run, as in the engine. */
   readonly stepMs: Spread
   readonly ops: readonly TimedOp[]
 }
@@ -55,8 +55,9 @@ export interface TimedModel {
 }
 
 /**
- * Loads the model once and runs its steps with each number of threads. Every op is run alone but in the
- * step's order, so that caches hold what they hold in a real step. `onProgress` gets the share done, 0 to 1.
+ * Loads the model once and runs its steps with each number of threads. Each op runs alone but in the step's
+ * order, so that the caches are in the same state as in a real step. `onProgress` receives the share done, 0
+ * to 1.
  */
 export async function measureSteps(
   host: Host,
@@ -67,7 +68,7 @@ export async function measureSteps(
   return measureFile(host, await openModel(sources), options, onProgress)
 }
 
-/** The same for a model that is open. */
+/** The same, for an open model. */
 export async function measureFile(
   host: Host,
   file: ModelFile,

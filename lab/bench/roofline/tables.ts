@@ -6,7 +6,7 @@ import type { Limits } from './limits.ts'
 
 export interface Table {
   readonly title: string
-  /** Notes that a reader needs. */
+  /** Notes for readers. */
   readonly note?: string
   readonly head: readonly string[]
   /** The first column is text, the others are figures. */
@@ -22,7 +22,7 @@ const PEAK_NAMES: Readonly<Record<Peak, string>> = {
 }
 const WORST = 10
 
-/** What the machine can do (V.A of the source). */
+/** The machine's limits (V.A of the source). */
 export function machineTables(limits: readonly Limits[]): Table[] {
   return limits.flatMap((each) => {
     const threads = [...new Set(each.peaks.map((peak) => peak.threads))]

@@ -5,7 +5,7 @@ const float = new Float32Array(1)
 const word = new Uint32Array(float.buffer)
 let keys = new Float64Array()
 
-/** Sorts the best `most` to the end of an array of keys that hold the logit and the id; returns it. */
+/** Sorts the best `most` ids to the end of an array of keys, which contain logit and id, and returns it. */
 export function selectTop(logits: Float32Array, most: number): Float64Array {
   if (keys.length !== most) keys = new Float64Array(most)
   for (let id = 0; id < most; id++) keys[id] = keyOf(logits[id]!, id)
@@ -21,7 +21,7 @@ export function selectTop(logits: Float32Array, most: number): Float64Array {
   return keys.sort()
 }
 
-/** Orders by logit, then by falling id, in the 53 bits that a double holds exactly. */
+/** A key that orders by logit, then by descending id, in the 53 bits that a double represents exactly. */
 function keyOf(logit: number, id: number): number {
   float[0] = logit
   const bits = word[0]!

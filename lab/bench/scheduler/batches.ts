@@ -57,7 +57,7 @@ async function measure(threads: number): Promise<Rates> {
     sequences: most,
     contextSize: most * Math.max(256, PROMPT + options.tokens),
   })
-  // Shared memory is sized for at most two full contexts, so one of these must have room for all replies.
+  // Shared memory is sized for at most two full contexts, so one context must have room for all replies.
   const contextLength = Math.max(1024, most * (PROMPT + options.tokens))
   try {
     await native.pause()
@@ -74,7 +74,7 @@ async function rounds(bench: Bench, native: NativeRunner): Promise<Rates> {
   const all = Array.from({ length: most }, (_, salt) => bench.sequence(salt))
   await bench.prefill(all)
   const prompts = all.map(({ tokens }) => [...tokens])
-  // The first round warms up both.
+  // The first round is the warm-up of both.
   for (let round = 0; round <= options.rounds; round++) {
     for (const [count, { halfbyte, native: peer }] of rates) {
       for (const [index, sequence] of all.entries()) sequence.setTokens(prompts[index]!)

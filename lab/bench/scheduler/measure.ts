@@ -46,7 +46,7 @@ export const PROMPT = 64
 export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
   const bench = new Bench(model)
   const figures: Figure[] = []
-  // First warm up the code and the memory pages.
+  // The first rounds warm up the code and the memory pages.
   await bench.run([bench.sequence(0)], 8)
   if (job.parts.includes('sequences')) figures.push(...(await measureSequences(bench, job)))
   if (job.parts.includes('drafts')) figures.push(...(await measureDrafts(bench, job)))
@@ -74,7 +74,7 @@ export class Bench {
     return sequence
   }
 
-  /** Runs the prompts without measuring them, so that what follows only decodes. */
+  /** Processes the prompts without measuring them, so that only decoding is measured. */
   async prefill(sequences: readonly Sequence[]): Promise<void> {
     for (const sequence of sequences) {
       const { tokens } = sequence
@@ -85,7 +85,7 @@ export class Bench {
     }
   }
 
-  /** Milliseconds until all have their tokens. */
+  /** Milliseconds until all sequences have their tokens. */
   async run(
     sequences: readonly Sequence[],
     maxTokens: number,
@@ -114,7 +114,7 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   const times = new Map<number, number[]>()
   const bases: number[] = []
   for (let round = 0; round < rounds; round++) {
-    // One after another; more than a few would add nothing.
+    // Runs sequences one after another; a few are enough.
     const one: number[] = []
     for (const sequence of all.slice(0, 3)) {
       back()

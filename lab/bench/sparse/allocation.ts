@@ -1,5 +1,5 @@
-// Compares ways to choose sparsities at equal predicted speed: the perplexity of each, as JSON, one line
-// each.
+// Compares ways to choose sparsities at equal predicted speed. Prints the perplexity of each as a line of
+// JSON.
 //
 //   npx node lab/bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
 // [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares] [--seeds 1]
@@ -39,7 +39,7 @@ const command = new Command('allocation')
   .option('--pattern <value>', 'pattern of the weights that are dropped', 'sb84')
   .option('--uniform <value>', 'sparsities, with commas', '0.3,0.4,0.5,0.6')
   .option('--ways <value>', 'ways to choose sparsities, separated by commas', 'uniform,squares')
-  .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
+  .option('--seeds <n>', 'number of calibration texts', whole(1), 1)
   .parse()
 const values = command.opts<{
   readonly windows: number
@@ -105,8 +105,8 @@ for (let seed = 0; seed < values.seeds; seed++) {
     for (const way of values.ways.split(',')) {
       let sparsities: ReadonlyMap<string, number> = new Map()
       if (way !== 'uniform') {
-        // Times are compared after rounding up; a margin of a thousandth lets the uniform sparsity itself be
-        // chosen.
+        // Times are compared after rounding up, so a margin of a thousandth is needed for the uniform
+        // sparsity itself to be allowed.
         const budget = { kind: 'speed', times: times * 0.999 } as const
         const own = { ...shared, work, costs, budget }
         sparsities = (await allocateSparsity(prepared, own)).sparsities

@@ -14,7 +14,7 @@ const options = new Command('measure-costs')
   .option('--build <build>', 'auto, relaxed or simd128', 'auto')
   .option('--threads <n>', 'threads that compute', Number, 1)
   .option('--position <n>', 'positions before the token that is timed', Number, 128)
-  .option('--samples <n>', 'samples of each format and sparsity', Number, 40)
+  .option('--samples <n>', 'samples per format and sparsity', Number, 40)
   .parse()
   .opts<{
     model: string

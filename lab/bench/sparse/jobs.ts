@@ -10,7 +10,7 @@ interface Scored {
   readonly perplexity: { readonly value: number; readonly error: number | undefined }
 }
 
-/** To the worker; each is answered with a result of the same type. */
+/** Messages to the worker, each answered with a result of the same type. */
 export type Job =
   | { readonly type: 'costs'; readonly url: string; readonly asked: CostsAsked }
   | {
@@ -20,7 +20,7 @@ export type Job =
       readonly text: string
       readonly chunks: number
     }
-  /** Reads the text of pack `pack`, and keeps its state. */
+  /** Processes the text with pack `pack`, and keeps the state. */
   | { readonly type: 'read'; readonly pack: number; readonly context: number; readonly tokens: number }
   /** Runs the next tokens one at a time. */
   | { readonly type: 'decode'; readonly pack: number }

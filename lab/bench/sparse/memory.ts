@@ -8,8 +8,8 @@ import { held, renderers } from '../loading/processes.ts'
 import { openPage } from './open-page.ts'
 
 const command = new Command('memory')
-  .description('Loads each pack in a fresh browser, reads a prompt, decodes, and shows peak memory.')
-  .argument('<packs...>', 'files; the first is what the others are compared with')
+  .description('Loads each pack in a new browser, processes a prompt, decodes, and prints peak memory.')
+  .argument('<packs...>', 'files; the others are compared with the first')
   .requiredOption('--text <file>', 'UTF-8 text to run')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--rounds <n>', 'rounds; medians are shown', Number, 3)

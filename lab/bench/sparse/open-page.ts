@@ -1,5 +1,5 @@
-// Opens the sparse packs' page in Chromium; provides the files' addresses and the processor time of its
-// process.
+// Opens the sparse packs' page in Chromium, and provides the files' addresses and the processor time of the
+// page's process.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

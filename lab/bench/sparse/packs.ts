@@ -11,14 +11,14 @@ import { openPage, processorMs } from './open-page.ts'
 
 const command = new Command('packs')
   .description('Compares packs of one model in Chromium. All are loaded together and timed in turn.')
-  .argument('<packs...>', 'files; the first is what the others are compared with')
+  .argument('<packs...>', 'files; the others are compared with the first')
   .requiredOption('--text <file>', 'UTF-8 text to score and to time')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--rounds <n>', 'rounds; medians are shown', Number, 5)
   .option('--context <n>', 'tokens to run', Number, 256)
   .option('--tokens <n>', 'of these, tokens to decode one by one', Number, 64)
   .option('--chunks <n>', 'windows of 256 tokens to score', Number, 24)
-  .option('--json <file>', 'where the figures go', 'build/bench/packs.json')
+  .option('--json <file>', 'file for the figures', 'build/bench/packs.json')
   .parse()
 const options = command.opts<{
   text: string

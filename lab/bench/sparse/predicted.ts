@@ -1,6 +1,6 @@
-// node lab/bench/sparse/predicted.ts DENSE PRUNED... compares packs' tokens per second, as predicted from
-// costs measured in this run, with those of their actual steps. The packs are of one model with matrices in
-// sb84, sv32 or dense.
+// node lab/bench/sparse/predicted.ts DENSE PRUNED... compares the tokens per second predicted for packs, from
+// costs measured in this run, with those of their actual steps. The packs are from one model, with matrices
+// in sb84, sv32 or dense.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { isSparse, sparseParts } from '../../../src/core/abi/encodings.ts'
@@ -18,8 +18,8 @@ const command = new Command('predicted')
   .option('--weights <format>', 'w8 or w4', 'w4')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--position <n>', 'positions before the token that is timed', Number, 128)
-  .option('--samples <n>', 'samples of each pack and variant', Number, 40)
-  .option('--rounds <n>', 'how often all packs are timed in turn', Number, 5)
+  .option('--samples <n>', 'samples per pack and variant', Number, 40)
+  .option('--rounds <n>', 'how often to time all packs in turn', Number, 5)
   .parse()
 const options = command.opts<{
   weights: 'w4' | 'w8'

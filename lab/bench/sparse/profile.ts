@@ -10,10 +10,10 @@ import { median } from '../../../src/tools/evaluate/report.ts'
 import { openTimedPlan, type RepeatedStep } from '../../../src/tools/shrink/costs/timed-plan.ts'
 
 const command = new Command('profile')
-  .argument('<packs...>', 'files; the first is what the others are compared with')
+  .argument('<packs...>', 'files; the others are compared with the first')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--position <n>', 'positions before the token that is timed', Number, 512)
-  .option('--samples <n>', 'samples of each pack; medians are shown', Number, 40)
+  .option('--samples <n>', 'samples per pack; medians are shown', Number, 40)
   .parse()
 const { threads, position, samples } = command.opts<{
   threads: number

@@ -1,4 +1,4 @@
-// Measures which scores choose the better mask: the energy that products lose when OBS's update is applied
+// Measures which scores choose the better mask, by the energy that products lose when OBS's update is applied
 // after masks of three kinds. One line of JSON per matrix and pattern.
 //
 //   npx node lab/bench/sparse/saliency.ts MODEL CALIBRATION.jsonl [--windows 24] [--context 256]
@@ -36,7 +36,7 @@ const command = new Command('saliency')
   .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
   .option('--context <n>', 'tokens of a window', whole(2), 256)
   .option('--runs <value>', 'sparsities or patterns, separated by commas', '2:4,0.5,sb84@0.5')
-  .option('--matrices <n>', 'how many matrices', whole(1), 1000)
+  .option('--matrices <n>', 'number of matrices', whole(1), 1000)
   .option('--damp <x>', 'dampening', real(0), 0.01)
   .parse()
 const values = command.opts<{

@@ -3,8 +3,8 @@ import { ABI } from '../../../src/core/abi/constants.ts'
 import { type Arena, offset, type Ptr } from '../../../src/core/runtime/memory/arena.ts'
 
 /**
- * Implements what the step buffer needs from a sequence's state; every 64 positions the whole state moves to
- * a larger region.
+ * Implements the part of a sequence's state that the step buffer needs. Every 64 positions, the whole state
+ * moves to a larger region.
  */
 export class ContiguousState {
   length = 0

@@ -20,7 +20,7 @@ import type { Options } from './main.ts'
 
 type State = SequenceState | ContiguousState
 
-/** Milliseconds; for a layer, the mean of all. Time to make room counts as attention's. */
+/** Milliseconds; for a layer, the mean over all layers. Time for growing the cache counts as attention's. */
 interface Sample {
   readonly step: number
   readonly layer: number
@@ -43,7 +43,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
   const { needBytes } = memoryNeed(prepared)
   const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
   const blocks = Math.ceil(contextLength / 64)
-  // Every reallocation maps a new region, as an allocator does.
+  // Every reallocation maps a new region, as allocators do.
   const regions = (repeats + 1) * (Math.ceil(grow / 64) + 3) * (blocks + 1) * block
   const wantBytes = Math.min(needBytes + regions, 4e9)
   const runtime = await openRuntime({ host, threads, needBytes, wantBytes })
@@ -68,7 +68,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
     }
     const states = KINDS.map((kind) => begin(make[kind](), repeat < 0 ? 0 : from))
     for (let index = 0; index < (repeat < 0 ? 70 : grow); index++) {
-      // Interleaved, so that other work on the machine affects both.
+      // Interleaves the two, so that other work on the machine affects both.
       for (const [kind, state] of states.entries()) {
         const sample = run(state, 1)
         if (repeat >= 0) decode[kind]?.[index]?.push(sample)

@@ -1,5 +1,5 @@
 // npm run bench:long-chat asks the built chat page questions until its context has overflowed several times,
-// and prints how long each answer's first token took and how many tokens were read for it.
+// and prints, for each answer, the time to the first token and the number of tokens read.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { chromium } from '@playwright/test'

@@ -1,5 +1,5 @@
-// npm run bench:state compares a cache of blocks with one that reallocates, and measures how much of a turn
-// cached state saves, as tables.
+// npm run bench:state compares a cache of blocks with one that reallocates, and measures how much of a turn's
+// time cached state saves, as tables.
 import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
@@ -30,7 +30,7 @@ const { parts, kv, shape, ...options } = new Command('bench:state')
   .option('--shape <name>', SHAPES.map(({ name }) => name).join(', '), QWEN_05B.name)
   .option('--kv <format>', 'f32 or int8', 'f32')
   .option('--threads <n>', 'threads', Number, 1)
-  .option('--repeats <n>', 'samples of each figure', Number, 7)
+  .option('--repeats <n>', 'samples per figure', Number, 7)
   .option(
     '--positions <list>',
     'growth: positions to print',
@@ -39,7 +39,7 @@ const { parts, kv, shape, ...options } = new Command('bench:state')
       10, 20, 30, 60, 64, 72, 78, 80, 82, 88, 96, 100, 108, 119, 120, 128, 140, 144, 160, 168, 180, 192,
     ].concat([200, 210, 216, 220, 240, 256, 280, 288, 300, 312, 320, 360, 384, 400]),
   )
-  .option('--from <n>', 'growth: positions to begin with', Number, 0)
+  .option('--from <n>', 'growth: initial positions', Number, 0)
   .option('--grow <n>', 'growth: positions to add', Number, 401)
   .option('--context <n>', 'turns, reload: tokens of the conversation', Number, 2000)
   .option('--fresh <n>', 'turns, reload: letters of a new message', Number, 64)

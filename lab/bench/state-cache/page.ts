@@ -8,12 +8,12 @@ export interface Reload {
   /** Tokens of the conversation, and the size of its stored file. */
   readonly context: number
   readonly fileBytes: number
-  /** Tokens that each of the turns read. */
+  /** Tokens that each of the turns processed. */
   readonly fresh: number
-  /** From the restoring call to the session, and to the first token of its next turn. */
+  /** Time from the restoring call to the session, and to the first token of its next turn. */
   readonly restoreMs: number
   readonly restoredMs: number
-  /** From `send` to the first token of the same turn when nothing had to be restored. */
+  /** Time from `send` to the first token of the same turn without restoring. */
   readonly keptMs: number
 }
 
@@ -31,7 +31,7 @@ const KEPT_TURNS = 5
 let random = new Random(1)
 let texts = 0
 const letter = (at: number) => String.fromCharCode(98 + (at % 24))
-/** Letters that are one token each in the benches' vocabulary. No text begins like any of the last 23. */
+/** Letters that are one token each in the benches' vocabulary. No text begins like one of the previous 23. */
 const words = (length: number): string => {
   const text = Array.from({ length: length - 1 }, () => letter(random.below(24)))
   return [letter(texts++), ...text].join('')
@@ -58,8 +58,8 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  // The end of the reply and the line after it are known by now: as many letters more make the same number
-  // of tokens.
+  // The session already knows the end of the reply and the line after it, so the message has as many more
+  // letters to have the same number of tokens.
   let letters = fresh
   for (let turn = 0; turn <= KEPT_TURNS; turn++) {
     session.setMessages(past)
@@ -68,7 +68,7 @@ window.measureReload = async (modelUrl, options, fresh) => {
     const again = promptTokens - cachedTokens
     if (turn === 0) letters += read - again
     else if (again === read) kept.push(performance.now() - at)
-    else throw new Error(`the restored turn read ${read} tokens, a later one ${again}`)
+    else throw new Error(`the restored turn processed ${read} tokens, a later one ${again}`)
   }
   const keptMs = kept.sort((a, b) => a - b)[KEPT_TURNS >> 1] ?? Number.NaN
   const [stored] = await storedSessions()

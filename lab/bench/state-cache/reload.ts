@@ -11,7 +11,7 @@ import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 import type { Reload } from './page.ts'
 
-/** The profile is a folder, like a visitor's: without one, storage is in memory. */
+/** The profile is a folder, like a visitor's, because without one, storage is in memory. */
 export async function reload(model: URL, kvCache: KvFormat, options: Options): Promise<void> {
   const { threads, repeats, context, fresh } = options
   const load = { threads, kvCache, contextLength: 2 * context }

@@ -1,5 +1,5 @@
-// npm run bench:shift compares a shifted context with one that is read again: how well the model predicts the
-// text that follows, and the time until it can.
+// npm run bench:shift compares a shifted context with one that is read again: the quality of the model's
+// predictions for the following text, and the time until they are available.
 import { readdir, readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { Command } from 'commander'
@@ -45,7 +45,10 @@ type Kind = (typeof KINDS)[number]
 interface Sums {
   tokens: number
   readonly loss: Record<Kind, number>
-  /** Divergence of the shifted distributions from those after reading again, and of these from the whole text's. */
+  /**
+   * Divergence of the shifted distributions from those after reading again, and of the latter from those with
+   * the whole text.
+   */
   readonly kl: { shifted: number; again: number }
   same: number
 }

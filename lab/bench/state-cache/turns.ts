@@ -1,4 +1,4 @@
-// Measures the time to the first token of a turn whose past is cached, compared with just reading its new
+// Measures the time to the first token of a turn whose past is cached, compared with processing only its new
 // tokens.
 
 import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
@@ -15,11 +15,11 @@ import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 
 const PLAIN = { temperature: 0, speculation: 'off' } as const
-/** Restricts replies to texts that encode to the generated ids; with random weights not all do. */
+/** Restricts replies to texts that encode to the generated ids; with random weights, not all texts do. */
 const LETTERS = { pattern: '[b-y]{8,}' } as const
 const first = { ...PLAIN, maxTokens: 1 } as const
 
-/** One kind of turn: `prepare` is not timed. */
+/** One kind of turn. `prepare` is not timed. */
 interface Turn {
   readonly name: string
   prepare?(): Promise<unknown>
@@ -34,7 +34,7 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
     built = await loadModel(request, hooks, nodeHost(), open)
     return built
   })
-  // Room for the conversation, the one it is compared with, and a restored one.
+  // Room for the conversation, the one with which it is compared, and a restored one.
   const load = { threads, kvCache, contextLength: 3 * context }
   await using engine = await Engine.open(localConnection(service), [], load)
   let salt = 1
@@ -68,7 +68,7 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
       send: (text) => session.edit(2, text, first).result,
     },
     {
-      name: 'a fork, made and asked',
+      name: 'a new fork',
       prepare: async () => {
         session.setMessages(past)
         await session.regenerate(first).result
@@ -123,13 +123,13 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
     console.log(`| ${name} | ${cached} | ${tokens} | ${of(ms, 1)} | ${of(alone, 1)} | ${of(ratio, 3)} |`)
   console.log(
     `\nrestoring from a file of ${(file.size / 1e6).toFixed(1)} MB: ${of(restoring, 1)} ms; ` +
-      `as many tokens as the first turn's, after nothing: ${whole.toFixed(1)} ms\n`,
+      `as many tokens as the first turn's, without earlier ones: ${whole.toFixed(1)} ms\n`,
   )
   base.release()
 
   /**
-   * Milliseconds of reading `tokens` tokens after `kept` others whose state is there, without text, sessions
-   * or messages.
+   * Milliseconds for processing `tokens` tokens after `kept` others whose state exists, without text,
+   * sessions or messages.
    */
   async function readAlone(kept: number, tokens: number): Promise<number> {
     const ids = Array.from({ length: tokens }, (_, at) => idOf(at * 31 + ++salt * 7919))

@@ -1,4 +1,4 @@
-// Asks the chat page's default model sums, through the page's own prompting and tools, and counts right
+// Asks the chat page's default model for sums, with the page's own prompts and tools, and counts right
 // answers.
 //
 // npx node lab/bench/sums/main.ts [--seeds 1,2,3]

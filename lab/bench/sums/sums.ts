@@ -1,4 +1,5 @@
-// Forty sums as people write them, with their results: thirty plain ones and ten that follow up on another.
+// Forty sums as people write them, with their results: thirty plain ones and ten that follow up on an earlier
+// one.
 
 export interface Sum {
   /** The user's messages, turn by turn. The last answer counts. */
@@ -51,7 +52,7 @@ export const SUMS: readonly Sum[] = [
   { turns: ['What is 12 plus 13?', 'And what is 14 plus 15?'], result: 29 },
 ]
 
-/** `refused`: the answer gives no wrong result, but says that it has none. */
+/** `refused`: the answer says that it has no result, and gives no wrong one. */
 export function verdictOf(answer: string, result: number): 'right' | 'wrong' | 'refused' {
   const numbers = (answer.replaceAll(/(\d),(?=\d{3})/g, '$1').match(/\d+(?:\.\d+)?/g) ?? []).map(Number)
   if (numbers.includes(Math.abs(result))) return 'right'

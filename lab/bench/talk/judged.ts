@@ -1,16 +1,19 @@
-// Judged answers. In: messages with the answers that someone has judged, and new answers. Out: the messages
-// with their new answers, which keep a grade only if they are the same, and a summary.
+// Judged answers. In: messages with answers judged by a person, and new answers. Out: the messages with their
+// new answers, which keep their grade only if they are unchanged, and a summary.
 
-/** How good an answer is. `declined`: it says what the model cannot do, and offers one that may. */
+/**
+ * The quality of an answer. `declined`: it says what the model cannot do, and offers a model that may be able
+ * to.
+ */
 export const GRADES = ['good', 'declined', 'fair', 'bad', 'dangerous'] as const
-export type Grade = (typeof GRADES)[number]
+type Grade = (typeof GRADES)[number]
 
 export interface Judged {
   readonly text: string
-  /** True if it continues the chat of the message before. */
+  /** True if it continues the chat of the previous message. */
   readonly continues?: true
   readonly answer?: string
-  /** Absent until someone has judged the answer. */
+  /** Absent until a person has judged the answer. */
   readonly grade?: Grade
 }
 
@@ -21,7 +24,7 @@ export const withAnswers = (messages: readonly Judged[], answers: readonly strin
     return { text, ...(continues && { continues }), ...(isSame && { grade }), answer }
   })
 
-/** The number of answers of each grade, and those without one. */
+/** The number of answers by grade, and the answers without a grade. */
 export function summary(name: string, messages: readonly Judged[]): string {
   const counts = GRADES.map((grade) => {
     const count = messages.filter((message) => message.grade === grade).length

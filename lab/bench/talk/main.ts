@@ -1,8 +1,8 @@
 // Asks the built chat page ordinary messages and compares its answers with those judged by hand: `npx node
 // lab/bench/talk/main.ts [--write] [NAME...]`. In: files of test/fixtures/page, and build/demo. Out: grades,
-// and the answers that nobody has judged yet; `--write` puts these into the files, without a grade.
+// and the answers that have not been judged yet; `--write` adds these to the files, without a grade.
 //
-// Each message starts a new chat unless it continues the one before. Seed, time, time zone and language are
+// Each message starts a new chat unless it continues the previous one. Seed, time, time zone and language are
 // fixed, so that an unchanged page gives the same answers.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +13,8 @@ import { type Judged, summary, withAnswers } from './judged.ts'
 
 const SETTINGS = { version: 2, seed: 7 }
 const NOW = new Date('2026-11-29T12:20:00Z')
-/** Longest wait for an answer, in milliseconds. */
-const MOST_WAIT = 120_000
+/** Maximum wait for an answer, in milliseconds. */
+const MAX_WAIT = 120_000
 
 const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url))
 
@@ -26,7 +26,7 @@ async function ready(page: Page): Promise<void> {
       document.querySelector('.stats.loading') === null &&
       document.querySelector('chat-composer[ready] button[aria-label=Send]') !== null,
     undefined,
-    { timeout: MOST_WAIT },
+    { timeout: MAX_WAIT },
   )
 }
 
@@ -41,7 +41,7 @@ async function ask(page: Page, { text, continues }: Judged): Promise<string> {
   const before = await answers.count()
   await page.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await answers.nth(before).waitFor({ timeout: MOST_WAIT })
+  await answers.nth(before).waitFor({ timeout: MAX_WAIT })
   await ready(page)
   await page.waitForFunction(() =>
     [...document.querySelectorAll('model-offer')].every((offer) => offer.querySelector('button') !== null),

@@ -1,5 +1,5 @@
-// npm run bench:tools asks a model ordinary messages and ones that need a tool: without tools, with tools
-// offered, and with a forced call before the answer. Prints counts; answers go to a JSON file.
+// npm run bench:tools sends a model ordinary messages and ones that need a tool: without tools, with tools
+// offered, and with a forced call before the answer. It prints counts and writes answers to a JSON file.
 import { openAsBlob } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ process.env['TZ'] = 'UTC'
 const options = new Command('bench:tools')
   .requiredOption('--model <path>', 'a GGUF file, or a folder of safetensors')
   .option('--ways <list>', 'of none, offered, forced', 'none,offered,forced')
-  .option('--held', 'ask only the messages that were written after the rules')
+  .option('--held', 'send only the messages written after the rules')
   .option('--tokens <n>', 'longest answer', Number, 120)
   .option('--threads <n>', 'threads', Number, 2)
   .option('--json <file>', 'where the answers go', 'build/bench/tools.json')
@@ -72,7 +72,7 @@ async function filesOf(path: string): Promise<readonly File[]> {
 
 for (const [message] of [...NEEDING, ...HELD_OUT])
   if (exactAnswer(message, { now: NOW }) !== undefined)
-    throw new Error(`the page answers "${message}" by itself`)
+    throw new Error(`the page itself answers "${message}"`)
 const gate = (messages: readonly string[]) => messages.filter(needsTool).length
 console.log(
   `needsTool: ${gate(NEEDING.map(([message]) => message))} of ${NEEDING.length} that need one, ${gate(ORDINARY)} of ${ORDINARY.length} ordinary`,

@@ -26,7 +26,7 @@ export const ORDINARY: readonly string[] = [
   "What does 'carpe diem' mean?",
 ]
 
-/** None of these is a question that the page answers by itself. */
+/** The page itself answers none of these. */
 export const NEEDING: readonly (readonly [message: string, right: RegExp])[] = [
   [
     'My flat has 54 square metres and the rent is 13.50 per square metre. What do I pay each month?',
@@ -71,7 +71,7 @@ export const NEEDING: readonly (readonly [message: string, right: RegExp])[] = [
   ['My son is 1.34 metres tall. What is that in feet?', /\b4\.(?:4|39\d*)\b|\b4 ?(?:ft|feet|')/],
 ]
 
-/** Written after the examples and the rules of `chooseCall` were fixed, and not used to change them. */
+/** Written after the examples and rules of `chooseCall` were final, and not used to change them. */
 export const HELD_OUT: readonly (readonly [message: string, right: RegExp])[] = [
   ['Our office orders 16 coffees at 2.80 each day. What does that cost per day?', /\b44\.80?\b/],
   ['There were 365 pages and I have read 148. How many pages are still to go?', /\b217\b/],

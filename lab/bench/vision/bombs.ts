@@ -33,7 +33,7 @@ const noise = (count: number) => {
 
 function noisyPng(width: number, height: number): Uint8Array {
   const rows = noise((3 * width + 1) * height)
-  // Paeth's filter takes longest.
+  // The Paeth filter takes longest.
   for (let at = 0; at < rows.length; at += 3 * width + 1) rows[at] = 4
   return pngOf(width, height, [['IDAT', deflateSync(rows, { level: 1 })]])
 }
@@ -62,7 +62,7 @@ if (given === undefined)
   for (const [title, input] of CASES) console.log(`${title}: ${measured(await input())}`)
 else measure(JSON.parse(readFileSync(join(given, 'input.json'), 'utf8')), join(given, 'bytes'))
 
-/** The measuring process gets a file, so that creating it is not counted. */
+/** The measuring process gets a file, so that creating the image is not counted. */
 function measured({ bytes, ...input }: Input): string {
   const folder = mkdtempSync(join(tmpdir(), 'halfbyte-bombs-'))
   try {
@@ -93,7 +93,7 @@ function measure(input: Input, path: string): void {
     const { tiles } = cutPicture({ ...RULES, cut }, pixels)
     said.push(`and ${tiles.length} tiles ${spent(start)} ms`)
   } catch (error) {
-    said.push(`${spent(start)} ms, refused: ${reasonOf(error)}`)
+    said.push(`${spent(start)} ms, rejected: ${reasonOf(error)}`)
   }
   const more = (process.resourceUsage().maxRSS - before) / 1e3
   console.log(`${said.join(' ')}, +${more.toFixed(0)} MB`)

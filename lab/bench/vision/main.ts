@@ -1,4 +1,4 @@
-// Times a vision tower of SmolVLM's shape with random weights, in total and op by op.
+// Times a vision tower of SmolVLM's shape with random weights, as a whole and op by op.
 //
 //   node lab/bench/vision/main.ts [threads]     processor time in ms, the minimum of five runs
 import { blobSource } from '../../../src/core/base/bytes.ts'

@@ -68,7 +68,7 @@ test('each line is a question with its right choice', () => {
   ])
 })
 
-test('labels come from a separate file, and the first items are left out', () => {
+test('labels come from a separate file, and the first items are omitted', () => {
   const set = `piqa=${file('p.jsonl', PIQA)},${file('l.lst', ['1', '0'])}@1`
   expect(run(set)).toEqual([{ text: 'Question: Dry a cup\nAnswer: Fill it', answer: ' Fill it' }])
 })
@@ -76,11 +76,11 @@ test('labels come from a separate file, and the first items are left out', () =>
 test.each([
   ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 gives the right one/],
   ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 gives the right one/],
-  ['an item of another form', () => `arc=${file('f.jsonl', PIQA)}`, /line 1 has no question with choices/],
-  ['labels of another file', () => `piqa=${file('c.jsonl', PIQA)},${file('c.lst', ['0'])}`, /has 1 labels, and .* 2 items/],
+  ['an item in another format', () => `arc=${file('f.jsonl', PIQA)}`, /line 1 has no question with choices/],
+  ['labels from another file', () => `piqa=${file('c.jsonl', PIQA)},${file('c.lst', ['0'])}`, /has 1 labels, and .* 2 items/],
   ['too large a number', () => `piqa=${file('d.jsonl', PIQA)}@2`, /has 2 items, so none is left after 2/],
   ['another form', () => 'lambada=x', /forms arc, boolq, choices, hellaswag, piqa, winogrande/],
-  ['a file that is not there', () => 'piqa=none.jsonl', /none\.jsonl/],
+  ['a missing file', () => 'piqa=none.jsonl', /none\.jsonl/],
 ])('%s is named', (_, set, message) => {
   expect(run(set())).toEqual({ stderr: expect.stringMatching(message) })
 })

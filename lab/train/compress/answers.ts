@@ -1,9 +1,9 @@
 // Makes answers to train on. In: multiple-choice datasets, as `halfbyte eval` reads them. Out: a line of JSON
-// per item: its question with the right choice as the answer, in the form that `halfbyte eval` scores.
+// per item: its question with the right choice as the answer, in the format that `halfbyte eval` scores.
 //
 //   npx node lab/train/compress/answers.ts arc=ARC-Easy-Dev.jsonl piqa=valid.jsonl,labels.lst@919 --to
 //     TEXT.jsonl
-// @919 leaves out the first 919 items, so that a model can be scored on them. --seed shuffles the lines.
+// @919 omits the first 919 items, so that a model can be scored on them. --seed shuffles the lines.
 // Never train on items that are used for scoring.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -34,7 +34,7 @@ const FORMS: ReadonlyMap<string, (file: DataFile, labels?: DataFile) => ChoiceTa
 interface DataSet {
   readonly form: string
   readonly paths: readonly string[]
-  /** Number of items to leave out at the beginning. */
+  /** Number of items to omit at the beginning. */
   readonly first: number
 }
 
@@ -69,7 +69,7 @@ async function answersOf({ form, paths, first }: DataSet): Promise<Answer[]> {
 const command = new Command('answers')
   .argument('<form=file[,labels][@first]...>', `data sets; forms: ${[...FORMS.keys()].join(', ')}`, dataSet)
   .requiredOption('--to <file>', 'lines for compress.folder --text')
-  .option('--seed <n>', 'of the order of the lines', Number, 1)
+  .option('--seed <n>', 'seed for the order of the lines', Number, 1)
   .parse()
 const { to, seed } = command.opts<{ to: string; seed: number }>()
 const [sets] = command.processedArgs as [readonly DataSet[]]

@@ -1,14 +1,14 @@
-"""Trains the codes that GPTQ chose further: self-distillation on a pack's own grid.
+"""Continues to train the codes that GPTQ chose: self-distillation on a pack's own grid.
 
     halfbyte quantize out/float gptq.hbm --calibration TEXT.jsonl
     npx node lab/train/compress/codes.mjs read gptq.hbm codes.safetensors
     python3 -m compress.codes --model out/float/model.pt --codes codes.safetensors --text TEXT.jsonl --to trained.safetensors
     npx node lab/train/compress/codes.mjs write gptq.hbm trained.safetensors trained.hbm
 
-A weight is scale * code. Trained are the code before rounding, the logarithm of the scale's size, and the gains of norms; a
-rate is in steps of the grid, or a share of a scale's size. Training starts at the float weight, moved to where it rounds to
-GPTQ's code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020, arXiv
-1902.08153). Embedding and vectors stay as they are in the pack.
+A weight is scale * code. The code before rounding, the logarithm of the scale's size, and the gains of norms are trained; rates
+are in steps of the grid, or shares of a scale's size. Training starts at the float weight, moved so that it rounds to GPTQ's
+code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020, arXiv 1902.08153).
+Embedding and vectors stay as in the pack.
 """
 import argparse
 import time
@@ -28,20 +28,20 @@ from compress.text import batch_of
 from model import quantise8
 from weights import read_safetensors, write_safetensors
 
-#: How far from the value of its code a weight may start, in steps: a weight at the border, 0.5, would flip at once.
+#: Maximum initial distance of a weight from its code, in steps: a weight at the border, 0.5, would flip immediately.
 EDGE = 0.3
 #: Maximum error of a matrix's stored values, relative to the squares of its weights. 4 bits leave about 0.01.
 STRANGE = 0.5
 
 
 def rounded(value, low, high):
-    """The nearest whole number in a range; the gradient passes through inside the range, and is zero outside."""
+    """The nearest integer in a range; the gradient passes through inside the range and is zero outside."""
     inside = value.clamp(low, high)
     return inside + (inside.round() - inside).detach()
 
 
 def require_same(name, weight, codes, scales):
-    """Raises ValueError if the codes are not those of the weight: attention's rows have another order in a GGUF."""
+    """Raises ValueError if the codes do not belong to the weight: in a GGUF, attention's rows have a different order."""
     values = codes * scales.repeat_interleave(GROUP, 1)[:, :weight.shape[1]]
     error = float((values - weight).square().sum() / weight.square().sum())
     if error > STRANGE:
@@ -70,7 +70,7 @@ class CodedMatrix(nn.Module):
         return self.code.detach().round().clamp(-8, 7)
 
     def scales(self):
-        """As a pack stores them; the gradient is that of the unrounded scale."""
+        """The scales as a pack stores them; the gradient is that of the unrounded scale."""
         exact = self.first * self.growth.exp()
         return exact + ((exact * FACTOR).half().float() / FACTOR - exact).detach()
 
@@ -79,7 +79,7 @@ class CodedMatrix(nn.Module):
 
 
 def on_codes(layout, stored):
-    """The layout of the matrices whose codes are stored. Raises ValueError for codes that belong to no matrix, and for none."""
+    """The layout of the matrices whose codes are stored. Raises ValueError if there are no codes, or codes without a matrix."""
     kept = {name: parts for name, parts in layout.matrices.items() if all(part + '.codes' in stored for part in parts)}
     known = {part + '.codes' for parts in kept.values() for part in parts}
     lost = [name for name in stored if name.endswith('.codes') and name not in known]
@@ -89,8 +89,8 @@ def on_codes(layout, stored):
 
 
 class Coded(nn.Module):
-    """A model whose matrices are codes; everything else is the float model's, including matrices that the pack has in 8
-    bits."""
+    """A model whose matrices are codes; everything else comes from the float model, including matrices that the pack stores in
+    8 bits."""
 
     def __init__(self, layout, teacher, stored):
         super().__init__()
@@ -184,17 +184,17 @@ def open_float(args):
 def main():
     """Trains and prints the gain on held-out windows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--model', type=Path, required=True, help='the float model that the pack was made of: a folder of transformers, or a checkpoint')
+    parser.add_argument('--model', type=Path, required=True, help='float model of the pack: a folder of transformers, or a checkpoint')
     parser.add_argument('--tokenizer', type=Path, help="the folder with a checkpoint's tokenizer.json")
-    parser.add_argument('--codes', type=Path, required=True, help='what codes.mjs read')
+    parser.add_argument('--codes', type=Path, required=True, help='output of codes.mjs read')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text; for a folder also messages or answers')
-    parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='distance from the float model, or of the text')
+    parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='distance from the float model, or loss of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--length', type=int, default=256)
     parser.add_argument('--windows', type=int, default=4000)
-    parser.add_argument('--rate', type=float, default=0.005, help='of codes, in steps of their grid')
-    parser.add_argument('--scale-rate', type=float, default=0.003, help='of scales, as a share of their size')
+    parser.add_argument('--rate', type=float, default=0.005, help='rate of codes, in steps of their grid')
+    parser.add_argument('--scale-rate', type=float, default=0.003, help='rate of scales, as a share of their size')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--to', type=Path, required=True)
     args = parser.parse_args()

@@ -1,5 +1,5 @@
-// Tests the script for a pack's codes on a tiny pack: it reads the codes, and writing them back gives the
-// same pack.
+// Tests the script for a pack's codes on a tiny pack: reading codes and writing them back gives the same
+// pack.
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,6 @@ test('codes that are read and rewritten give the same model', async () => {
   expect((await logits(again)).equals(await logits(pack))).toBe(true)
 }, 120_000)
 
-test('what is missing is named', () => {
+test('errors name the missing item', () => {
   expect(run('write', 'a.hbm', 'a.safetensors').stderr).toContain('write PACK CODES OUTPUT')
 })

@@ -5,13 +5,13 @@
     python3 -m compress.fewer_bits --model MODEL.gguf --work out/fewer --formats w4_g32,w3_g32,w4_row --survey 10,20
     python3 -m compress.fewer_bits --table out/fewer/runs.jsonl --beside w3_g32
 
-A format is w2, w3 or w4, then m (a minimum beside the scale) or n (the levels of a normal distribution), then the group, or
-_row (one scale per output). _drop30 keeps 70 % of the weights and one bit per weight that says which. --drop-layers first
-removes these layers; the runs are then named after them. Nothing is packed: matrices get the values of their codes.
+A format is w2, w3 or w4, then m (a minimum in addition to the scale) or n (the levels of a normal distribution), then the
+group, or _row (one scale per output). _drop30 keeps 70 % of the weights and stores a mask of one bit per weight. --drop-layers
+first removes these layers; the runs are then named after them. Nothing is packed: matrices get the values of their codes.
 
-The Hessians are those of the float model for every format, so a run takes one solution and one pass over the text. With
---survey, a format is only solved in the named layers, with the Hessians of an earlier run, and its loss is printed: this takes
-a minute instead of ten. Only matrices are coded; tables and norms are unchanged.
+Every format uses the Hessians of the float model, so a run takes one solution and one pass over the text. With --survey, a
+format is only solved in the named layers, with the Hessians of an earlier run, and its loss is printed: this takes a minute
+instead of ten. Only matrices are quantised; tables and norms are unchanged.
 """
 import argparse
 import json
@@ -27,15 +27,15 @@ from compress.grids import stored
 
 #: Levels of 4 and 8 codes with the least squared error for a normal distribution (Max 1960, table I).
 NORMAL = {2: (-1.510, -0.4528, 0.4528, 1.510), 3: (-2.152, -1.344, -0.7560, -0.2451, 0.2451, 0.7560, 1.344, 2.152)}
-#: Shares of the peak that the outermost code may represent, by bits; the last are those for a whole row.
+#: Shares of the peak that the outermost code may represent, by bits; the last entry is for a whole row.
 CLIPS = {4: (1.0, 0.94, 0.88, 0.82, 0.76), 3: (1.0, 0.92, 0.84, 0.76, 0.68, 0.6), 2: (1.0, 0.88, 0.76, 0.64, 0.52, 0.42, 0.34)}
 ROW_CLIPS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.28)
 #: Shares of the range by which its two ends move inwards.
 CUTS = ((0, 0), (0.05, 0.05), (0.1, 0.1), (0.15, 0.15), (0.1, 0), (0, 0.1))
-#: Columns whose dropped weights are chosen together, and those solved together if there is one scale per row.
+#: Number of columns whose dropped weights are chosen together, and that are solved together if there is one scale per row.
 MASK_COLUMNS = 128
 ROW_BLOCK = 64
-#: Share of the mean of H's diagonal that is added to it, as `halfbyte quantize` does.
+#: Share of the mean of H's diagonal that is added to it, as in `halfbyte quantize`.
 DAMP = 0.01
 
 
@@ -94,7 +94,7 @@ def starts_of(group, kept, form):
 
 
 def grid_of(group, kept, form):
-    """The scale and base [rows, 1] of groups [rows, size]: for the codes of each clip the best ones, then the best clip."""
+    """The scale and base [rows, 1] of groups [rows, size]: the best pair for the codes of each clip, then the best clip."""
     best, least = None, None
     for base, scale in starts_of(group, kept, form):
         code = nearest((group - base) * inverse(scale), form.levels, form.kind != 'n')
@@ -224,7 +224,7 @@ def calibration_of(path, tokenizer, count, length):
         for line in lines:
             texts.append(json.loads(line)['text'])
             letters += len(texts[-1])
-            # A token has seldom more than eight letters.
+            # A token rarely has more than eight letters.
             if letters > 8 * count * length:
                 break
     return windows_of('\n\n'.join(texts), tokenizer, count, length)
@@ -235,7 +235,7 @@ def drop_layers(model, dropped):
     layers = model.model.layers
     wrong = [at for at in dropped if not 0 <= at < len(layers)]
     if wrong:
-        raise ValueError(f'the model has layers 0 to {len(layers) - 1}, and {wrong[0]} is none of them')
+        raise ValueError(f'the model has layers 0 to {len(layers) - 1}, and {wrong[0]} is not one of them')
     model.model.layers = torch.nn.ModuleList(layer for at, layer in enumerate(layers) if at not in dropped)
     model.config.num_hidden_layers = len(model.model.layers)
 
@@ -281,7 +281,8 @@ def table(lines, beside=None):
 
 
 def code_all(matrices, weights, factors, form):
-    """Gives every matrix the values of its codes; those of one factor are solved together. Returns their bits, and the loss."""
+    """Replaces every matrix by the values of its codes; matrices with the same factor are solved together. Returns their
+    bits, and the loss."""
     together = {}
     for name in matrices:
         together.setdefault(factors[name].data_ptr(), []).append(name)
@@ -296,7 +297,8 @@ def code_all(matrices, weights, factors, form):
 
 
 def survey(args, model):
-    """Rows of formats, as Markdown: bits per weight, and the loss of the products in some layers as a share of the first's."""
+    """Rows of formats, as Markdown: bits per weight, and the loss of the products in some layers relative to the first
+    format."""
     layers = tuple(f'model.layers.{at}.' for at in args.survey.split(','))
     matrices = {name: layer for name, layer in matrices_of(model).items() if name.startswith(layers)}
     if not matrices:
@@ -311,7 +313,7 @@ def survey(args, model):
 
 
 def run_all(args, model, calibration, text):
-    """Runs every format that has not been run."""
+    """Runs every format that has not run yet."""
     runs, tokens = Runs(args.work / 'runs.jsonl'), text.shape[1] - text.shape[1] // 2 - 1
     if not runs.has('original'):
         runs.add(name='original', tokens=tokens, losses=losses_of(model, text))
@@ -339,13 +341,13 @@ def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, help='a folder of transformers, or a GGUF file that it reads')
     parser.add_argument('--calibration', type=Path, help='JSON lines with a text')
-    parser.add_argument('--text', type=Path, help='the text that is scored')
+    parser.add_argument('--text', type=Path, help='the text to score')
     parser.add_argument('--formats', default='w4_g32,w3_g32')
-    parser.add_argument('--drop-layers', default='', help='layers to leave out first, like 14,17')
-    parser.add_argument('--windows', type=int, default=32, help='of 512 tokens, for the Hessians')
-    parser.add_argument('--chunks', type=int, default=20, help='of 256 tokens, scored')
+    parser.add_argument('--drop-layers', default='', help='layers to drop first, like 14,17')
+    parser.add_argument('--windows', type=int, default=32, help='windows of 512 tokens, for the Hessians')
+    parser.add_argument('--chunks', type=int, default=20, help='windows of 256 tokens to score')
     parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--work', type=Path, default=Path('out/fewer'), help='folder of runs.jsonl and of the factors')
+    parser.add_argument('--work', type=Path, default=Path('out/fewer'), help='folder for runs.jsonl and the factors')
     parser.add_argument('--survey', help='layers like 10,20: print the losses of the formats in them and do nothing else')
     parser.add_argument('--table', type=Path, help='print the table of this runs.jsonl and do nothing else')
     parser.add_argument('--beside', help='for --table: another format to compare with')

@@ -1,9 +1,9 @@
-"""Fine-tunes a model that was trained on its grid, in float on a text, until it has left the grid; writes a checkpoint and a
+"""Fine-tunes a model trained on its grid in float, on a text, until its weights have left the grid; writes a checkpoint and a
 folder.
 
     python3 -m compress.finetune --model models/halfbyte-stories --text TEXT.jsonl --to out/float
 
-A model trained with QAT loses nothing when it is rounded, so it cannot show what a method recovers. A few hundred steps of
+A model trained with QAT loses nothing when it is rounded, so it cannot show how much a method recovers. A few hundred steps of
 AdamW in float move every weight by more than a step of its grid.
 """
 import argparse

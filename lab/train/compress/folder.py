@@ -6,8 +6,8 @@
     halfbyte quantize FOLDER model.hbm --lora out/adapter --calibration CHATS.jsonl
 
 FOLDER has config.json, safetensors and a tokenizer; a GGUF file that transformers can read works too. A line of the text has a
-`text`, or `messages`, which the tokenizer's own template renders, or a `text` and the `answer` at its end, of which only the
-answer is learned. --resume continues from the last checkpoint.
+`text`, or `messages`, which the tokenizer's own template renders, or a `text` and the `answer` at its end; then only the answer
+is learned. --resume continues from the last checkpoint.
 """
 import argparse
 import copy
@@ -33,7 +33,7 @@ CHECKPOINT = 'checkpoint.pt'
 
 
 class Logits(torch.nn.Module):
-    """A model of transformers whose call takes ids [batch, time] and gives logits [batch, time, vocabulary]."""
+    """A model of transformers whose call takes ids [batch, time] and returns logits [batch, time, vocabulary]."""
 
     def __init__(self, model):
         super().__init__()
@@ -44,7 +44,7 @@ class Logits(torch.nn.Module):
 
 
 class OnGrid(torch.nn.Module):
-    """A matrix as its pack holds it. Gradients pass straight through the rounding."""
+    """A matrix as its pack stores it. Gradients pass straight through the rounding."""
 
     def __init__(self, quantise):
         super().__init__()
@@ -78,7 +78,7 @@ def matrices_of(model):
 
 
 def put_on_grid(model, kind, squares=None):
-    """Rounds every matrix in each forward pass; with squares of its inputs, by name, it is clipped first."""
+    """Rounds every matrix in each forward pass; matrices whose squared inputs are given, by name, are clipped first."""
     for name, layer in matrices_of(model).items():
         if squares is not None:
             layer.weight.data = clipped(layer.weight, squares[f'model.{name}.weight'])
@@ -106,10 +106,10 @@ class Run:
         self.key = json.dumps({**given, 'model': str(given['model']), 'text': str(given['text']), 'own': own.hexdigest()})
 
     def load(self, path):
-        """Continues from a checkpoint. Raises ValueError for one of another model, text or options."""
+        """Continues from a checkpoint. Raises ValueError if it belongs to another model, text or options."""
         state = torch.load(path)
         if state['key'] != self.key:
-            raise ValueError(f'{path} is of another model, text or options; leave out --resume, or give another --to')
+            raise ValueError(f'{path} belongs to another model, text or options; omit --resume, or give another --to')
         for p, value in zip(self.learning, state['learning']):
             p.data.copy_(value)
         self.optimizer.load_state_dict(state['optimizer'])
@@ -178,13 +178,13 @@ def arguments(given=None):
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints, at which the held-out loss is printed')
     parser.add_argument('--resume', action='store_true')
-    parser.add_argument('--finish', action='store_true', help='with --resume: write what the last checkpoint has learned, without more steps')
+    parser.add_argument('--finish', action='store_true', help='with --resume: write the model of the last checkpoint')
     parser.add_argument('--to', type=Path, default=Path('out/folder'))
     args = parser.parse_args(given)
     if args.merge and not args.lora:
-        parser.error('--merge is for an adapter; give --lora, or leave --merge out: a model without one is written whole')
+        parser.error('--merge is for an adapter; give --lora, or omit --merge: other models are always whole')
     if args.finish and not (args.resume and (args.to / CHECKPOINT).exists()):
-        parser.error(f'--finish writes what {args.to / CHECKPOINT} has learned; give --resume and the --to of a run that was stopped')
+        parser.error(f'--finish writes the model of {args.to / CHECKPOINT}; give --resume and the --to of a stopped run')
     args.rate = args.rate or (1e-3 if args.lora else 2e-5)
     return args
 

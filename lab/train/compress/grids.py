@@ -1,4 +1,4 @@
-"""Computes the values that a pack would hold for a matrix: groups of 32 inputs, 4 bits, with and without a minimum."""
+"""Computes the values that a pack would store for a matrix: groups of 32 inputs, 4 bits, with and without a minimum."""
 import torch
 
 GROUP = 32
@@ -14,7 +14,8 @@ def stored(value):
 
 
 def by_groups(matrix, function, *others):
-    """Applies function to groups [count, size]; the last group of each row is shorter when rows are no multiple of 32."""
+    """Applies function to groups [count, size]; the last group of each row is shorter when the row length is not a multiple
+    of 32."""
     width = matrix.shape[1] // GROUP * GROUP
     parts = []
     for first, last in ((0, width), (width, matrix.shape[1])):
@@ -27,7 +28,7 @@ def by_groups(matrix, function, *others):
 
 
 def symmetric(groups, clips=(1.0, 0.94, 0.88, 0.82, 0.76), weights=None):
-    """w4: a scale, codes -8..7; the peak of a group has code -8. The best of some clips."""
+    """w4: a scale, codes -8..7; the peak of a group has code -8. Takes the best of several clips."""
     peak = groups.gather(1, groups.abs().argmax(1, keepdim=True))
     best, least = None, None
     for clip in clips:
@@ -48,12 +49,12 @@ def asymmetric(groups):
 
 
 def quantise_w4(matrix):
-    """The matrix as `w4` holds it."""
+    """The matrix as `w4` stores it."""
     return by_groups(matrix.detach(), symmetric)
 
 
 def quantise_w4m(matrix):
-    """The matrix as `w4m` holds it."""
+    """The matrix as `w4m` stores it."""
     return by_groups(matrix.detach(), asymmetric)
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Layout(NamedTuple):
-    """The names of a pack by the name of a parameter."""
+    """The names in a pack, by parameter."""
     #: A matrix, and the tensors that its rows consist of, in order.
     matrices: dict
     #: A norm's gain, and its tensor.
@@ -29,7 +29,7 @@ GAINS = {'llama': {'norm1': 'attn_norm', 'norm2': 'mlp_norm'},
 MODULES = {'self_attn.q_proj': 'attn_q', 'self_attn.k_proj': 'attn_k', 'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output',
            'mlp.gate_proj': 'mlp_gate', 'mlp.up_proj': 'mlp_up', 'mlp.down_proj': 'mlp_down'}
 NORMS = {'input_layernorm': 'attn_norm', 'post_attention_layernorm': 'mlp_norm'}
-#: Model types that have these two norms in a layer, with gains as a pack holds them. The gains of others are frozen.
+#: Model types that have these two norms in a layer, with gains as a pack stores them. The gains of others are frozen.
 PLAIN_NORMS = ('llama', 'mistral', 'qwen2', 'qwen3', 'smollm3')
 
 
@@ -42,15 +42,15 @@ def own_layout(family, layers):
 
 
 def transformers_layout(model, matrices):
-    """The layout of a model of transformers, whose 4-bit matrices have these names of modules.
+    """The layout of a model of transformers whose 4-bit matrices have these module names.
 
-    Raises ValueError for a matrix whose name in a pack is not known here.
+    Raises ValueError for a matrix without a known name in packs.
     """
     layout = Layout({}, {}, [])
     for name in matrices:
         at = re.search(r'layers\.(\d+)\.(.+)$', name)
         if at is None or at[2] not in MODULES:
-            raise ValueError(f'{name} has no name in a pack that is known here; models of the layers {", ".join(MODULES)} are trained')
+            raise ValueError(f'{name} has no known name in packs; the layers {", ".join(MODULES)} can be trained')
         layout.matrices[f'{name}.weight'] = [f'layers.{at[1]}.{MODULES[at[2]]}.weight']
     plain = model.config.model_type in PLAIN_NORMS
     for name, parameter in model.named_parameters():

@@ -7,12 +7,12 @@ import torch.nn.functional as F
 
 
 def given(ids):
-    """The tokens that the model reads of ids [batch, time + 1]: all but the last, whether a loss counts them or not."""
+    """The input tokens of ids [batch, time + 1]: all but the last, whether a loss counts them or not."""
     return torch.where(ids < 0, ~ids, ids)[:, :-1]
 
 
 def counted(logits, ids):
-    """Of logits [batch, time, vocabulary], the rows before the tokens that a loss counts, and these tokens."""
+    """The rows of logits [batch, time, vocabulary] before the tokens that a loss counts, and these tokens."""
     following = ids[:, 1:]
     return logits[following >= 0], following[following >= 0]
 
@@ -41,7 +41,7 @@ def next_token(logits, ids):
 
 
 def training_loss(student, teacher, ids, gamma):
-    """The loss of a step, for ids [batch, time + 1]: the distance from the teacher; without gamma, the next token's loss."""
+    """The loss of a step, for ids [batch, time + 1]: the distance from the teacher or, without gamma, the next token's loss."""
     logits = student(given(ids))
     if gamma is None:
         return next_token(logits, ids)

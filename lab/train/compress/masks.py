@@ -8,7 +8,7 @@ UNITS = {'sv32': (32, 1), 'sb84': (8, 4)}
 
 
 def load_named(model, family, tensors):
-    """Copies the values of Hugging Face's tensors into the parameters of the model that they are parts of."""
+    """Copies the values of Hugging Face's tensors into the corresponding parameters of the model."""
     tensors_of, _ = NAMES[family]
     state, places, total = model.state_dict(), {}, 0
     for name, t in state.items():
@@ -45,7 +45,7 @@ def kept_of(matrix, pattern):
 
 @torch.no_grad()
 def keep_zeros(model, pattern):
-    """Keeps zeros in the matrices of all layers zero during training, by zeroing their gradients. Returns the masks by name.
+    """Keeps zeros in the matrices of all layers during training, by zeroing their gradients. Returns the masks by name.
 
     The optimiser must not move a weight whose gradient is zero: AdamW without decay does not.
     """

@@ -19,7 +19,7 @@ def open_model(path, context=512, tokenizer=None):
     """The vocabulary, the family's name and the model.
 
     path: a Llama as .gguf, a folder of stories/export.py, or a checkpoint. tokenizer: the folder with a
-    checkpoint's tokenizer.json; without one its vocabulary is None, and the text must be ids.
+    checkpoint's tokenizer.json; without it the vocabulary is None, and the text must be ids.
     """
     path = Path(path)
     if path.suffix == '.gguf':
@@ -67,7 +67,7 @@ def sampled(model, count, length, generator):
 
 @torch.no_grad()
 def input_squares(model, batches):
-    """The mean square of every input of each matrix, by the matrix's name in the state."""
+    """The mean square of every input of each matrix, by the matrix's name in the state dict."""
     names = {id(p): name for name, p in model.named_parameters()}
     sums, count = {}, {}
     whole = torch.nn.functional.linear

@@ -1,4 +1,4 @@
-"""Self check of learning answers: `python3 -m unittest discover` in lab/train/."""
+"""Tests training on answers: `python3 -m unittest discover` in lab/train/."""
 import json
 import tempfile
 import unittest
@@ -19,7 +19,7 @@ class Letters:
 
 
 class InFolder(unittest.TestCase):
-    """With a folder of its own for each test."""
+    """Gives each test its own folder."""
 
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -27,7 +27,7 @@ class InFolder(unittest.TestCase):
         self.root = Path(place.name)
 
     def write(self, name, values):
-        """Lines of JSON, or of anything else."""
+        """Writes lines of JSON or other text."""
         path = self.root / name
         path.write_text('\n'.join(each if isinstance(each, str) else json.dumps(each) for each in values) + '\n', encoding='utf-8')
         return path

@@ -1,4 +1,4 @@
-"""Self check of QAT, distillation and adapters, on tiny models: `python3 -m unittest discover` in lab/train/."""
+"""Tests QAT, distillation and adapters on tiny models: `python3 -m unittest discover` in lab/train/."""
 import tempfile
 import unittest
 from pathlib import Path
@@ -31,7 +31,7 @@ def small_llama():
 
 
 def small_mamba(heads=32):
-    """The same for a Mamba-2. As many heads make the rows of in_proj a multiple of 32, which masks of units need."""
+    """The same for a Mamba-2. This number of heads makes the rows of in_proj a multiple of 32, which masks of units need."""
     torch.manual_seed(5)
     model = Mamba2(Mamba2Config(vocab=64, hidden=64, layers=2, context=40, inner=64, heads=heads, groups=1, states=16,
                                 intermediate=96))
@@ -69,7 +69,7 @@ class GridTest(unittest.TestCase):
 
 
 class LossTest(unittest.TestCase):
-    """What is trained."""
+    """Tests which parameters are trained."""
 
     def test_cakld_is_zero_for_equal_models_and_mixes_both_directions(self):
         student, teacher = torch.randn(2, 5, 7), torch.randn(2, 5, 7)
@@ -87,7 +87,7 @@ class LossTest(unittest.TestCase):
 
 
 class TrainTest(unittest.TestCase):
-    """The loop, for both families."""
+    """Tests the training loop, for both families."""
 
     def test_distilling_comes_nearer_to_the_float_model_and_starts_from_clipped_weights(self):
         for teacher in (small_llama(), small_mamba()):
@@ -125,7 +125,7 @@ class TrainTest(unittest.TestCase):
 
 
 class MaskTest(unittest.TestCase):
-    """Zeros of a pruned model."""
+    """Tests the zeros of a pruned model."""
 
     def pruned(self, model, pattern):
         """Half of the units of every matrix are zero."""
@@ -184,7 +184,7 @@ class MaskTest(unittest.TestCase):
 
 
 def pack_of(model, family):
-    """What codes.mjs would read of the model, rounded to the nearest code under the peak's scale."""
+    """The codes that codes.mjs would read for the model, rounded to the nearest code with the peak's scale."""
     found, state = {}, model.state_dict()
     for ours, theirs in own_layout(family, 2).matrices.items():
         for name, rows in zip(theirs, state[ours].chunk(len(theirs))):
@@ -202,7 +202,7 @@ def coded(model, family, pack):
 
 
 class CodesTest(unittest.TestCase):
-    """Training that begins at the codes of a pack."""
+    """Tests training that starts from the codes of a pack."""
 
     def setUp(self):
         self.teacher = small_llama().requires_grad_(False)

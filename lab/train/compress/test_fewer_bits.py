@@ -1,4 +1,4 @@
-"""Self check of formats with fewer bits, on small random matrices: `python3 -m unittest discover` in lab/train/."""
+"""Tests formats with fewer bits on small random matrices: `python3 -m unittest discover` in lab/train/."""
 import contextlib
 import io
 import json
@@ -25,22 +25,22 @@ def problem(rows=24, inputs=256, seed=5):
 
 
 def damped(hessian):
-    """The Hessian as it is solved."""
+    """The Hessian with dampening, as the solver uses it."""
     return hessian + 0.01 * hessian.diagonal().mean() * torch.eye(len(hessian))
 
 
 def cost(matrix, values, hessian):
-    """What the errors cost: the sum of e H e^T."""
+    """The cost of the errors: the sum of e H e^T."""
     error = (matrix - values).double()
     return float((error @ damped(hessian).double() * error).sum())
 
 
 @unittest.skipIf(solve is None, 'transformers and peft are not installed')
 class FewerBitsTest(unittest.TestCase):
-    """compress.fewer_bits."""
+    """Tests compress.fewer_bits."""
 
     def test_loss(self):
-        """The loss that it reports is what the errors cost, and fewer bits or larger groups cost more."""
+        """The reported loss is the cost of the errors, and fewer bits or larger groups cost more."""
         matrix, hessian = problem()
         factor, last = factor_of(hessian), 0
         for name in ('w4_g32', 'w4_g64', 'w4_row', 'w3_g32', 'w3_g64', 'w2_g32'):
@@ -50,7 +50,7 @@ class FewerBitsTest(unittest.TestCase):
             last = loss
 
     def test_compensates(self):
-        """Solved in order, the products lose less than with each weight rounded for itself."""
+        """GPTQ loses less than rounding each weight on its own."""
         matrix, hessian = problem()
         for name in ('w4_g32', 'w3m_g64', 'w2n_g32', 'w4_g32_drop30'):
             form = format_of(name)
@@ -59,7 +59,7 @@ class FewerBitsTest(unittest.TestCase):
             self.assertLess(loss, 0.8 * cost(matrix, rounded, hessian), name)
 
     def test_levels(self):
-        """A group has no more values than codes, and a dropped share is zero."""
+        """A group has no more values than codes, and the dropped share is zero."""
         matrix, hessian = problem()
         for name, count in (('w2_g32', 4), ('w2m_g64', 4), ('w3n_g32', 8), ('w4_g32_drop30', 17)):
             form = format_of(name)
@@ -69,7 +69,7 @@ class FewerBitsTest(unittest.TestCase):
         self.assertAlmostEqual(float((values == 0).float().mean()), 0.36, delta=0.07)
 
     def test_levels_of_normal(self):
-        """The levels of a normal distribution are the means of what rounds to them."""
+        """The levels of a normal distribution are the means of the values that round to them."""
         sample = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1))
         for levels in map(torch.tensor, NORMAL.values()):
             code = torch.bucketize(sample, (levels[1:] + levels[:-1]) / 2)
@@ -77,7 +77,7 @@ class FewerBitsTest(unittest.TestCase):
                 self.assertAlmostEqual(float(sample[code == at].mean()), float(level), delta=0.02)
 
     def test_bits(self):
-        """Scales, minimums and masks count."""
+        """Scales, minimums and masks count as bits."""
         for name, bits in (('w4_g32', 4.5), ('w3m_g32', 4), ('w2_g64', 2.25), ('w4_g32_drop30', 4.3), ('w4_row', 4.0625)):
             self.assertAlmostEqual(format_of(name).bits_of(256), bits, msg=name)
         for name in ('w5_g32', 'w4n_g32', 'w4', 'w3_g32_drop'):
@@ -85,14 +85,14 @@ class FewerBitsTest(unittest.TestCase):
                 format_of(name)
 
     def test_table(self):
-        """Differences are paired, so what is hard for both does not count."""
+        """Differences are paired, so windows that are hard for both do not count."""
         self.assertEqual(difference([10, 30], [8, 28], 2), (1.0, 0.0))
         lines = [{'name': 'original', 'tokens': 2, 'losses': [8, 28]},
                  {'name': 'w4_g32', 'bits': 4.5, 'bytes': 9e6, 'tokens': 2, 'losses': [10, 30]}]
         self.assertIn('| `w4_g32` | 4.50 | 9.0 | 22026.466 | +1.0000 ± 0.0000 |', table(lines))
 
     def test_command(self):
-        """A tiny model's formats are run once each, in all matrices of its layers, and with layers left out."""
+        """Each format runs once on a tiny model, in all matrices of its layers, also with layers dropped."""
         with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()) as said:
             root = Path(place)
             write_model(root / 'model', 'LlamaForCausalLM')

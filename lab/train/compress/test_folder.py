@@ -73,7 +73,7 @@ class FolderTest(unittest.TestCase):
         self.place.cleanup()
 
     def train(self, family, to, *more):
-        """Runs the command; the folder that it wrote."""
+        """Runs the command; returns the folder that it wrote."""
         from compress import folder
         if not (self.root / family).exists():
             write_model(self.root / family, family)
@@ -189,7 +189,7 @@ class FolderTest(unittest.TestCase):
         lora = ['--lora', '4', '--steps', '6']
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
             self.train('LlamaForCausalLM', 'parts', *lora, '--resume', '--finish')
-        self.assertRegex(said.getvalue(), r'--finish writes what .*parts.checkpoint\.pt has learned')
+        self.assertRegex(said.getvalue(), r'--finish writes the model of .*parts.checkpoint\.pt')
         with self.assertRaises(KeyboardInterrupt):
             self.stopped(folder, 5, '--save-every', '2', *lora)
         state = torch.load(self.root / 'parts' / folder.CHECKPOINT)

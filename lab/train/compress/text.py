@@ -1,8 +1,8 @@
 """Turns JSON lines into windows of ids with a tokenizer of transformers, in the order in which training draws them.
 
 A line has a `text`, `messages`, which the tokenizer's own template renders, or a `text` with the `answer` at its end. Texts and
-messages are concatenated and cut into windows. An answer has its own window, in which no loss counts what comes before it (see
-compress.losses).
+messages are concatenated and cut into windows. An answer has its own window, in which the loss ignores the tokens before it
+(see compress.losses).
 """
 import json
 
@@ -31,7 +31,7 @@ def answer_of(value, tokenizer):
 
 
 def require_answer(path, number, value):
-    """Raises ValueError for a line whose answer is missing, or is not the end of its text."""
+    """Raises ValueError for a line whose answer is missing or is not at the end of its text."""
     answer = value.get('answer')
     if not answer or not value.get('text', '').endswith(answer):
         raise ValueError(f'line {number} of {path} has no text that ends with its answer; the first line has one, so give '
@@ -87,7 +87,7 @@ def split(windows, seed):
 
 
 def batch_of(windows, size, seed, step):
-    """The windows of a step: neighbours, in an order that each round over all windows draws anew."""
+    """The windows of a step: adjacent ones, in an order redrawn in each pass over all windows."""
     count = -(-len(windows) // size)
     around, at = divmod(step, count)
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed * 1_000_003 + around))

@@ -74,11 +74,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='a Llama as GGUF, or a checkpoint of a family here')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text, or ids as .pt')
-    parser.add_argument('--held', type=Path, help='other text to judge by; default: the last 16 windows')
+    parser.add_argument('--held', type=Path, help='text to evaluate on; default: the last 16 windows')
     parser.add_argument('--format', choices=sorted(QUANTISERS), default='w4')
     parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld')
-    parser.add_argument('--pruned', type=Path, help='a folder of halfbyte prune --as safetensors: where the weights begin')
-    parser.add_argument('--pattern', help='with --pruned: sv32, sb84 or N:M, as it was pruned; these zeros stay')
+    parser.add_argument('--pruned', type=Path, help='a folder of halfbyte prune --as safetensors: the initial weights')
+    parser.add_argument('--pattern', help='with --pruned: sv32, sb84 or N:M, as in pruning; its zeros stay zero')
     parser.add_argument('--generated', type=int, default=0, help='windows that the teacher generates instead of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
@@ -90,7 +90,7 @@ def main():
     parser.add_argument('--to', type=Path, default=Path('out/compressed'))
     args = parser.parse_args()
     if (args.pruned is None) != (args.pattern is None):
-        parser.error('--pruned and --pattern belong together: which folder, and how it was pruned')
+        parser.error('give --pruned and --pattern together: the folder, and the pattern that it was pruned to')
     if args.pruned and args.format == 'w4m':
         parser.error('w4m has no code for zero in every group; choose --format w4')
     torch.manual_seed(args.seed)
@@ -107,7 +107,7 @@ def main():
     begin = copy.deepcopy(teacher)
     if args.pruned:
         load_named(begin, family, read_safetensors(args.pruned / 'model.safetensors'))
-    # Clipping is for the asymmetric grid, whose ends it moves; a pruned group must keep its zeros.
+    # Clipping moves the ends of the asymmetric grid; a pruned group must keep its zeros.
     squares = input_squares(teacher, some) if gamma is not None and not args.pruned else None
     student = prepare_student(begin, args.format, squares)
     if args.pruned:

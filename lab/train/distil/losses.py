@@ -7,7 +7,7 @@ from stories.prepare import IDS, OWN
 
 
 def ids_of(rows):
-    """Token ids [batch, time] of windows of one more token, and which next tokens are the model's own."""
+    """Splits windows of time + 1 tokens into ids [batch, time] and a mask of the next tokens that are the model's own."""
     return (torch.from_numpy((rows[:, :-1] & IDS).astype(np.int64)), torch.from_numpy((rows[:, 1:] & OWN) != 0))
 
 

@@ -3,11 +3,11 @@ import torch
 
 from mamba2 import Mamba2, Mamba2Config
 
-#: Parameters that the Llama's and the Mamba's layers have in common.
+#: Parameters that layers of the Llama and the Mamba have in common.
 SHARED = ['norm1', 'norm2', 'gate_up', 'down']
 #: Root mean squares of x, and of B and C, before SiLU, which is nearly linear for small values.
 VALUE, KEY = 0.5, 1.0
-#: Positions after which a head's state has decayed to 1/e, from the first head of a group to its last.
+#: Positions after which a head's state has decayed to 1/e, from the first to the last head of a group.
 SHORTEST, LONGEST = 8, 256
 
 
@@ -19,7 +19,7 @@ def gate_of(inputs, target=1.0, damp=1e-3):
 
 
 def fades_of(config):
-    """exp(a_log) of each head at step sizes of 1: even in logarithm within a group."""
+    """exp(a_log) of each head at step size 1: evenly spaced in logarithm within a group."""
     per_group = config.heads // config.groups
     share = torch.linspace(0, 1, per_group) if per_group > 1 else torch.ones(1)
     lengths = SHORTEST * (LONGEST / SHORTEST) ** share
@@ -27,7 +27,7 @@ def fades_of(config):
 
 
 def start_layer(layer, attention, inputs, config):
-    """Fills a Mamba-2 layer from a Llama's; inputs [count, hidden] is what its attention reads."""
+    """Fills a Mamba-2 layer from a Llama's; inputs [count, hidden] are the inputs of its attention."""
     c = config
     q, k, v = attention.qkv.detach().chunk(3)
     for name in SHARED:

@@ -1,4 +1,4 @@
-"""Self check of the distilled Mamba: SSD against the recurrence, the model against its tensors, losses, and Halfbyte."""
+"""Tests the distilled Mamba: SSD against the recurrence, the model against its tensors, losses, and Halfbyte."""
 import json
 import subprocess
 import tempfile
@@ -37,7 +37,7 @@ def teacher():
 
 
 def student(llama):
-    """A Mamba-2 begun from it, with every parameter moved."""
+    """A Mamba-2 initialised from it, with every parameter changed."""
     model = start(llama, torch.randint(0, VOCAB, (2, TIME)), **SHAPE)
     with torch.no_grad():
         for p in model.parameters():
@@ -46,7 +46,7 @@ def student(llama):
 
 
 class SsdTest(unittest.TestCase):
-    """The chunked form."""
+    """Tests the chunked scan."""
 
     def inputs(self):
         torch.manual_seed(5)
@@ -72,7 +72,7 @@ class SsdTest(unittest.TestCase):
 
 
 class ModelTest(unittest.TestCase):
-    """The model, its start and what is exported of it."""
+    """Tests the model, its initialisation and its export."""
 
     def setUp(self):
         self.llama = teacher()
@@ -135,7 +135,7 @@ class ModelTest(unittest.TestCase):
 
 
 class TrainingTest(unittest.TestCase):
-    """Losses and the loop."""
+    """Tests the losses and the loop."""
 
     def rows(self):
         rows = np.random.default_rng(2).integers(0, VOCAB, (2, TIME + 1)).astype(np.uint16)
@@ -184,7 +184,7 @@ class TrainingTest(unittest.TestCase):
 
 
 class EngineTest(unittest.TestCase):
-    """Halfbyte reads the exported folder as Python means it."""
+    """Tests that Halfbyte reads the exported folder with the same results as Python."""
 
     def logits(self, model, ids, snapped):
         """Halfbyte's, in f32."""

@@ -21,15 +21,16 @@ def is_own(name):
 
 
 def optimizer_of(model):
-    """A new optimizer for each stage, because gradients differ in size: the mixers' matrices, and their vectors at twice the
-    rate."""
+    """A new optimizer for each stage, because gradients differ in size: for the mixers' matrices, and for their vectors at
+    twice the rate."""
     own = [p for name, p in model.named_parameters() if is_own(name)]
     groups = [{'params': [p for p in own if (p.ndim == 2) == wide], 'rate': rate} for wide, rate in ((True, 1), (False, 2))]
     return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-8, weight_decay=0)
 
 
 def begin(teacher, ids, mixers):
-    """The start of a run. What comes from the teacher is rounded as in the pack; a checkpoint's mixers replace new ones."""
+    """The initial model of a run. The teacher's parameters are rounded as in the pack; a checkpoint's mixers replace new
+    ones."""
     model = start(teacher, ids)
     model.load_state_dict({name: value for name, value in snap(model).items() if not is_own(name)}, strict=False)
     if mixers:
@@ -38,7 +39,7 @@ def begin(teacher, ids, mixers):
 
 
 def only_mixers(model):
-    """Freezes the teacher's parameters, which are rounded already: QAT rounds only the mixers."""
+    """Freezes the teacher's parameters, which are already rounded: QAT rounds only the mixers."""
     model.QUANTISERS = {name: model.QUANTISERS[name] for name in ('in_proj', 'out')}
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_own(name))
@@ -62,13 +63,13 @@ def main():
     """Trains; progress is the larger of the shares of tokens and of time to --deadline."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
-    parser.add_argument('--teacher', type=Path, help='other than out/start.pt; may change when a run is resumed')
-    parser.add_argument('--mixers', type=Path, help='a checkpoint whose mixers to start from')
+    parser.add_argument('--teacher', type=Path, help='default: out/start.pt; may change when a run is resumed')
+    parser.add_argument('--mixers', type=Path, help='start from the mixers of this checkpoint')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
     parser.add_argument('--batch-tokens', type=int, default=1024)
     parser.add_argument('--align', type=float, default=0.2, help='progress at which distillation begins')
     parser.add_argument('--align-lr', type=float, default=2e-3)
-    parser.add_argument('--lr', type=float, default=2e-4, help="of the mixers' matrices while distilling")
+    parser.add_argument('--lr', type=float, default=2e-4, help="rate of the mixers' matrices while distilling")
     parser.add_argument('--qat-from', type=float, default=0.8, help='progress at which QAT begins')
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')

@@ -1,5 +1,5 @@
-// Asks models held-out questions as the chat page does. In: packs, prompts/held.json. Out: a table of what
-// each model gets right, and every answer.
+// Asks models held-out questions as the chat page does. In: packs, prompts/held.json. Out: a table of each
+// model's right answers, and every answer.
 //
 // npx node lab/train/prompts/judge.mjs --model demo/models/halfbyte-stories.hbm --seeds 10 --out
 // answers.jsonl
@@ -165,9 +165,9 @@ async function judgeStories(engine, name, rows, part, seeds) {
   }
   rows.push([`stories, ${part}: all asked-for things`, percent(whole, all)])
   rows.push([`stories, ${part}: things`, percent(found, words)])
-  rows.push([`stories, ${part}: told to their end`, percent(ended, all)])
+  rows.push([`stories, ${part}: complete`, percent(ended, all)])
   if (seeds > 1)
-    rows.push([`stories, ${part}: runs of three words that two stories share`, `${((100 * alike.reduce((a, b) => a + b)) / alike.length).toFixed(1)} %`])
+    rows.push([`stories, ${part}: three-word sequences shared by two stories`, `${((100 * alike.reduce((a, b) => a + b)) / alike.length).toFixed(1)} %`])
 }
 
 async function judgeSpecial(engine, name, rows) {

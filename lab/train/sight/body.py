@@ -1,4 +1,4 @@
-"""The vocabulary of Halfbyte Stories with its embedding as packed, or a part of it with a small Llama."""
+"""The vocabulary of Halfbyte Stories with its packed embedding, or a part of it with a small Llama."""
 import json
 from itertools import product
 
@@ -12,7 +12,7 @@ from stories.from_folder import vocabulary_of
 from weights import read_safetensors
 
 #: More than the number of pieces in the texts.
-MOST_PIECES = 4096
+MAX_PIECES = 4096
 
 
 def load_embedding(folder):
@@ -21,7 +21,7 @@ def load_embedding(folder):
 
 
 def load_vocabulary(folder):
-    """How the model's texts become ids."""
+    """Encodes the model's texts."""
     return spm.load(vocabulary_of(json.loads((folder / 'tokenizer.json').read_text(encoding='utf-8'))))
 
 
@@ -39,8 +39,8 @@ def texts():
 
 
 def small_vocabulary(whole):
-    """The pieces of these texts, of their first words without a space, and of every ASCII character."""
-    kept = choose(whole, texts(), MOST_PIECES)
+    """The pieces of these texts, of their first words without a space, and all ASCII characters."""
+    kept = choose(whole, texts(), MAX_PIECES)
     for word in ('What', 'How', 'Is'):
         symbols, made = whole.merge(word)
         kept |= {*symbols, *made}
@@ -48,6 +48,6 @@ def small_vocabulary(whole):
 
 
 def small_llama(vocabulary, kind=Llama):
-    """With random weights."""
+    """A Llama with random weights."""
     return kind(LlamaConfig(vocab=-(-len(vocabulary.pieces) // 32) * 32, hidden=128, layers=4, heads=4, kv_heads=4, head_dim=32,
                              intermediate=256))

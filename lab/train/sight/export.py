@@ -21,8 +21,8 @@ HELD_SEED = 2034
 def held_lines(count):
     """JSON lines with a PNG in base64, a question of the next kind about a thing in a held-out place, and its answer.
 
-    Every second round of kinds has images three times as large as the tower reads. None has noise, so that the files stay
-    small.
+    In every second round of kinds, the images are three times as large as the tower's input. They have no noise, so that the
+    files stay small.
     """
     rng = np.random.default_rng(HELD_SEED)
     lines = []
@@ -38,13 +38,13 @@ def held_lines(count):
 
 
 def main():
-    """Writes all of it."""
+    """Writes all of these files."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--stories', type=Path, default=Path('models/halfbyte-stories'), help='whose vocabulary is cut')
+    parser.add_argument('--stories', type=Path, default=Path('models/halfbyte-stories'), help='model with the vocabulary to reduce')
     parser.add_argument('--from', dest='source', type=Path, default=Path('out/sight.pt'))
     parser.add_argument('--to', type=Path, default=Path('models/halfbyte-sight'))
     parser.add_argument('--held', type=Path, default=Path('../../test/conformance/vision/golden/sight.jsonl'))
-    parser.add_argument('--count', type=int, default=80, help='held-out questions')
+    parser.add_argument('--count', type=int, default=80, help='number of held-out questions')
     args = parser.parse_args()
     state = torch.load(args.source)
     vocabulary = small_vocabulary(load_vocabulary(args.stories))

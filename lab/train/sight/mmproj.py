@@ -7,7 +7,7 @@ from sight.scenes import CELL, SIDE
 from sight.tower import EPSILON, HEADS, HIDDEN, INNER, LAYERS
 
 ALIGNMENT = 32
-#: Numbers of GGUF's types of metadata and of tensors.
+#: GGUF's type numbers for metadata and tensors.
 UINT, FLOAT, BOOL, TEXT, LIST = 4, 6, 7, 8, 9
 F32, F16, Q8_0 = 0, 1, 8
 #: Inputs that share a scale in Q8_0.

@@ -10,7 +10,7 @@ NUMBERS = ('None', 'One', 'Two', 'Three', 'Four')
 
 
 def beside(cells, cell, direction):
-    """The thing in the next cell, or EMPTY if that is empty or outside the grid."""
+    """The thing in the adjacent cell, or EMPTY if that cell is empty or outside the grid."""
     y, x = (a + b for a, b in zip(divmod(cell, SIDE), DIRECTIONS[direction]))
     return cells[y * SIDE + x] if 0 <= y < SIDE and 0 <= x < SIDE else EMPTY
 
@@ -27,7 +27,7 @@ def alone(cells, part):
 
 
 def ask(rng, cells, kind, among=None):
-    """A question of a kind, its answer and the cells to look at, or None if the picture has no such question.
+    """A question of a kind, its answer and the cells to look at, or None if the picture allows no such question.
 
     among: the cells that the question may be about, by default all with a thing.
     """
@@ -58,7 +58,7 @@ def ask(rng, cells, kind, among=None):
 
 
 def asked(rng, cells, count):
-    """Questions about an image, half of them about what is next to a thing."""
+    """Questions about an image, half of them about the neighbours of a thing."""
     out = []
     while len(out) < count:
         one = ask(rng, cells, rng.choice(KINDS))

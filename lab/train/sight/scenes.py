@@ -6,7 +6,7 @@ import numpy as np
 
 COLOURS = ('red', 'blue', 'green', 'yellow')
 SHAPES = ('circle', 'square', 'triangle', 'star')
-#: Cells on a side, and pixels of a cell's side.
+#: Cells per side of the grid, and pixels per side of a cell.
 SIDE, CELL = 3, 24
 CELLS = SIDE * SIDE
 #: Mean red, green and blue of each colour, from 0 to 1.
@@ -41,7 +41,7 @@ def scene(rng, held=False):
 
 
 def distance(shape, x, y):
-    """How far points are outside a shape that fits a circle of radius 1; negative inside. y points down."""
+    """The distance of points from a shape that fits a circle of radius 1; negative inside. y points down."""
     if shape == 'circle':
         return np.hypot(x, y) - 0.9
     if shape == 'square':
@@ -58,7 +58,7 @@ def distance(shape, x, y):
 
 
 def draw(rng, cells, scale=1, noise=0.02):
-    """A picture [height, width, 3] in bytes. Place, size, turn and shade of each thing differ."""
+    """A picture [height, width, 3] in bytes. Each thing has a random position, size, rotation and shade."""
     size = CELL * scale
     ground = np.clip(rng.uniform(0.82, 1.0) + rng.normal(0, 0.015, 3), 0, 1)
     picture = np.broadcast_to(ground, (SIDE * size, SIDE * size, 3)).copy()

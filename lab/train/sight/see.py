@@ -16,7 +16,7 @@ from sight.tower import Tower
 
 #: Row and column of the cells left, right, above and below.
 DIRECTIONS = ((0, -1), (0, 1), (-1, 0), (1, 0))
-#: Pictures that are used again; each step replaces some of them.
+#: Number of pictures in the pool; each step replaces some of them.
 POOL = 4096
 #: Approximate length of a row; a word's embedding has length 0.4.
 LENGTH = 1.0
@@ -31,7 +31,7 @@ def neighbours(cells):
 
 
 def labels(things):
-    """Colours and shapes of things; the last class is none."""
+    """Colours and shapes of things; the last class means none."""
     things = torch.from_numpy(things)
     empty = things == EMPTY
     return (torch.where(empty, len(COLOURS), things // len(SHAPES)),
@@ -49,7 +49,7 @@ class Reader(nn.Module):
         self.beside = nn.Linear(embed.shape[1], 4 * (len(COLOURS) + len(SHAPES) + 2))
 
     def loss(self, rows, things):
-        """Mean cross-entropy, and the shares of cells and of neighbours that are right."""
+        """Mean cross-entropy, and the shares of cells and neighbours that are right."""
         colours, shapes = labels(things)
         own = torch.einsum('brw,kcw->brkc', rows, self.words) * 20
         near = self.beside(rows).view(*rows.shape[:2], 4, 2, -1) * 3
@@ -96,7 +96,7 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--steps', type=int, default=6000)
     parser.add_argument('--batch', type=int, default=64)
-    parser.add_argument('--fresh', type=int, default=12, help='new pictures in each step')
+    parser.add_argument('--fresh', type=int, default=12, help='new pictures per step')
     parser.add_argument('--lr', type=float, default=2e-3)
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--seed', type=int, default=34)

@@ -15,9 +15,9 @@ from sight.scenes import CELLS, COLOURS, SHAPES, draw, name_of, scene
 from sight.tower import Tower
 from stories.spm import BOS, END, MARK
 
-#: Images that are reused, of which only the tower's states are kept.
+#: Number of images in the pool; only the tower's states are kept.
 PICTURES = 6000
-#: The text between an image and its question: nothing in a list of parts, a line break if the image has no position.
+#: The text between an image and its question: empty if a message lists its parts, a line break if the image has no position.
 BETWEEN, SHARES = ('', '\n', ' '), (0.5, 0.4, 0.1)
 #: The weight of neighbouring cells in a first row, and the weight of the word "Nothing" for an empty cell.
 BESIDE, NOTHING = 0.7, 1.4
@@ -26,14 +26,14 @@ GUIDED, GUIDED_HEADS, GUIDE_WEIGHT = (1, 2), 2, 0.5
 
 
 class Prompts:
-    """Questions and answers as ids, as the engine reads them after a picture."""
+    """Encodes questions and answers like the engine after a picture."""
 
     def __init__(self, vocabulary):
         self.vocabulary, self.known = vocabulary, {}
         self.head = [BOS, vocabulary.specials['<|user|>']]
 
     def ids(self, question, answer, between):
-        """Ids after the image, and how many of the last are the model's own."""
+        """Ids after the image, and the number of ids at the end that are the model's own."""
         key = question, answer, between
         if key not in self.known:
             text = (between + question).replace(' ', MARK)
@@ -47,15 +47,15 @@ class Watched(Llama):
     """A Llama that reads several questions in a row, each at the positions after the image, and keeps its guided heads'
     scores."""
 
-    #: Places of tokens [batch, time], what each sees [batch, 1, time, time], and scores [batch, heads, time, time].
+    #: Positions of tokens [batch, time], the attention mask [batch, 1, time, time], and scores [batch, heads, time, time].
     places, seen, scores = None, None, ()
 
     def rotate(self, x):
-        """As the Llama's, by the tokens' own places."""
+        """Like the Llama's, with the tokens' own positions."""
         return x * self.cos[self.places] + x.roll(x.shape[-1] // 2, -1) * self.sin[self.places]
 
     def attention(self, layer, x):
-        """As the Llama's, of what each token sees."""
+        """Like the Llama's, with the attention mask."""
         c, (batch, time_, _) = self.config, x.shape
         q, k, v = F.linear(x, self.weight(layer, 'qkv')).view(batch, time_, 3, c.heads, c.head_dim).unbind(2)
         q, k, v = self.rotate(q).transpose(1, 2), self.rotate(k).transpose(1, 2), v.transpose(1, 2)
@@ -67,7 +67,8 @@ class Watched(Llama):
 
 
 def batch_of(prompts, rng, questions):
-    """Ids [batch, time], places, what is seen, which are the model's own, and shares [batch, time, CELLS] of where to look.
+    """Ids [batch, time], positions, the attention mask, the mask of the model's own tokens, and target attention [batch, time,
+    CELLS].
 
     An image's questions follow each other, and each attends only to the image and itself.
     """
@@ -86,7 +87,7 @@ def batch_of(prompts, rng, questions):
             ids[i, at:end], places[i, at:end], groups[i, at:end] = one, np.arange(first, first + len(one)), number
             own[i, end - count:end] = True
             if cells:
-                # from the question mark to the last token that predicts one
+                # from the question mark to the last token that predicts a token of the answer
                 look[i, end - count - 3:end - 1, cells] = 1 / len(cells)
             at = end
     groups = torch.from_numpy(groups)
@@ -98,7 +99,7 @@ def batch_of(prompts, rng, questions):
 def answers(model, tower, prompts, rng, states, questions):
     """The loss of the answers, that of the guided heads, and whether each whole answer is right.
 
-    An answer is right if each of its tokens is the likeliest after those before it, as greedy decoding then finds it.
+    An answer is right if each of its tokens is the likeliest after the previous ones, so greedy decoding finds it.
     """
     ids, places, seen, own, look = batch_of(prompts, rng, questions)
     x, first = F.embedding(ids, model.embed), len(prompts.head)
@@ -118,7 +119,7 @@ def answers(model, tower, prompts, rng, states, questions):
 
 
 def first_rows(model, vocabulary, scenes):
-    """Rows [scenes, CELLS, hidden] to begin with: the words for a cell's thing, and those for what is beside it, turned.
+    """Initial rows [scenes, CELLS, hidden]: the words for a cell's thing, and those for its neighbours, rotated.
 
     A language model quickly learns to copy a word that a row points to. Each direction has its own rotation.
     """
@@ -151,7 +152,7 @@ def fit(tower, states, rows, steps=3000, lr=3e-3):
 
 
 def held_questions(count, seed):
-    """Pictures, and for each one question of the next kind that is about a held-out place; as the test's."""
+    """Pictures, each with one question of the next kind about a held-out place, as in the test."""
     rng = np.random.default_rng(seed)
     pictures, questions = [], []
     while len(questions) < count:
@@ -165,13 +166,13 @@ def held_questions(count, seed):
 
 @torch.no_grad()
 def states_of(tower, pictures):
-    """The tower's states of pictures, some at a time."""
+    """The tower's states for pictures, in batches."""
     return torch.cat([tower.states(torch.from_numpy(np.stack(pictures[at:at + 64]))) for at in range(0, len(pictures), 64)])
 
 
 @torch.no_grad()
 def measured(model, tower, prompts, states, questions):
-    """The share of right answers, and that of each kind."""
+    """The share of right answers, overall and by kind."""
     right = np.array(answers(model, tower, prompts, np.random.default_rng(5), states, questions)[2])
     return right.mean(), ', '.join(f'{kind} {right[i::len(KINDS)].mean():.2f}' for i, kind in enumerate(KINDS))
 
@@ -187,13 +188,13 @@ def start_of(state, width):
 def main():
     """Trains the projector and the small Llama until --steps or --deadline; the tower is frozen."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--stories', type=Path, default=Path('models/halfbyte-stories'), help='whose vocabulary is cut')
+    parser.add_argument('--stories', type=Path, default=Path('models/halfbyte-stories'), help='model with the vocabulary')
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--steps', type=int, default=8000)
-    parser.add_argument('--pictures', type=int, default=8, help='in each step')
-    parser.add_argument('--questions', type=int, default=8, help='about each picture')
+    parser.add_argument('--pictures', type=int, default=8, help='pictures per step')
+    parser.add_argument('--questions', type=int, default=8, help='questions per picture')
     parser.add_argument('--lr', type=float, default=1.5e-3)
-    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
+    parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate reaches zero')
     parser.add_argument('--seed', type=int, default=37)
     parser.add_argument('--again', type=Path, help='start from the weights of an earlier sight.pt, at the full rate')
     args = parser.parse_args()
@@ -219,7 +220,7 @@ def main():
 
 
 def train(args, model, tower, prompts, pool, test):
-    """The steps, with the share of right answers and a checkpoint after every hundred."""
+    """Runs the steps; prints the share of right answers and writes a checkpoint after every hundred."""
     rng, scenes, states = pool
     learning = [*model.parameters(), *projector(tower)]
     optimizer = torch.optim.AdamW(learning, betas=(0.9, 0.98), weight_decay=0.01)

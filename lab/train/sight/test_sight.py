@@ -1,4 +1,4 @@
-"""Self check of the pictures, the tower and its file."""
+"""Tests the pictures, the tower and its file."""
 import struct
 import unittest
 import zlib
@@ -17,7 +17,7 @@ THINGS = len(COLOURS) * len(SHAPES)
 
 
 class QuestionTest(unittest.TestCase):
-    """What is asked, and what is right."""
+    """Tests the questions and their answers."""
 
     def test_answers_are_what_the_picture_has(self):
         rng, kinds = np.random.default_rng(5), set()
@@ -76,7 +76,7 @@ class QuestionTest(unittest.TestCase):
 
 
 class SceneTest(unittest.TestCase):
-    """What stands where, and how it looks."""
+    """Tests the contents and the drawing of pictures."""
 
     def test_training_never_has_what_is_held_out(self):
         rng = np.random.default_rng(3)
@@ -126,7 +126,7 @@ class SceneTest(unittest.TestCase):
 
 
 class TowerTest(unittest.TestCase):
-    """The tower and its file."""
+    """Tests the tower and its file."""
 
     def test_a_patch_is_a_cell_by_channels(self):
         picture = torch.randint(256, (1, SIDE * CELL, SIDE * CELL, 3), dtype=torch.uint8)

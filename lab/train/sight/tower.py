@@ -1,11 +1,11 @@
-"""A vision tower of SigLIP's form with LLaVA's projector, from images to rows of the language model."""
+"""A vision tower of SigLIP's architecture with LLaVA's projector, from images to rows of the language model."""
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from sight.scenes import CELL, CELLS
 
-#: Numbers in a row of the tower, its heads, layers, and numbers inside a feed-forward block.
+#: Width of the tower, its heads, its layers, and the inner width of a feed-forward block.
 HIDDEN, HEADS, LAYERS, INNER = 128, 4, 3, 384
 EPSILON = 1e-6
 
@@ -31,7 +31,7 @@ class Block(nn.Module):
 
 
 class Tower(nn.Module):
-    """The names of the parts are those of llama.cpp's mmproj files."""
+    """The parts are named as in llama.cpp's mmproj files."""
 
     def __init__(self, width):
         super().__init__()

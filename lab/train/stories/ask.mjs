@@ -13,7 +13,7 @@ const args = new Command('ask')
   .option('--set <name>', '', 'twenty')
   .option('--out <file>')
   .option('--seed <n>', '', Number, 1)
-  .option('--all-tools', 'offers the tools for every prompt, like the chat page, not only for the group "tools"')
+  .option('--all-tools', 'offer the tools for every prompt, like the chat page, not only for the group "tools"')
   .parse()
   .opts()
 
@@ -37,7 +37,7 @@ const b = Number(other)
   return result === undefined ? undefined : { result }
 }
 
-/** The reply, and for tools the call, its result and the answer after it. */
+/** The reply and, for tools, the call, its result and the answer after it. */
 async function ask(engine, prompt, group) {
   const withTools = args.allTools || group === 'tools'
   const session = engine.createSession()

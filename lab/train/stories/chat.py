@@ -37,7 +37,7 @@ def described(tool):
 
 
 def turn_texts(messages, tools=()):
-    """Pairs of a role and the text of its turn, with the tools' lines in a system turn at the beginning."""
+    """Pairs of a role and the text of its turn, with the tools' lines in an initial system turn."""
     rest = list(messages)
     first = rest.pop(0)['content'] if rest and rest[0]['role'] == 'system' else ''
     if tools:
@@ -55,6 +55,6 @@ def turn_texts(messages, tools=()):
 
 
 def render(messages, tools=(), reply=False):
-    """The text that the template gives; with reply, up to the start of the assistant's turn."""
+    """The text that the template renders; with reply, up to the start of the assistant's turn."""
     turns = ''.join(f'<|{role}|>{text}<|end|>' for role, text in turn_texts(messages, tools))
     return '<|bos|>' + turns + ('<|assistant|>' if reply else '')

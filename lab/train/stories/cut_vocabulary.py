@@ -1,4 +1,4 @@
-"""Reduces the vocabulary of stories15M to what the training text needs; writes out/start.pt and out/vocabulary.json."""
+"""Reduces the vocabulary of stories15M to the needs of the training text; writes out/start.pt and out/vocabulary.json."""
 import argparse
 import json
 import re
@@ -20,7 +20,7 @@ KEPT_WORDS = Path(__file__).with_name('words.txt')
 def choose(teacher, texts, size):
     """The pieces to keep, by use: single characters, and each piece with the merges that lead to it.
 
-    The merges of a kept piece never leave the kept set, so greedy merging by score still finds the piece.
+    The merges of a kept piece stay within the kept set, so greedy merging by score still finds the piece.
     """
     words = Counter()
     for text in texts:
@@ -66,7 +66,7 @@ def cut(teacher, kept):
 
 
 def halves(matrix, heads):
-    """Rows of q or k from neighbouring rotary pairs to the halves layout."""
+    """Reorders rows of q or k from adjacent rotary pairs to the halves layout."""
     rows, width = matrix.shape
     return matrix.reshape(heads, rows // heads // 2, 2, width).transpose(0, 2, 1, 3).reshape(rows, width)
 
@@ -99,7 +99,7 @@ def teacher_of(path, context=512, theta=10000.0):
 
 
 def main():
-    """Reduces the vocabulary and prints what was kept."""
+    """Reduces the vocabulary and prints the number of kept pieces."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model', type=Path, default=Path('inputs/stories15M-f16.gguf'))
     parser.add_argument('--text', type=Path, default=Path('inputs/text'))

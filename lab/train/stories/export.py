@@ -18,7 +18,7 @@ SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'r
             'max_new_tokens': 400}
 
 
-#: Positions stated in the configuration. A Mamba has no positions, and no limit of its own.
+#: Positions stated in the configuration. A Mamba has no positions and therefore no limit.
 POSITIONS = {'llama': LENGTH, 'granitehybrid': 1 << 20}
 
 
@@ -58,7 +58,7 @@ def main():
     """Writes the folder of a checkpoint, or of the model before training (out/start.pt)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
-    parser.add_argument('--from', dest='source', type=Path, help='other than out/checkpoint.pt')
+    parser.add_argument('--from', dest='source', type=Path, help='default: out/checkpoint.pt')
     parser.add_argument('--to', type=Path, default=Path('out/export'))
     parser.add_argument('--snap', action='store_true', help='store the fake-quantised values of the matrices')
     parser.add_argument('--kind', choices=['f32', 'bf16'], default='f32')

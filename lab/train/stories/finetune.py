@@ -44,7 +44,7 @@ class Mixture:
         return {name: [s['share'], int(s['starts'][-1])] for name, s in self.sources.items()}
 
     def document(self):
-        """The next document of a source drawn by weight; a source is shuffled anew when it has been used up."""
+        """The next document of a source drawn by weight; a source is reshuffled when all its documents have been used."""
         names = list(self.sources)
         weights = np.array([self.sources[n]['weight'] for n in names])
         source = self.sources[names[self.rng.choice(len(names), p=weights / weights.sum())]]
@@ -54,7 +54,7 @@ class Mixture:
         return source['ids'][source['starts'][i]:source['starts'][i + 1]]
 
     def windows(self, count, length):
-        """count rows of length + 1 tokens. A row begins with a document and its last one is cut at the end."""
+        """count rows of length + 1 tokens. A row begins with a document, and its last document is cut off at the end."""
         rows = np.empty((count, length + 1), dtype=np.uint16)
         for row in rows:
             at = 0
@@ -98,7 +98,7 @@ def main():
     """Trains; the schedule follows progress: the larger of the shares of tokens and of time to --deadline."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
-    parser.add_argument('--start', type=Path, help='other than out/start.pt')
+    parser.add_argument('--start', type=Path, help='default: out/start.pt')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
     parser.add_argument('--batch-tokens', type=int, default=2048)
     parser.add_argument('--lr', type=float, default=1.2e-4)
@@ -137,7 +137,7 @@ def main():
         by_time = first + (1 - first) * (time.time() - started) / left_at_start if args.deadline else 0
         progress = min(1.0, max(seen / args.tokens, by_time))
         model.qat = progress >= args.qat_from
-        # up over 30 steps, flat to 20 %, then straight down to zero
+        # rises over 30 steps, constant to 20 %, then linear to zero
         factor = min(1, (step + 1) / 30) * min(1, max(0.0, 1 - progress) / 0.8)
         for group in optimizer.param_groups:
             group['lr'] = args.lr * factor

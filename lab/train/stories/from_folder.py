@@ -11,7 +11,7 @@ from weights import read_safetensors
 
 
 def vocabulary_of(tokenizer):
-    """Pieces and scores of a tokenizer.json: a piece's score is minus the place of the first merge that makes it."""
+    """Pieces and scores of a tokenizer.json: a piece's score is minus the index of the first merge that makes it."""
     ids = tokenizer['model']['vocab']
     ranks = {}
     for rank, pair in enumerate(tokenizer['model']['merges']):

@@ -1,4 +1,5 @@
-"""Interpolates between a start and a fine-tuned checkpoint; writes out/middle.pt, to continue from with fresh momenta."""
+"""Interpolates between a start and a fine-tuned checkpoint; writes out/middle.pt, from which training continues with fresh
+momenta."""
 import argparse
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import torch
 
 from stories.spm import BOS, END, FIRST_BYTE, ROLES
 
-#: Rows that the teacher never used, or used for something else: the fine-tuned ones are kept.
+#: Rows that the teacher never used, or used for something else: the fine-tuned values are kept.
 NEW_ROWS = [BOS, END, *range(FIRST_BYTE + 256, FIRST_BYTE + 258 + len(ROLES))]
 
 
@@ -21,7 +22,7 @@ def main():
     """Writes the merged checkpoint."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
-    parser.add_argument('--tuned', type=Path, help='other than out/checkpoint.pt')
+    parser.add_argument('--tuned', type=Path, help='default: out/checkpoint.pt')
     parser.add_argument('--share', type=float, default=0.5)
     args = parser.parse_args()
     start = torch.load(args.out / 'start.pt')

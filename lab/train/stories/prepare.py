@@ -14,7 +14,7 @@ from stories.talk import chitchat, read_lines, small_chat, stories_of, story_cha
 from worlds.judged import holds, judged_prompts
 from worlds.tools import ALL
 
-#: Bit 15 of a token says that it counts in full in the loss: the model's own words.
+#: Bit 15 marks tokens that count in the loss: the model's own words.
 OWN = 1 << 15
 #: Bit 14 marks the words of an answer that the request asked for; the bits below it are the id.
 ASKED = 1 << 14
@@ -85,7 +85,7 @@ def joined(documents, most=4):
 
 
 def unjudged(documents, judged):
-    """The documents, each a list of messages, without those that contain an evaluation prompt."""
+    """The documents, each a list of messages, except those that contain an evaluation prompt."""
     return [messages for messages in documents if not holds(messages, judged)]
 
 
@@ -96,7 +96,7 @@ def offered(rng, documents, share):
 
 
 def write(out, name, documents, longest=1024):
-    """Writes a source's tokens, and where each document begins."""
+    """Writes a source's tokens, and the start of each document."""
     documents = list(documents)
     kept = [d for d in documents if len(d) <= longest]
     np.array([i for d in kept for i in d], dtype=np.uint16).tofile(out / f'{name}.bin')
@@ -114,7 +114,7 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--worlds', type=Path, nargs='*', default=[])
     parser.add_argument('--only', nargs='*', help='names of the sources to write')
-    parser.add_argument('--passes', type=int, default=3, help='requests are drawn anew in each pass over the stories')
+    parser.add_argument('--passes', type=int, default=3, help='passes over the stories, each with new requests')
     parser.add_argument('--seed', type=int, default=7)
     args = parser.parse_args()
     vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))

@@ -51,7 +51,7 @@ def hero_of(rng, story):
     return rng.choice([full, article(kind), full, name or full])
 
 
-#: Moods to request, and words of which such a story has at least two.
+#: Moods to request, each with words of which such a story contains at least two.
 MOODS = {'scary': r'scary|scared|afraid|monster|ghost|dark|spooky|shadow|frightened', 'funny': r'funny|silly|laugh\w*|giggl\w*|joke|tickl\w*',
          'sad': r'sad|cry|cried|tears|lonely', 'happy': r'happy|happily|smile\w*|joy', 'spooky': r'scary|ghost|monster|dark|spooky',
          'silly': r'silly|funny|laugh\w*|giggl\w*'}
@@ -76,7 +76,7 @@ def things_of(story):
 
 
 def phrase(rng, noun, story=''):
-    """A thing or a place as in a list, sometimes with its colour in the story."""
+    """A thing or a place for a list, sometimes with its colour from the story."""
     found = re.search(rf'\b({"|".join(COLOURS)}) {noun}\b', story)
     if found and rng.random() < 0.6:
         return article(found[0])
@@ -86,7 +86,7 @@ def phrase(rng, noun, story=''):
 
 
 def scene_of(rng, story, hero):
-    """The hero with what it finds, sees or has, and where; None if the story does not say it plainly."""
+    """The hero with a thing that it finds, sees or has, and the place; None if the story does not say so plainly."""
     found = re.search(rf'\b({"|".join(SEEN)}) (?:a|an|the|his|her|its) ((?:[a-z]+ ){{0,2}})({SEEN_THINGS})\b', story)
     if not found or hero is None or found[3] in hero:
         return None
@@ -97,7 +97,7 @@ def scene_of(rng, story, hero):
 
 
 def clause_of(rng, story, hero):
-    """What the hero wants or does, from the story's own words; None if no sentence says it plainly."""
+    """The wish or action of the hero, in the story's own words; None if no sentence says it plainly."""
     found = re.search(r'\b(?:He|She|It|They|[A-Z][a-z]+) (wanted to|loved to|liked to|was afraid of|found|lost|could not)'
                       r' ([a-z][a-z ]{3,32})(?=[.,!])', story)
     if not found or hero is None or re.search(r'\b(and|but|so|he|she|it|they|him|her|his|was|had)\b', found[2]):

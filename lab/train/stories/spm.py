@@ -1,4 +1,4 @@
-"""SentencePiece's BPE by scores. In: pieces and scores. Out: ids of a text, its text again, tokenizer.json."""
+"""SentencePiece's BPE by scores. In: pieces and scores. Out: ids of a text, the text of ids, tokenizer.json."""
 import json
 
 from tokenizers import Tokenizer
@@ -13,7 +13,7 @@ SPECIALS = ['<|bos|>', '<|end|>', *ROLES, CALL, CALL_END]
 
 
 class Spm:
-    """A vocabulary whose pieces merge by score: two neighbours join when their joined text is a piece.
+    """A vocabulary whose pieces merge by score: two neighbours are merged if their joined text is a piece.
 
     The Python package tokenizers does the merging, from the same tokenizer.json that is exported.
     """
@@ -44,17 +44,17 @@ class Spm:
     def encode(self, text, specials=False):
         """Ids of plain text, or of rendered chat text, where specials count as tokens.
 
-        A space goes before the text and after each special, as in Llama's tokenizer.
+        A space is inserted before the text and after each special token, as in Llama's tokenizer.
         """
         return self.encoding(text, specials).ids
 
     def encoding(self, text, specials=False):
-        """The same with the place of each piece in the text."""
+        """The same with the position of each piece in the text."""
         self.tokenizer.encode_special_tokens = not specials
         return self.tokenizer.encode(text, add_special_tokens=False)
 
     def decode(self, ids):
-        """The text of ids, without the first space; specials as they are written."""
+        """The text of ids, without the first space; special tokens appear by name."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=False)
 
     def merges(self):

@@ -1,11 +1,11 @@
-"""Rewrites a story with other things in it, so that the request decides what a story contains; also finds what is in it."""
+"""Finds the things in a story and replaces them with others, so that the request decides the content of a story."""
 import re
 from collections import Counter
 
 from stories.nouns import TRAITS
 from worlds.words import BOYS, GIRLS, words
 
-#: Words that can stand for one another in a simple story. Each list gives and takes.
+#: Words that can replace one another in a simple story: each list contains both the old and the new words.
 KINDS = [
     words("""dog, cat, bear, rabbit, fox, mouse, frog, bird, duck, squirrel, pig, owl, lion, elephant, monkey, turtle, horse, cow, goat,
     wolf, tiger, deer, penguin, hedgehog, otter, badger, panda, zebra, giraffe, hamster, donkey, beaver, koala, camel, seal,
@@ -42,20 +42,20 @@ KINDS = [
 ]
 COLOURS = words("""red, blue, green, yellow, pink, purple, orange, white, black, brown, golden, silver, grey""")
 PLACES = set(KINDS[3] + KINDS[4])
-#: Words that a class member may be part of, and texts in which a word is a verb.
+#: Longer words that contain a class member, and texts in which a word is a verb.
 BOUND = re.compile(r'\b(teddy bear|ice cream|polar bear|fire truck|toy car|hot dog|bus stop|car seat|football|rocking chair|'
                    r'bear it|to ring|to box|to watch|to book|to fly|to fish|to duck|to park|to farm|to swing|to brush|to pot)\b', re.I)
 
 
 def plural(noun):
-    """The noun for more than one."""
+    """The plural of the noun."""
     if noun.endswith(('ch', 'sh', 's', 'x')):
         return noun + 'es'
     return noun[:-1] + 'ies' if noun.endswith('y') and noun[-2] not in 'aeou' else noun + 's'
 
 
 def replaced(text, old, new):
-    """The text with another noun, its plural and the article before it too."""
+    """The text with another noun, including its plural and the article before it."""
     def one(match):
         article, gap, noun = match[1], match[2], match[3]
         word = plural(new) if noun.lower() == plural(old) != old else new
@@ -64,12 +64,12 @@ def replaced(text, old, new):
     return re.sub(rf'\b(?:(an?)(\s+))?\b({plural(old)}|{old})\b', one, text, flags=re.I)
 
 
-#: What stands before a noun: `saw` and `watch` are mostly verbs, and `a saw` is none.
+#: The words before a noun: `saw` and `watch` are mostly verbs, but `a saw` is a noun.
 BEFORE = rf'\b(?:an?|the|his|her|their|my|your|its|that|this)\s+(?:(?:{"|".join(sorted(TRAITS | set(COLOURS)))})\s+)*'
 
 
 def is_noun(word, text, count):
-    """Whether at least half of a word's places in a text are those of a noun."""
+    """Whether a word is a noun in at least half of its occurrences in a text."""
     return 2 * len(re.findall(rf'{BEFORE}(?:{word}|{plural(word)})\b', text)) >= count
 
 

@@ -1,4 +1,4 @@
-"""Turns source texts into documents: plain stories, and chats made of stories, small talk and generated talks."""
+"""Turns source texts into documents: plain stories, and chats made of stories, small talk and generated dialogues."""
 import json
 import random
 import re
@@ -19,7 +19,7 @@ SYSTEMS = ['You are a friendly storyteller.', 'You tell short stories for childr
 #: Small talk that is not true of this model, or not suitable for it.
 LEFT_OUT = re.compile(r"Suicide|don't have a name|Ouija|naps|boom|crap|hell\b|committed|created by humans|trained in"
                       r"|see you|goldfish|seagulls|contest|tragic|follow that|Swing|awkward", re.I)
-MOST_PER_REPLY = 24
+MAX_PER_REPLY = 24
 ASCII = str.maketrans({
     '‘': "'", '’': "'", '“': '"', '”': '"', '–': '-', '…': '...', '\u00a0': ' ', 'æ': 'ae', 'é': 'e',
     'è': 'e', 'ê': 'e', 'ö': 'o', 'ü': 'u', 'ä': 'a', 'ï': 'i', 'ç': 'c', '\ufeff': '',
@@ -29,7 +29,7 @@ UNKIND = re.compile(
 
 
 def clean(text):
-    """One line of plain ASCII punctuation from wrapped, typographic text; what is left over is dropped."""
+    """Converts wrapped, typographic text to one line with ASCII punctuation; other characters are dropped."""
     text = text.translate(ASCII).replace('—', ' - ').replace('--', ' - ').replace('_', '').replace('*', '')
     text = text.encode('ascii', 'ignore').decode()
     text = re.sub(r'\s+', ' ', re.sub(r'\[[^\]]*\]|\{[^}]*\}', '', text)).strip()
@@ -38,7 +38,7 @@ def clean(text):
 
 
 def tidy(text):
-    """Plain quotes and dashes, no wrapped or doubled spaces; line ends stay."""
+    """Plain quotes and dashes, no wrapped or double spaces; line ends stay."""
     text = text.translate(ASCII).replace('\u2014', ' - ').replace('\r', '')
     return re.sub(r'\n\s*\n+', '\n', re.sub(r'[ \t]+', ' ', text)).strip()
 
@@ -50,7 +50,7 @@ def read_lines(path):
 
 
 def read_storybook(root):
-    """African Storybook: (title, paragraphs) of each story, credits left out."""
+    """African Storybook: (title, paragraphs) of each story, without credits."""
     stories = []
     for path in sorted(root.glob('african-storybook/*.md')):
         pages = path.read_text(encoding='utf-8').split('\n##')
@@ -73,7 +73,7 @@ def stories_of(source, root):
 
 
 def chitchat(root, rng):
-    """Friendly one-turn exchanges, at most MOST_PER_REPLY per reply, so that no reply dominates."""
+    """Friendly one-turn exchanges, at most MAX_PER_REPLY per reply, so that no reply dominates."""
     by_reply, judged = defaultdict(list), judged_prompts()
     for item in read_lines(root / 'chitchat-microsoft' / 'data.jsonl'):
         asked, reply = item['text'].removeprefix('User: ').split('\nAssistant: ')
@@ -81,7 +81,7 @@ def chitchat(root, rng):
                 and bare(asked) not in judged:
             by_reply[tidy(reply)].append(tidy(asked))
     for reply, asked in by_reply.items():
-        for one in rng.sample(asked, min(len(asked), MOST_PER_REPLY)):
+        for one in rng.sample(asked, min(len(asked), MAX_PER_REPLY)):
             yield [('user', one), ('assistant', reply)]
 
 
@@ -108,7 +108,7 @@ def cut_at(text, share):
 
 
 def shouted(rng, text):
-    """The request, sometimes in capital letters or with punctuation that people add."""
+    """The request, sometimes in capital letters or with punctuation that people tend to add."""
     draw = rng.random()
     if draw < 0.1:
         return text.upper()
@@ -122,7 +122,7 @@ def beginning(rng, story):
 
 
 def story_chat(rng, story, small):
-    """A chat that tells the story: a request with something of it, the story whole or in parts."""
+    """A chat that tells the story: a request that mentions something in it, then the story as a whole or in parts."""
     turns = []
     if rng.random() < 0.75:
         story = swapped(rng, renamed(rng, story))

@@ -39,7 +39,7 @@ const WANTS = ['learn to swim', 'find a friend', 'fly high in the sky', 'bake a 
 /** The token that the model puts after a story: its training text is stories with this token between them. */
 const BETWEEN_STORIES = 1
 
-/** Random numbers in [0, 1) from a whole number: mulberry32. */
+/** Random numbers in [0, 1) from an integer seed: mulberry32. */
 function random(seed) {
   let state = seed >>> 0
   return () => {

@@ -1,4 +1,4 @@
-"""Self check of the story model's recipe: run with `python3 -m unittest discover` in lab/train/."""
+"""Tests the story model's recipe: run with `python3 -m unittest discover` in lab/train/."""
 import json
 import random
 import re
@@ -44,12 +44,12 @@ def small_teacher():
 
 
 def small_cut(size=90):
-    """The vocabulary above cut to a number of pieces."""
+    """The vocabulary above, reduced to a number of pieces."""
     return cut(small_teacher(), choose(small_teacher(), [WORDS] * 4, size))
 
 
 class CutTest(unittest.TestCase):
-    """The cut vocabulary."""
+    """Tests the reduced vocabulary."""
 
     def test_every_kept_piece_is_reached(self):
         small, sources = small_cut()
@@ -92,7 +92,7 @@ class CutTest(unittest.TestCase):
 
 
 class DocumentTest(unittest.TestCase):
-    """Conversations and their tokens."""
+    """Tests conversations and their tokens."""
 
     def test_only_the_models_words_are_its_own(self):
         small, _ = small_cut()
@@ -173,7 +173,7 @@ class DocumentTest(unittest.TestCase):
 
 
 class TrainingTest(unittest.TestCase):
-    """Windows and loss."""
+    """Tests windows and loss."""
 
     def test_windows_are_whole_documents_in_their_shares(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -229,7 +229,7 @@ class TrainingTest(unittest.TestCase):
 
 
 class EngineTest(unittest.TestCase):
-    """Halfbyte reads the exported folder as Python means it."""
+    """Tests that Halfbyte reads the exported folder with the same results as Python."""
 
     def test_tokens_and_template_agree(self):
         small, _ = small_cut()

@@ -1,6 +1,6 @@
-// A model's tokenizer and template on examples. In: a pack, and JSON lines {"text", "ids"} or {"messages",
-// "tools", "prompt"} as Python writes them. Out: how many agree; exit code 1 and the first difference if one
-// does not.
+// Checks a model's tokenizer and template on examples. In: a pack, and JSON lines {"text", "ids"} or
+// {"messages", "tools", "prompt"} as Python writes them. Out: the number that agree; on a difference, that
+// difference and exit code 1.
 import { readFileSync } from 'node:fs'
 import { withModel } from '../../../src/tools/cli/models/model.ts'
 import { ChatTemplate } from '../../../src/core/text/chat/chat-template.ts'

@@ -34,7 +34,7 @@ def tool_part(rng):
 
 
 def mixed(rng):
-    """Small talk or a question about the model that goes on with a story, or the other way round."""
+    """Small talk or a question about the model followed by a story, or the reverse."""
     small, _, _ = rng.choice([chat, about, unknown]).dialogue(rng)
     told, _, _ = stories.dialogue(rng)
     return (small[:4] + told[:2] if rng.random() < 0.6 else told[:2] + small[:4]), 'mixed', None
@@ -51,7 +51,7 @@ def parts(told):
 
 
 def finish(rng, messages, kind, given):
-    """The document: perhaps with a system message, perhaps with tools that the answer does not need."""
+    """The document, perhaps with a system message, perhaps with tools that the answer does not need."""
     if kind not in ('tool', 'other-tool') and messages[0]['role'] != 'system':
         needs = kind in ('sum', 'no-calculator', 'no-clock', 'json')
         length = sum(len(m['content']) for m in messages)
@@ -66,7 +66,7 @@ def finish(rng, messages, kind, given):
 
 
 def documents(count, seed, told):
-    """Yields `count` different documents within the length; equal seeds give equal documents."""
+    """Yields `count` different documents within the length; the same seed gives the same documents."""
     rng, judged, seen = random.Random(seed), judged_prompts(), set()
     makers = parts(told)
     functions, shares = [m for m, _ in makers], [s for _, s in makers]
@@ -88,8 +88,8 @@ def main():
     parser.add_argument('--documents', type=int, default=40000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--stories', help='a JSONL file of stories with the key "text"')
-    parser.add_argument('--talk', action='store_true', help='more of tools, declines and itself; no stories from files')
-    parser.add_argument('--teacher', help='a second file of that form, told by the teacher')
+    parser.add_argument('--talk', action='store_true', help='more about tools, refusals and the model itself; no stories from files')
+    parser.add_argument('--teacher', help='a second such file, told by the teacher')
     args = parser.parse_args()
     files = [path for path in (args.stories, args.teacher) if path]
     told = None if args.talk else [story for path in files for story in prose.load(path)]

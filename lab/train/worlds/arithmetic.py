@@ -1,5 +1,5 @@
-"""Expressions and their values. In: a random source. Out: how people phrase a sum, its expression, and its value as the page
-writes it."""
+"""Expressions and their values. In: a random source. Out: a sum as people phrase it, its expression, and its value as the
+page writes it."""
 import re
 
 ONES = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split()
@@ -49,7 +49,7 @@ def number(rng):
 
 
 def pair(rng):
-    """A sign and two numbers that fit it: mostly no results below zero, and divisions that come out even."""
+    """A sign and two numbers that fit it: results are mostly not negative, and divisions have no remainder."""
     sign = rng.choice('+-*/')
     a, b = number(rng), number(rng)
     if sign == '*':
@@ -73,7 +73,7 @@ def written(rng, text):
 
 
 def said(rng, expression):
-    """How a person phrases an expression: its signs as words or symbols, consistently."""
+    """An expression as a person phrases it: its signs as words or symbols, consistently."""
     words = {sign: rng.choice(names) for sign, names in SIGNS.items()}
     if expression.count(' ') > 2:
         words = {sign: name if name != 'and' else 'plus' for sign, name in words.items()}

@@ -6,7 +6,7 @@ GREET = ('Hello | Hello there! | Hi | Hi! | Hi there! | Hey | Hey! | Good mornin
          'Hello, Halfbyte! | Hi Halfbyte! | Hello my friend! | Hiya | Hello again! | Good day! | Hello, who is there? | Hallo | Yo',
          'Hello! It is nice to meet you. Would you like a story? | Hello! How are you today? | Hi! What would you like to hear? | '
          'Hi there! Shall I tell you a story? | Hello! I am Halfbyte. I love to tell stories. | Hello! What shall we talk about?')
-# what a person says | what the model answers; the second text of each pair has its alternatives
+# the person's message | the model's answer; the second text of each pair has alternatives
 PAIRS = [
     GREET, GREET,
     ('How are you? | How are you doing? | How do you feel today? | How is it going? | Are you well? | How do you do? | '
@@ -111,7 +111,7 @@ NAME_TOLD = 'Your name is {}. | You are {}. | You told me that your name is {}.'
 
 
 def exchange(rng, after_offer=False):
-    """One thing said and its answer."""
+    """One message and its answer."""
     said, answers = rng.choice(AFTER_OFFER if after_offer else PAIRS)
     said, answer = choose(rng, said), choose(rng, answers)
     liked, pet = rng.choice(LIKED), a(rng.choice(W.ANIMALS))
@@ -121,7 +121,7 @@ def exchange(rng, after_offer=False):
 
 
 def named(rng):
-    """A person tells their name; the model uses it, and knows it later."""
+    """A person tells their name; the model uses it and remembers it later."""
     name = rng.choice(W.BOYS + W.GIRLS)
     turns = [choose(rng, NAME_SAID).format(name), choose(rng, NAME_HEARD).format(name)]
     for _ in range(rng.choice([0, 0, 1, 1, 2])):

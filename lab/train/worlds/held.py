@@ -1,6 +1,6 @@
 """Held-out questions. In: a seed. Out: prompts/held.json: sums, stories with requested things, and unusual prompts.
 
-python3 -m worlds.held writes the file. It uses its own words, wordings and numbers, and training leaves out whatever it contains.
+python3 -m worlds.held writes the file. It uses its own words, wordings and numbers, which are excluded from training.
 """
 import json
 import random
@@ -45,7 +45,7 @@ SMALL = 'zero one two three four five six seven eight nine'.split()
 
 
 def sign_words(rng, expression):
-    """The expression with its signs in words or as they are."""
+    """The expression with its signs in words or as symbols."""
     if rng.random() < 0.4:
         for sign, word in (('+', 'plus'), ('-', 'minus'), ('*', 'times'), ('/', 'divided by')):
             expression = expression.replace(f' {sign} ', f' {word} ')
@@ -53,7 +53,7 @@ def sign_words(rng, expression):
 
 
 def numbers(rng):
-    """Three numbers, at times with decimals."""
+    """Three numbers, sometimes with decimals."""
     made = [str(rng.choice([rng.randint(3, 30), rng.randint(10, 99), rng.randint(100, 2000)])) for _ in range(3)]
     if rng.random() < 0.25:
         made[0] = f'{rng.randint(1, 90)}.{rng.choice(["5", "25", "75", "4", "8"])}'
@@ -61,7 +61,7 @@ def numbers(rng):
 
 
 def plain_sum(rng, count, brackets=False):
-    """A sum of two or three numbers; divisors are small, so that results are."""
+    """A sum of two or three numbers; divisors are small, so that results are short."""
     ns, signs = numbers(rng), [rng.choice('+-*/'), rng.choice('+-*')]
     ns = [str(rng.randint(2, 12)) if i and signs[i - 1] in '*/' else n for i, n in enumerate(ns)]
     if count == 2:
@@ -109,7 +109,7 @@ ASKS = [
 
 
 def story(rng):
-    """A request for one to three held-out things, and the words that its story must have."""
+    """A request for one to three held-out things, and the words that its story must contain."""
     count = rng.choice([1, 2, 2, 3])
     things = [rng.choice(HELD_ANIMALS), rng.choice(HELD_THINGS), rng.choice(HELD_PLACES)]
     things = rng.sample(things, count)
@@ -138,7 +138,7 @@ SPECIAL = [
 
 
 def questions(seed=SEED):
-    """All held-out questions; equal seeds give equal questions."""
+    """All held-out questions; the same seed gives the same questions."""
     rng, sums, seen = random.Random(seed), [], set()
     for kind, maker, count in MAKERS:
         made = 0

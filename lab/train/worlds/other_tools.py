@@ -1,4 +1,4 @@
-"""Made-up simple tools, so that the form is learned and not three names. In: a random source. Out: dialogues."""
+"""Invented simple tools, so that the model learns the format and not three names. In: a random source. Out: dialogues."""
 import json
 
 from .say import message

@@ -81,7 +81,7 @@ REGULAR = [w for w in ANIMALS if w not in ('fish', 'sheep', 'deer', 'goose', 'mo
 
 
 def many(noun):
-    """More than one of a holder or an animal."""
+    """The plural of a holder or an animal."""
     return 'shelves' if noun == 'shelf' else noun + ('es' if noun.endswith(('x', 's', 'h')) else 's')
 
 

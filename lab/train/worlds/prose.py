@@ -1,4 +1,4 @@
-"""Requests for existing stories. In: stories as text. Out: dialogues whose request names what is in the story."""
+"""Requests for existing stories. In: stories as text. Out: dialogues whose request names things from the story."""
 import json
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ Moral Remember Later Did Before While Good Great Your Does Will Would Since Beca
 
 
 class Story:
-    """A story and what a request may name: hero's name and kind, things."""
+    """A story and the details that a request may name: the hero's name and kind, and things."""
 
     def __init__(self, text):
         self.text = text
@@ -112,7 +112,7 @@ GIVEN = ['Go on with this story: X', 'Continue this story: X', 'How does this st
 
 
 def dialogue(rng, stories):
-    """A request and its story, told at once, in two parts, or from a beginning that the user gives."""
+    """A request and its story, told as a whole, in two parts, or from a beginning that the user gives."""
     story = rng.choice(stories)
     roll = rng.random()
     sentences = re.split(r'(?<=[.!?])\s(?=[A-Z"])', story.text)

@@ -1,4 +1,4 @@
-"""Small helpers of language. In: words and templates. Out: sentences with the right article and capitals."""
+"""Small language helpers. In: words and templates. Out: sentences with the right article and capitals."""
 import re
 
 
@@ -38,7 +38,7 @@ def message(role, content):
 
 
 def talk(*turns):
-    """Messages of user and assistant in turn, the user first."""
+    """Alternating messages of user and assistant, the user first."""
     return [message('user' if i % 2 == 0 else 'assistant', text) for i, text in enumerate(turns)]
 
 

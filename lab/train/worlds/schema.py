@@ -1,4 +1,4 @@
-"""Answers in JSON. In: a random source. Out: a story or sentence and its facts as JSON with the asked-for keys."""
+"""Answers in JSON. In: a random source. Out: a story or sentence and its facts as JSON with the requested keys."""
 import json
 
 from .say import a, choose, message, talk
@@ -7,7 +7,7 @@ from .world import World
 
 
 def facts(w):
-    """What can be asked of a world, by key."""
+    """The facts of a world that can be requested, by key."""
     known = {'hero': w.name or w.kind, 'kind': w.kind, 'place': w.place.split(' ', 1)[1] if w.place.split(' ', 1)[0] in
              ('in', 'on', 'by', 'near', 'under') else w.place, 'wish': w.fact('want'), 'end': w.fact('end')}
     if w.name:

@@ -1,4 +1,4 @@
-"""Stories of simulated worlds on request. In: a random source. Out: dialogues, also with what follows the story."""
+"""Stories of simulated worlds on request. In: a random source. Out: dialogues, also with turns after the story."""
 import re
 
 from .prose import ASKS, GO_ON, WITHS
@@ -22,7 +22,7 @@ SHORTER = ("Tell it again shorter. | Tell it again, but shorter. | Can you tell 
 
 
 def request(rng, w):
-    """A request that names some of what is in the world's story."""
+    """A request that names some of the things in the world's story."""
     uses = w.plot['uses']
     kind = w.hero
     who = kind
@@ -77,7 +77,7 @@ def question(rng, w, kind):
 
 
 def change_name(rng, w):
-    """A request for another name, and the story with it."""
+    """A request for another name, and the story with that name."""
     w.name = rng.choice([n for n in (W.BOYS if w.he == 'he' else W.GIRLS) if n != w.name])
     ask = choose(rng, 'Change the name to X. | Now the same with the name X. | Please call the hero X. | '
                       'Can you tell it again with the name X?')
@@ -85,7 +85,7 @@ def change_name(rng, w):
 
 
 def dialogue(rng):
-    """A story on request; a third of them go on."""
+    """A story on request; a third of them continue."""
     w = World(rng)
     ask, story = request(rng, w), w.story()
     roll = rng.random()

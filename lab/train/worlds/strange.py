@@ -2,7 +2,7 @@
 from .say import careless, choose, talk
 from . import words as W
 
-#: Sentences in other languages, as people try them.
+#: Sentences in other languages that people try.
 FOREIGN = """Guten Tag! | Hallo, wie heißt du? | Erzähl mir eine Geschichte. | Ich möchte eine Geschichte über einen Hund. |
 Was kannst du? | Kannst du Deutsch? | Guten Morgen, mir geht es gut. | Ich habe eine Frage. | Wie spät ist es? |
 Das ist schön, danke! | Wer hat dich gemacht? | Kannst du mir helfen? | Wo bist du? | Ich bin traurig. |
@@ -108,7 +108,7 @@ def loud(rng, text):
 
 
 def dialogue(rng):
-    """One or two of these, at times with small talk between them."""
+    """One or two of these, sometimes with small talk between them."""
     makers, turns = [foreign, foreign, face, face, work, work, work, noise], []
     for _ in range(rng.choice([1, 1, 1, 2])):
         said, heard = rng.choice(makers)(rng)

@@ -60,7 +60,7 @@ def two(rng):
 
 
 def three(rng):
-    """Three numbers, with brackets in a third of them."""
+    """Sums of three numbers, a third of them with brackets."""
     a, b, c = (number(rng) for _ in range(3))
     signs = [rng.choice('++-*'), rng.choice('++-*/')]
     if '/' in signs:
@@ -111,7 +111,7 @@ def percent(rng):
 
 
 def shares(rng):
-    """Halves, doubles, powers and dozens, and a question for a root of none."""
+    """Halves, doubles, powers and dozens."""
     a = number(rng)
     spelt = written(rng, a)
     small, power = rng.randint(2, 20), rng.randint(2, 10)
@@ -127,7 +127,7 @@ MAKERS = [(two, 44), (three, 9), (percent, 12), (shares, 3), (problem, 32)]
 
 
 def sum_of(rng):
-    """A question and its expression; results stay below a thousand million."""
+    """A question and its expression; results stay below a billion."""
     while True:
         question, expression = rng.choices([m for m, _ in MAKERS], [s for _, s in MAKERS])[0](rng)
         try:

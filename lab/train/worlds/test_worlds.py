@@ -1,4 +1,5 @@
-"""Tests of the dialogue generator. In: seeds. Out: passes if documents are well-formed, true to the request, unjudged."""
+"""Tests of the dialogue generator. In: seeds. Passes if documents are well-formed, match their request and contain no
+evaluation prompt."""
 import json
 import random
 import re
@@ -24,7 +25,7 @@ SPOKEN = {arithmetic.spoken(n): n for n in range(10000)}
 
 
 def exact(expression):
-    """The value of an expression, worked out in fractions."""
+    """The value of an expression, computed with fractions."""
     signs = re.sub(r'(\d+(?:\.\d+)?)(%?)', lambda m: f"(Fraction('{m[1]}')/{100 if m[2] else 1})", expression).replace('^', '**')
     return eval(signs, {'Fraction': Fraction})  # noqa: S307, only figures and signs
 

@@ -105,7 +105,7 @@ ABOUT = {'calculate': ['Calculates.', 'Computes an arithmetic expression.', 'A c
 
 
 def described(rng, tool):
-    """The tool, perhaps with another description."""
+    """The tool, perhaps with a different description."""
     if rng.random() < 0.3:
         return tool
     function = tool['function']
@@ -113,7 +113,7 @@ def described(rng, tool):
 
 
 def dialogue(rng):
-    """One or two uses of tools, or a made-up tool. Gives messages, kind and tools."""
+    """One or two uses of tools, or an invented tool. Returns messages, kind and tools."""
     roll = rng.random()
     maker, tool = rng.choices([(calculation, CALCULATE), (converted, CONVERT), (today, DATE)], [9, 3, 2])[0]
     if roll < 0.08:
@@ -131,7 +131,7 @@ def dialogue(rng):
 
 
 def without(rng):
-    """Sums without a tool: small ones answered, hard ones declined."""
+    """Sums without a tool: small ones are answered, hard ones declined."""
     if rng.random() < 0.6:
         sign = rng.choice('+-')
         a, b = sorted((rng.randint(0, 10), rng.randint(0, 10)), reverse=True)

@@ -42,7 +42,7 @@ def rounded(number):
 
 
 def conversion(rng):
-    """A request; value, from and to of the call; the result; the source unit as the answer says it."""
+    """A request; value, from and to of the call; the result; the source unit as in the answer."""
     value = amount(rng)
     if rng.random() < 0.1:
         source, target = rng.choice([('celsius', 'fahrenheit'), ('fahrenheit', 'celsius')])

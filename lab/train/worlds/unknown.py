@@ -1,4 +1,4 @@
-"""Factual questions and honest answers. In: a random source. Out: dialogues that decline and never make up facts."""
+"""Factual questions and honest answers. In: a random source. Out: dialogues that decline without inventing facts."""
 from .say import a, careless, choose, talk
 from . import words as W
 
@@ -82,7 +82,7 @@ def decline(rng, ill):
 
 
 def dialogue(rng):
-    """One or two such questions, at times with a polite start."""
+    """One or two such questions, sometimes with a polite beginning."""
     ask, ill = question(rng)
     if rng.random() < 0.15:
         ask = rng.choice(['Hi, ', 'Please tell me, ', 'One question: ', 'Do you know this? ', 'Hello. ', 'Quick question: ']) + ask

@@ -74,7 +74,7 @@ class World:
                     spot=self.spot, seed=self.seed, trait=self.trait, kind=self.kind)
 
     def say(self, template, known=True):
-        """The filled template; a place that is `known` has the definite article."""
+        """The filled template; a `known` place has the definite article."""
         slots = self.slots()
         if known:
             slots['in_place'] = re.sub(r'\ban? ', 'the ', self.place)
@@ -82,7 +82,7 @@ class World:
         return text
 
     def beats(self):
-        """The story as a list of sentences; the same choices each time, so a changed name changes nothing else."""
+        """The story as a list of sentences; the choices are the same each time, so changing the name changes nothing else."""
         opening = self.opening
         if not self.name and opening.startswith('{n} was'):
             opening = OPENINGS[3]

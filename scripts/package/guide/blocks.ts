@@ -33,7 +33,7 @@ export function blocksOf(page: string, text = readFileSync(join(ROOT, page), 'ut
 
 export const BLOCKS = PAGES.flatMap((page) => blocksOf(page))
 
-/** An HTML page's module scripts, as blocks of their own. */
+/** An HTML page's module scripts, as separate blocks. */
 export const scriptsOf = ({ page, line, text }: Block): Block[] =>
   [...text.matchAll(/<script type="module">\n([\s\S]*?)<\/script>/g)].map((match) => {
     const [, code = ''] = match

@@ -1,5 +1,5 @@
 // The manual's code. In: its TypeScript and JavaScript blocks, including HTML module scripts, and the
-// declarations in dist. Out: a failure for a block that does not compile, with its page and line.
+// declarations in dist. Out: a failure for each block that does not compile, with its page and line.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ async function compiled(
   blocks: readonly Block[],
   { options, given }: typeof STRICT | typeof LOOSE,
 ): Promise<string[]> {
-  // Below the repository, where the package can resolve itself by name.
+  // A folder inside the repository, where the package can resolve itself by name.
   const folder = join(ROOT, 'build/guide-code', name)
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'halfbyte'), { recursive: true })
@@ -42,7 +42,7 @@ async function compiled(
     file: `${page.replaceAll(/\W/g, '-')}-${line}.${language}`,
     page,
   }))
-  // A file's line numbers are those of its page.
+  // The lines of a file have the same numbers as in its page.
   for (const [index, { line, text }] of blocks.entries())
     await writeFile(join(folder, files[index]!.file), `${'\n'.repeat(line - 1)}${text}\nexport {}\n`)
   const config = {

@@ -25,7 +25,7 @@ const commandsOf = (text: string): string[] =>
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) => word.replaceAll(/['"]/g, ''))
 
-/** The program, with commands that do nothing after parsing. */
+/** The program, with commands that only parse their arguments. */
 function parser(): Command {
   const program = newProgram()
   for (const command of [program, ...program.commands]) {
@@ -46,7 +46,7 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
   }
 }
 
-/** What is wrong with a shell command. */
+/** Returns what is wrong with a shell command. */
 async function fault(command: string): Promise<string | undefined> {
   const [first = '', ...words] = wordsOf(command)
   if (first === 'halfbyte') return refusal(words)

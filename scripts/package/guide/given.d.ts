@@ -1,4 +1,5 @@
-// Names that the manual's blocks assume: the surrounding text or an earlier block introduces them.
+// Names that the manual's blocks use but do not declare, because the surrounding text or an earlier block
+// does.
 declare const { Engine, isHalfbyteError, interruptedLoads }: typeof import('halfbyte')
 declare const { Embedder }: typeof import('halfbyte/embedder')
 declare const { Network }: typeof import('halfbyte/network')
@@ -11,7 +12,7 @@ declare const session: import('halfbyte').Session
 declare const onProgress: (event: import('halfbyte').LoadProgress) => void
 declare const embedder: import('halfbyte/embedder').Embedder
 declare const reranker: import('halfbyte/embedder').Embedder
-/** The widget on the page. In conversations of other pages, `chat` is declared by the block. */
+/** The widget on the page. Blocks that use `chat` for something else declare it. */
 declare const chat: import('halfbyte/widget').HalfbyteChat
 
 declare const address: string

@@ -1,4 +1,4 @@
-// Types that TypeScript cannot infer in JavaScript blocks: of elements and of form fields.
+// Types that TypeScript cannot infer in JavaScript blocks: those of elements and form fields.
 interface ParentNode {
   // biome-ignore lint/suspicious/noExplicitAny: JavaScript blocks cannot state which element they look up
   querySelector(selectors: string): any

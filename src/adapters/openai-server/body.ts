@@ -5,19 +5,19 @@ import { isObject, type JsonObject } from '../../core/base/values.ts'
 import { requestFields } from '../request-fields.ts'
 
 /** Deeper than any schema, grammar or message needs. */
-const MOST_BODY_LEVELS = 1024
-/** More text than fits in any context. */
-export const MOST_BODY_BYTES = 64 << 20
+const MAX_BODY_LEVELS = 1024
+/** More text than fits into any context. */
+export const MAX_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
   `the body is larger than ${most / 2 ** 20} MiB; send a shorter conversation`
 
-/** The fields of a request. Throws `unsupported` for anything but a JSON object. */
+/** The fields of a request. Throws `unsupported` for anything other than a JSON object. */
 export async function readBody(request: Request, signal: AbortSignal | undefined): Promise<JsonObject> {
   const text = await readText(request, signal)
   let body: unknown
   try {
-    body = parseJson(text, MOST_BODY_LEVELS, false)
+    body = parseJson(text, MAX_BODY_LEVELS, false)
   } catch (cause) {
     throw new HalfbyteError('unsupported', `the body is not valid JSON (${reasonOf(cause)}); send an object`)
   }
@@ -37,8 +37,8 @@ async function readText({ body }: Request, signal: AbortSignal | undefined): Pro
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       bytes += read.value.byteLength
-      if (bytes > MOST_BODY_BYTES) {
-        throw new HalfbyteError('unsupported', bodyTooLong(MOST_BODY_BYTES), { bytes: MOST_BODY_BYTES })
+      if (bytes > MAX_BODY_BYTES) {
+        throw new HalfbyteError('unsupported', bodyTooLong(MAX_BODY_BYTES), { bytes: MAX_BODY_BYTES })
       }
       text += decoder.decode(read.value, { stream: true })
     }

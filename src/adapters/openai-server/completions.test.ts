@@ -109,7 +109,7 @@ test('a token without text and the end of the reply each have an entry', async (
   // The token after 0xc2 is half a character.
   const half = await openai.completions.create({ ...SCORING, prompt: [bytes('a').concat(0xc2)] })
   expect(half.choices[0]?.logprobs?.tokens).toHaveLength(3)
-  // The toy model has answered, so it ends its turn.
+  // The toy model has answered, so its turn ends.
   const prompt = '<user>hi<end><assistant>You said hi'
   const ended = await openai.completions.create({ ...SCORING, prompt: [[...bytes('<user>hi'), 256]] })
   expect(ended.choices[0]?.logprobs?.tokens).toHaveLength(10)
@@ -118,7 +118,7 @@ test('a token without text and the end of the reply each have an entry', async (
   expect(choices[0]?.logprobs?.tokens?.at(-1)).toBe('<end>')
 })
 
-test('with no tokens to generate, the prompt is only read', async () => {
+test('if no tokens are requested, the prompt is only read', async () => {
   const openai = await client()
   const asked = { ...SCORING, max_tokens: 0, prompt: ['ab', 'c'] }
   const { choices, usage } = await openai.completions.create(asked)
@@ -168,7 +168,7 @@ test.each<[string, unknown, RegExp]>([
   ['an id beyond the vocabulary', [300], /the id 300 at index 0, but this model's 258 ids are 0 to 257/],
   ['a fraction', [1, 0.5], /the id 0.5 at index 1/],
   ['too many ids', Array(100).fill(97), /100 tokens/],
-])('%s as the prompt is an error of that field', async (_, prompt, message) => {
+])('%s as the prompt causes an error that names the field', async (_, prompt, message) => {
   const openai = await client(toyModel({ contextLength: 64 }))
   for (const asked of [
     SCORING,

@@ -113,7 +113,7 @@ export async function* textCompletions(
   yield { ...head, choices: [], usage: total }
 }
 
-/** A piece of a choice. The last one has the token counts. */
+/** A part of a choice. The last part has the token counts. */
 interface Part extends Partial<Choice> {
   readonly index: number
   readonly promptTokens?: number
@@ -176,7 +176,7 @@ const textOf = async (engine: Engine, prompt: TextOrIds): Promise<string> =>
 const echoed = (text: string, scored: readonly ScoredToken[] | undefined): CompletionLogprobs | null =>
   completionLogprobs(scored, text, new TextOffsets())
 
-/** Ids outside the vocabulary and too many tokens are errors of this field. */
+/** Ids outside the vocabulary and too many tokens are errors that name this field. */
 function aboutPrompt(error: unknown): unknown {
   if (!isHalfbyteError(error) || !['context-overflow', 'format'].includes(error.code)) return error
   const code = error.code === 'format' ? 'unsupported' : error.code

@@ -91,7 +91,7 @@ test('null means absent inside messages, calls and tools, but not in schemas and
   ])
 })
 
-test('calls and answers without ids belong together in their order', async () => {
+test('calls and answers without ids are matched in order', async () => {
   const seen: unknown[] = []
   await using engine = await fakeEngine(({ messages }) => {
     seen.push(messages.slice(1))
@@ -124,7 +124,7 @@ test('calls and answers without ids belong together in their order', async () =>
   ])
 })
 
-test.each(FORMS)('-1 means no seed, all tokens and no limit in %s', async (route, body) => {
+test.each(FORMS)('-1 means a random seed, all tokens and no limit in %s', async (route, body) => {
   const post = openaiFetch(await openToy())
   const limit = route === 'responses' ? 'max_output_tokens' : 'max_tokens'
   const { temperature: _, ...warm } = body

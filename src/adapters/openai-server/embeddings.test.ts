@@ -37,7 +37,7 @@ test('the client gets the vectors of an encoder, as numbers, as bytes and cut to
   })
 })
 
-test('an option of the embedder goes by its own name, and truncated texts are reported', async () => {
+test('the embedder’s options keep their own names, and truncated texts are reported', async () => {
   const embedder = await openEncoder(2, { prompts: { query: 'the cat ', document: 'a ' } })
   const warnings: string[] = []
   const { embeddings } = clientOf(embedder, { onWarning: (sentence) => warnings.push(sentence) })
@@ -90,7 +90,7 @@ test('an encoder reads token ids unchanged, up to its limit', async () => {
   await expect(embedder.embed([[1, 2]], { kind: 'query' })).rejects.toThrow(/token ids are used unchanged/)
 })
 
-test('an encoder beside an engine makes the vectors, and both are listed', async () => {
+test('an encoder next to an engine computes the vectors, and both are listed', async () => {
   const engine = await openToy()
   const embedder = await openEncoder(3)
   const client = clientOf(engine, { embedder })
@@ -104,7 +104,7 @@ test('an encoder beside an engine makes the vectors, and both are listed', async
   expect(choices[0]?.message.content).toBe('You said hello')
 })
 
-test('an encoder alone refuses to chat', async () => {
+test('an encoder without an engine rejects chats', async () => {
   const client = clientOf(await openEncoder(1))
   const asked = client.chat.completions.create({ model: 'any', messages: [{ role: 'user', content: 'a' }] })
   await expect(asked).rejects.toMatchObject({
@@ -149,7 +149,7 @@ test.each<[string, object, RegExp]>([
   expect(found).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(message) } } })
 })
 
-test('each kind of model names what the other request needs', async () => {
+test('each type of model says what the other request needs', async () => {
   const asked = { query: 'a', documents: ['a'] }
   const chat = await rerank(openaiFetch(await openToy()), asked)
   const encoder = await rerank(openaiFetch(await openEncoder(1)), asked)

@@ -39,7 +39,7 @@ function overflowText(error: unknown): string {
   return start + reasonOf(error)
 }
 
-/** Other errors of formats are about the model's own files. */
+/** Other format errors are about the model's own files. */
 const isDamagedPicture = (error: unknown): boolean =>
   isHalfbyteError(error) && error.code === 'format' && error.detail['part'] === 'image'
 

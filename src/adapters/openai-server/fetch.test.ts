@@ -77,7 +77,7 @@ test('the client collects the calls of a stream', async () => {
   expect(message.tool_calls?.[0]).toMatchObject({ function: { name: 'add', arguments: '{"a": 1}' } })
 })
 
-test('the client parses a reply held to a schema', async () => {
+test('the client parses a reply that a schema constrains', async () => {
   const reply = await (await client()).chat.completions.parse({
     ...said('x'),
     response_format: {
@@ -92,7 +92,7 @@ test('the client parses a reply held to a schema', async () => {
   expect(reply.choices[0]?.message.parsed).toEqual({ a: 1 })
 })
 
-test('vectors come as numbers, and as the bytes that the client asks for by itself', async () => {
+test('vectors come as numbers, and as the bytes that the client requests by default', async () => {
   const engine = await openToy()
   const { embeddings } = clientOf(engine)
   const input = ['ab', 'c']
@@ -118,7 +118,7 @@ test('the model is listed and found under its name', async () => {
 
 test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
-    'an address that is not there',
+    'an address that does not exist',
     (client) => client.moderations.create({ input: 'hi' }),
     {
       status: 404,
@@ -151,7 +151,7 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
     { status: 400, param: 'messages', message: expect.stringContaining('nothing to answer') },
   ],
   [
-    'a length that the vectors have not',
+    'a length that the vectors do not have',
     (client) => client.embeddings.create({ model: 'toy', input: 'a', dimensions: 7 }),
     { status: 400, param: 'dimensions', message: expect.stringContaining('dimensions is 7 but must be') },
   ],
@@ -165,13 +165,13 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
     (client) => client.chat.completions.create(said(DEAD_POOL)),
     { status: 500, type: 'server_error', code: 'internal' },
   ],
-])('%s is an error of the client', async (_, ask, error) => {
+])('%s is the client’s error', async (_, ask, error) => {
   await expect(ask(await client(toyModel({ contextLength: 256 })))).rejects.toMatchObject(error)
 })
 
 test.each([
-  ['a damaged picture of the request', { part: 'image' }, 400],
-  ['a damaged file of the model', {}, 500],
+  ['a damaged image in the request', { part: 'image' }, 400],
+  ['a damaged model file', {}, 500],
 ])('%s gets its own status', async (_, detail, status) => {
   const engine = await fakeEngine([new HalfbyteError('format', 'it is damaged', detail)])
   const body = JSON.stringify(said('hi'))
@@ -180,7 +180,7 @@ test.each([
   await engine.dispose()
 })
 
-test('an error in the middle of a stream is reported at its end', async () => {
+test('an error in the middle of a stream is reported as its last event', async () => {
   const engine = await openToy()
   const stream = await clientOf(engine).chat.completions.create({ ...said('y'.repeat(500)), stream: true })
   const read = async () => {
@@ -220,27 +220,30 @@ test('a reader that leaves ends the reply and frees its state', async () => {
 
 test.each<[string, string, RegExp, string | null]>([
   ['no JSON', '{', /the body is not valid JSON/, null],
-  ['lists in lists', '['.repeat(5_000_000), /nested more than 1024 levels/, null],
-  ['a number of Python', '{"temperature": NaN}', /the body is not valid JSON/, null],
+  ['deeply nested lists', '['.repeat(5_000_000), /nested more than 1024 levels/, null],
+  ['a number that only Python writes', '{"temperature": NaN}', /the body is not valid JSON/, null],
   ['no object', '[]', /the body is not a JSON object/, null],
   ['no messages', '{}', /messages is undefined but must be a list/, 'messages'],
-])('a body with %s is rejected in JSON, and need not be sent again', async (_, body, message, param) => {
-  const post = openaiFetch(await openToy())
-  const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
-    method: 'POST',
-    body,
-  })
-  expect(response.status).toBe(400)
-  expect(response.headers.get('x-should-retry')).toBe('false')
-  expect(await response.json()).toEqual({
-    error: {
-      message: expect.stringMatching(message),
-      type: 'invalid_request_error',
-      param,
-      code: 'unsupported',
-    },
-  })
-})
+])(
+  'a body with %s is rejected with a JSON error that tells the client not to retry',
+  async (_, body, message, param) => {
+    const post = openaiFetch(await openToy())
+    const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
+      method: 'POST',
+      body,
+    })
+    expect(response.status).toBe(400)
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await response.json()).toEqual({
+      error: {
+        message: expect.stringMatching(message),
+        type: 'invalid_request_error',
+        param,
+        code: 'unsupported',
+      },
+    })
+  },
+)
 
 test.each<[object, string]>([
   [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
@@ -267,7 +270,7 @@ test.each<[object, string]>([
   expect(error).toMatchObject({ status: 400, param })
 })
 
-test('a body may come as a stream, but not without end, and an abort ends one that stalls', async () => {
+test('a body may be a stream, but not an endless one, and an abort ends one that stalls', async () => {
   const post = openaiFetch(await openToy())
   const send = (pull: UnderlyingDefaultSource['pull'], signal?: AbortSignal) =>
     post('http://page/v1/chat/completions', {
@@ -293,6 +296,6 @@ test('a body may come as a stream, but not without end, and an abort ends one th
   await expect(stalled).rejects.toThrow('enough')
 })
 
-test('anything but an engine is rejected at once', () => {
+test('anything other than an engine is rejected at once', () => {
   expect(() => openaiFetch(undefined as never)).toThrow(/the engine is undefined/)
 })

@@ -63,7 +63,7 @@ export function openaiFetch(
   }
 }
 
-/** Throws a TypeError if it isn't a request, like `fetch`. */
+/** Throws a TypeError if it is not a request, as `fetch` does. */
 function requestOf(
   input: Parameters<OpenAIFetch>[0],
   init: RequestInit | undefined,
@@ -123,7 +123,7 @@ async function answer(call: Call): Promise<Response> {
   )
 }
 
-const NO_CHAT = 'is not a chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'
+const NO_CHAT = 'is not a chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model as well'
 
 async function converse({ models, hooks, request, signal }: Call, route: string): Promise<Response> {
   const body = await readBody(request, signal)

@@ -58,7 +58,7 @@ function namedEngines(given: Engine | Embedder | NamedEngines): Engine[] | undef
   })
 }
 
-/** An object of engines may contain a name that is also a method's. */
+/** An object of engines may contain a name that is also the name of a method. */
 const isModel = (given: object): boolean =>
   isEmbedder(given as Embedder) || typeof (given as Partial<Engine>).createSession === 'function'
 

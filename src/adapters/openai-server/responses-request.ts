@@ -106,7 +106,7 @@ function chatParams(params: JsonObject): ChatFields {
   }
 }
 
-/** A function tool, or the choice of one: in chat completions its fields are nested one level deeper. */
+/** A function tool, or the choice of one. In chat completions its fields are nested one level deeper. */
 function toolOf(tool: unknown): { readonly type: string } {
   if (!isObject(tool) || tool['type'] !== 'function') return tool as { readonly type: string }
   const { type, ...own } = tool

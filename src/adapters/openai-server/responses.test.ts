@@ -1,5 +1,5 @@
 // OpenAI's responses. In: requests of OpenAI's own client on a toy model. Out: what the client makes of the
-// answers and of the events.
+// answers and events.
 import OpenAI from 'openai'
 import { afterEach, expect, test } from 'vitest'
 import { openToy } from '../../engine/api/testing/toy-engine.ts'
@@ -36,7 +36,7 @@ const add = {
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 const asked = { model: 'toy', temperature: 0 }
 
-test('a text is answered, counted, and says what was asked for', async () => {
+test('a text is answered, and the response has the counts and the request’s settings', async () => {
   const { responses } = await client()
   const answer = await responses.create({ ...asked, input: 'hello', metadata: { a: 'b' } })
   expect(answer.output_text).toBe('You said hello')
@@ -58,7 +58,7 @@ test('a text is answered, counted, and says what was asked for', async () => {
   expect(warnings).toEqual([])
 })
 
-test('instructions stand before the items, and join a system text that is among them', async () => {
+test('instructions come before the items, and are joined with a system text among them', async () => {
   const { responses } = await client()
   const tokens = async (params: Params) => (await responses.create(params)).usage!.input_tokens
   const user: OpenAI.Responses.ResponseInputItem = {
@@ -75,7 +75,7 @@ test('instructions stand before the items, and join a system text that is among 
   expect(both).toBe(own + 'Be kind.\n\n'.length)
 })
 
-test('the events of a text come in the order of OpenAI’s server, numbered', async () => {
+test('the events of a text are numbered and come in the order of OpenAI’s server', async () => {
   const events = await eventsOf({ ...asked, input: 'hello' })
   expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index))
   const types = events.map(({ type }) => type)
@@ -100,7 +100,7 @@ test('the events of a text come in the order of OpenAI’s server, numbered', as
   expect(new Set(deltas.map(({ item_id }) => item_id))).toEqual(new Set([last.response.output[0]!.id]))
 })
 
-test('the client’s own stream collects the same response that it gets whole', async () => {
+test('the client’s own stream collects the same response as a single answer', async () => {
   const { responses } = await client()
   const params = { ...asked, input: CALL, tools: [add] }
   const streamed = await responses.stream(params).finalResponse()
@@ -138,7 +138,7 @@ test('a call has its own events, and its output continues from there', async () 
   expect(next.output_text).toBe('You said 2')
 })
 
-test('a call that must be made is made, and calls that may not be parallel are one', async () => {
+test('a required call is made, and only one if calls must not be parallel', async () => {
   const { responses } = await client()
   const forced = { type: 'function', name: 'add' } as const
   const { output } = await responses.create({ ...asked, input: 'hi', tools: [add], tool_choice: forced })
@@ -148,21 +148,21 @@ test('a call that must be made is made, and calls that may not be parallel are o
   expect(calls).toHaveLength(1)
 })
 
-test('the client parses a reply held to a schema', async () => {
+test('the client parses a reply that a schema constrains', async () => {
   const { responses } = await client()
   const format = { type: 'json_schema' as const, name: 'one', strict: true, schema: add.parameters }
   const parsed = await responses.parse({ ...asked, input: 'x', text: { format } })
   expect(parsed.output_parsed).toEqual({ a: 1 })
 })
 
-test('a reply that is cut off is incomplete, whole and as a stream', async () => {
+test('a reply that is cut off has the status incomplete, whole and as a stream', async () => {
   const params = { ...asked, input: 'hello', max_output_tokens: 3 }
   const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
   expect(await (await client()).responses.create(params)).toMatchObject(cut)
   expect((await eventsOf(params)).at(-1)).toMatchObject({ type: 'response.incomplete', response: cut })
 })
 
-test('log-probabilities come with the text and with its pieces', async () => {
+test('log-probabilities come with the text and with its chunks', async () => {
   const params: Params = { ...asked, input: 'hi', include: ['message.output_text.logprobs'], top_logprobs: 2 }
   const events = await eventsOf(params)
   const pieces = events.flatMap((event) =>
@@ -190,7 +190,7 @@ test.each<[object, string, string]>([
   [{ tools: [{ type: 'web_search' }] }, 'tools', '"web_search"'],
   [{ tool_choice: { type: 'function', name: 'f' }, tools: [] }, 'tool_choice', '"f" must be called'],
   [{ temperature: -1 }, 'temperature', 'temperature is -1'],
-])('%o is rejected by the name of its field, whole and as a stream', async (wrong, param, says) => {
+])('%o is rejected with the name of its field, whole and as a stream', async (wrong, param, says) => {
   const { responses } = await client()
   for (const stream of [false, true]) {
     const error = await responses
@@ -200,13 +200,13 @@ test.each<[object, string, string]>([
   }
 })
 
-test('what has no counterpart is named once', async () => {
+test('fields without a counterpart are named once', async () => {
   const { responses } = await client()
   await responses.create({ ...asked, input: 'hi', user: 'me', store: true, background: false })
   expect(warnings).toEqual([expect.stringContaining('"user"')])
 })
 
-test('an engine that fails before the reply is an error; in the middle of a stream it fails the response', async () => {
+test('an engine that fails before the reply causes an error; in the middle of a stream, the response fails', async () => {
   const { responses } = await client()
   for (const stream of [false, true])
     await expect(responses.create({ ...asked, input: DEAD_POOL, stream } as Params)).rejects.toMatchObject({

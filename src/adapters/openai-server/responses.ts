@@ -37,7 +37,7 @@ export interface ResponseObject extends JsonObject {
 interface ResponseEvent extends JsonObject {
   readonly type: string
   readonly sequence_number: number
-  /** The response so far, in events about the whole of it. */
+  /** The response so far. Only events about the whole response have it. */
   readonly response?: ResponseObject
 }
 
@@ -83,7 +83,8 @@ async function* drafts(
   let isBegun = false
   for await (const part of replies({ ...request, count: 1 }, answers(session, messages, signal))) {
     if (part.type === 'start') continue
-    // Nothing is sent before the model begins, so that a request that the engine rejects gets its own status.
+    // Nothing is sent before the model begins, so that a request that the engine rejects gets a status of its
+    // own.
     if (!isBegun) {
       yield { type: 'response.created', response: begun }
       yield { type: 'response.in_progress', response: begun }

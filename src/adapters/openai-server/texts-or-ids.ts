@@ -5,8 +5,8 @@ import { checkList, wrongOption } from '../../core/base/check-options.ts'
 export type TextOrIds = string | readonly number[]
 
 /**
- * One text or several. The model checks the ids. Throws `unsupported` for anything else; `wanted` says what
- * the field may be.
+ * One text or several. The model checks the ids. Throws `unsupported` for anything else; `wanted`: what the
+ * field may be.
  */
 export function textsOrIds(name: string, given: unknown, wanted: string): readonly TextOrIds[] {
   if (typeof given === 'string') return [given]

@@ -10,7 +10,7 @@ import { formOptions } from '../reply-form.ts'
 import { pictureOf } from './pictures.ts'
 
 /** Maximum rounds of tool calls per prompt. */
-export const MOST_ROUNDS = 16
+export const MAX_ROUNDS = 16
 
 /** Runs the calls in parallel and waits for all. Rejects with a tool's error or with the signal's reason. */
 export async function runCalls(
@@ -39,7 +39,7 @@ interface QuotaErrorClass {
  */
 export function quotaExceeded(requested: number, quota: number): DOMException {
   const { QuotaExceededError: Platform } = globalThis as { QuotaExceededError?: QuotaErrorClass }
-  const message = `the conversation needs ${requested} tokens and the context has room for ${quota}; shorten the input`
+  const message = `the conversation needs ${requested} tokens but the context has room for ${quota}; shorten the input`
   const numbers = { requested, quota }
   if (Platform !== undefined) return new Platform(message, numbers)
   return Object.assign(new DOMException(message, 'QuotaExceededError'), numbers)
@@ -80,7 +80,8 @@ export interface PromptTool {
 export interface PromptOptions {
   readonly signal?: AbortSignal
   /**
-   * A JSON Schema or a regular expression that the whole reply must match. The model is not told about it.
+   * A JSON Schema or a regular expression that the whole reply must match. The constraint is not added to the
+   * prompt.
    */
   readonly responseConstraint?: object
   /** Has no effect: the constraint is never added to the input. */
@@ -111,8 +112,8 @@ const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'
 const IMAGE = 'image'
 
 /**
- * Applies `read` to a page's values. Throws TypeError for values of the wrong type and for those that cannot
- * be read, like browsers.
+ * Applies `read` to a page's values. As in browsers, throws TypeError for values of the wrong type and for
+ * those that cannot be read.
  */
 function given<Read>(name: string, read: () => Read): Read {
   try {
@@ -199,7 +200,7 @@ export const isReadable = (kind: string): boolean => KINDS.has(kind)
 export function checkKinds({ kinds }: Pick<CreateRequest, 'kinds'>): void {
   const other = kinds.find((kind) => !isReadable(kind))
   if (other !== undefined)
-    throw unsupported(`"${other}" is not a supported language or type; ask for text, and images as inputs`)
+    throw unsupported(`"${other}" is not a supported language or type; request text, and images as inputs`)
 }
 
 /** Throws NotSupportedError if images are expected and the model has no vision. */
@@ -254,7 +255,7 @@ export const constraintOf = (
   tools: readonly PromptTool[],
 ): Pick<GenerateOptions, 'schema' | 'pattern' | 'tools'> =>
   given('responseConstraint', () => {
-    // With an expression the reply cannot contain calls.
+    // With an expression, the reply cannot contain calls.
     if (responseConstraint instanceof RegExp) return { pattern: responseConstraint }
     const told = tools.map(({ name, description, inputSchema }) => ({
       name,
@@ -335,7 +336,7 @@ function readPart(part: unknown, sees: boolean): string | PictureSource {
   if (type === IMAGE && sees) return pictureOf(value)
   const step = "name it in create's expectedInputs, and put it in a user message"
   throw unsupported(
-    `content of the type "${type}" cannot be read; ${type === IMAGE ? step : 'pass text or images'}`,
+    `content of type "${type}" cannot be read; ${type === IMAGE ? step : 'pass text or images'}`,
   )
 }
 

@@ -1,4 +1,5 @@
-// The mirror of wasm/core/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
+// Checks the mirror of wasm/core/abi.h. In: the header's text. Out: every constant, code, field and offset
+// matches.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import {

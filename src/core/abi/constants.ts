@@ -6,7 +6,7 @@ export const ABI = {
   OP_BYTES: 128,
   /** Positions of a KV block. */
   BLOCK_POSITIONS: 64,
-  /** Weights along K that share one scale. Output rows are padded to a multiple of it too. */
+  /** Weights along K that share one scale. Output rows are padded to a multiple of this as well. */
   GROUP: 32,
   /** Output rows interleaved in one panel. */
   PANEL: 8,
@@ -14,14 +14,14 @@ export const ABI = {
   SCALE_EXPONENT: 8,
   /** A token's word holds its id in this many bits and its kind above them. */
   ID_BITS: 24,
-  /** A word with this bit stands for a row that the step brings itself. */
+  /** A token word with this bit set stands for a row that the step supplies itself. */
   INPUT_BIT: 31,
   /** Block tables of one sequence. */
   MAX_STATE_GROUPS: 4,
   MAX_ROPES: 4,
   SLICES: 8,
   CLAIM_WORDS: 128,
-  /** In steps of up to this many rows, threads split the positions of one row among them. */
+  /** In steps with at most this many rows, threads share the positions of one row. */
   SPLIT_ROWS: 8,
   MAX_SEGMENTS: 16,
   PART_SUMS: 12,
@@ -49,10 +49,10 @@ export const SCORING = { softmax: 0, sigmoid: 1, mixer: 2 } as const
 /** What selects a row of a table: `enum selector`. */
 export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const
 
-/** Where the two numbers of a rotated pair are in a head: `enum pairing`. */
+/** Which two numbers of a head form a rotated pair: `enum pairing`. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const
 
-/** Norms of queries and keys: `enum norm_kind`, bits. */
+/** Norms of queries and keys, as bits: `enum norm_kind`. */
 export const NORM = { row: 1, centred: 2, each: 4, later: 8, values: 16 } as const
 
 /** How keys and values are stored: `enum kv_format`. */

@@ -3,11 +3,11 @@ import { ABI } from './constants.ts'
 import type { OpName } from './ops.ts'
 
 /**
- * Which weights a sparse matrix keeps or drops together. `sb84`: blocks of 8 outputs x 4 inputs. `sv32`: one
- * input of 32 outputs. `sp24`: 2 of 4 inputs, in 8 bits only.
+ * The pattern in which a sparse matrix keeps or drops weights. `sb84`: blocks of 8 outputs x 4 inputs.
+ * `sv32`: one input of 32 outputs. `sp24`: 2 of 4 inputs, in 8 bits only.
  */
 export type SparseFormat = 'sb84' | 'sv32' | 'sp24'
-/** The encoding of the weights that a sparse format keeps. */
+/** The encoding of the weights that remain. */
 export type SparseBase = 'w4_g32' | 'w8_g32'
 
 /**
@@ -75,7 +75,7 @@ export const roundUp = (value: number, multiple: number): number => Math.ceil(va
 
 const entryOf = (encoding: PackedEncoding): EncodingEntry => ENCODINGS[encoding]
 
-/** True when the kernels of this encoding read int8 activations instead of f32. */
+/** True if the kernels of this encoding read int8 activations instead of f32. */
 export function isQuantized(
   encoding: PackedEncoding,
 ): encoding is Exclude<PackedEncoding, 'f32' | 'f16' | 'bf16'> {
@@ -90,7 +90,7 @@ export function panelBytes(encoding: Encoding, k: number): number {
   return groups * blockBytes + Math.ceil(groups / RUN_GROUPS) * runBytes + headBytes
 }
 
-/** A matrix can be cut only at multiples of this many inputs, because they share a scale. */
+/** A matrix can be cut only at multiples of this many inputs, because inputs in between share a scale. */
 export const columnUnit = (encoding: PackedEncoding): number =>
   entryOf(encoding).runBytes === undefined ? GROUP_SIZE : GROUP_SIZE * RUN_GROUPS
 
@@ -114,13 +114,13 @@ export const sparseParts = (
   encoding: SparseEncoding,
 ): { readonly base: SparseBase; readonly format: SparseFormat } => ENCODINGS[encoding]
 
-/** The sparse encodings that the kernels have for these weights. */
+/** The sparse encodings that the kernels support for these weights. */
 export const sparseEncodings = (base: SparseBase): readonly SparseEncoding[] =>
   (Object.keys(ENCODINGS) as PackedEncoding[])
     .filter(isSparse)
     .filter((encoding) => sparseParts(encoding).base === base)
 
-/** The group-of-32 encoding that replaces this one where only such encodings can be read. */
+/** The encoding with groups of 32 that replaces this one where only such encodings are readable. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {
   if (encoding === 'w4_channel' || encoding === 'w2_g256') return 'w4_g32'
   return isSparse(encoding) ? ENCODINGS[encoding].base : encoding

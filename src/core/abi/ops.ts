@@ -1,7 +1,7 @@
 // Ops. One entry per op of wasm/core/abi.h: its code, fields, reads, writes and work.
 //
 // Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table.
-// An op without an entry has no name, so code that uses it does not compile.
+// Ops are named here, so code that uses an op without an entry does not compile.
 import { ABI } from './constants.ts'
 
 /**
@@ -10,15 +10,15 @@ import { ABI } from './constants.ts'
  */
 export const ABI_VERSION = 23
 
-/** A record as seen by the cost functions below. */
+/** A record, as the cost functions below see it. */
 export interface OpReader {
-  /** Rows that the op works on in this step. */
+  /** Number of rows that the op processes in this step. */
   readonly rows: number
   /** The number in a field; 0 if the field is absent. */
   number(field: string): number
-  /** True when the weight in the field `w` is quantised; the input rows are then int8. */
+  /** True if the weight in the field `w` is quantised; the input rows are then int8. */
   readonly isQuantized: boolean
-  /** True when the field holds an address. */
+  /** True if the field holds an address. */
   has(field: string): boolean
   /** Bytes of the keys and values of one position in the op's layer. */
   readonly positionBytes: number
@@ -30,9 +30,9 @@ export interface OpReader {
 }
 
 /**
- * The width of rows. A list names the fields whose product is the width of an f32 row. `a8`: int8 rows, which
- * fill their stride. `input`: f32 or int8, depending on the weight's encoding. Undefined: the data is not
- * counted as rows.
+ * The width of a row. A list of fields: f32 rows, as wide as the product of these fields. `a8`: int8 rows,
+ * which fill their stride. `input`: f32 or int8, depending on the weight's encoding. Undefined: the data is
+ * not counted as rows.
  */
 export type Columns = 'a8' | 'input' | readonly string[] | undefined
 
@@ -43,10 +43,13 @@ export interface OpEntry {
   readonly struct?: string
   /** Names of the words that follow `code` and `rows`, in order. */
   readonly fields: readonly string[]
-  /** Fields that point to the data that the op reads and writes. Data changed in place is in both. */
+  /**
+   * Fields that point to the data that the op reads and writes. Data that is changed in place appears in
+   * both.
+   */
   readonly reads: Readonly<Record<string, Columns>>
   readonly writes: Readonly<Record<string, Columns>>
-  /** The kind of work that bounds the op. Default `other`. */
+  /** What limits the op's speed. Default `other`. */
   readonly kind?: 'linear' | 'attention'
   /** Arithmetic operations. A multiplication and an addition count as two. */
   readonly work: (read: OpReader) => number
@@ -101,7 +104,8 @@ const LINEAR_FIELDS = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 
 const linear = (code: number) => ({ code, struct: 'linear', fields: LINEAR_FIELDS, ...LINEAR_ROWS }) as const
 
 /**
- * The products of gate and up. The gate itself is one operation for hundreds of these, so it is not counted.
+ * The products of gate and up. The activation itself is one operation per several hundred of these, so it is
+ * ignored.
  */
 const GATED_ROWS = {
   kind: 'linear',
@@ -118,13 +122,13 @@ const NORM_ROWS = {
   writes: { y: ['n'], q: 'a8' },
   work: perElement(NORM_WORK, 'n'),
 } as const
-/** Ops that move rows to or from the places of their experts. */
+/** Ops that move rows to and from their experts' places. */
 const MOVED_ROWS = {
   reads: { x: ['n'], route: undefined },
   writes: { y: ['n'] },
   work: perElement(1, 'n'),
 } as const
-/** Ops that no step runs. */
+/** Ops that never run in a step. */
 const OUTSIDE_STEPS = { reads: {}, writes: {}, work: () => 0 } as const
 const HEADS = ['heads', 'head_dim'] as const
 const KV_HEADS = ['kv_heads', 'head_dim'] as const

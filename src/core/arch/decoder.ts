@@ -61,7 +61,7 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   }
   const isBare = layer === 0 && parts.traits.firstNorm === false
   const input = isBare ? x : normedInput(parts, layer, mixer, x)
-  // A parallel block reads x before the mixer's output is added to it in place.
+  // A parallel block must read x before the mixer's output is added to it in place.
   const isParallel = config.parallelResidual === true && hasMlp(config, layer)
   const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, layer, 'mlp', x))
   const mixed = addedTo(parts, layer, mixer, x, mix(parts, layer, input))
@@ -70,7 +70,7 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   return addedTo(parts, layer, 'mlp', mixed, made)
 }
 
-/** The last norm gathers the wanted rows, so the linear before it works on all. */
+/** The last norm selects the wanted rows, so the linear layer before it processes all of them. */
 function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
   const { hiddenSize } = config
   const made = b.linear(
@@ -78,14 +78,14 @@ function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
     norm('norm', x, config.layers),
     matrix(hiddenSize, { 'head.weight': hiddenSize }),
   )
-  // The class has a separate activation here, which no model changes.
+  // The class has a separate setting for this activation, but no model changes it.
   const active = b.swiglu('head_act', [made], traits.activation)
   return norm('head_norm', b.takeRows('wanted', active), config.layers)
 }
 
 type Block = 'attn' | 'ssm' | 'mlp'
 
-/** The input of a block, computed from x. */
+/** The input of a block, from x. */
 const normedInput = ({ config, traits, norm }: Parts, layer: number, block: Block, x: Value): Value =>
   normsOf(config, traits, layer) === 'after' ? x : norm(`layers.${layer}.${block}_norm`, x, layer)
 

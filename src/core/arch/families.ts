@@ -1,5 +1,5 @@
-// The table of all families, by name. The common ones are here; rare/table.ts has the others, which a page
-// loads when a file needs one.
+// The table of all families, by name. The common ones are here; the others are in rare/table.ts, which a page
+// loads when a file needs one of them.
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'
@@ -15,7 +15,7 @@ import type { FamilyFile } from './family.ts'
 import { RARE } from './rare/names.ts'
 import type * as table from './rare/table.ts'
 
-/** Common families by name, each built by its file. */
+/** Common families by name, each built by its own file. */
 const COMMON: Readonly<Record<string, FamilyFile>> = {
   llama,
   qwen2,
@@ -33,21 +33,21 @@ const COMMON: Readonly<Record<string, FamilyFile>> = {
 
 export const FAMILIES: readonly Family[] = [...Object.keys(COMMON), ...RARE]
 
-/** COMMON, and RARE once they are loaded. */
+/** The common families, plus the rare ones once they are loaded. */
 let loaded = COMMON
 
-/** Adds the families of `rare/table.ts`, once loaded. */
+/** Adds the families of `rare/table.ts`. */
 export function addRareFamilies({ RARE_FAMILIES }: typeof table): void {
   loaded = { ...COMMON, ...RARE_FAMILIES }
 }
 
-/** Loads the rare families with the model's own loader, and rejects as the loader does. */
+/** Loads the rare families with the model's own loader. Rejects with the loader's error. */
 export async function loadRareFamilies({ loadFamilies }: Pick<ModelFile, 'loadFamilies'>): Promise<void> {
   if (loaded === COMMON && loadFamilies !== undefined) addRareFamilies((await loadFamilies()) as typeof table)
 }
 
 /**
- * Throws `internal` for a name that no reader would have accepted, and for a rare family before it is loaded.
+ * Throws `internal` for a name that no reader should have accepted, and for a rare family that is not loaded.
  */
 export function familyFile(family: Family): FamilyFile {
   const file = loaded[family]
@@ -58,7 +58,7 @@ export function familyFile(family: Family): FamilyFile {
   )
 }
 
-/** The first family among those loaded that `matches` accepts. */
+/** The first loaded family for which `matches` returns true. */
 export const findFamily = (matches: (file: FamilyFile, family: Family) => boolean): Family | undefined =>
   Object.keys(loaded).find((family) => matches(familyFile(family), family))
 
@@ -86,7 +86,7 @@ export function keyShiftOf(config: ModelConfig): KeyShift {
   }
 }
 
-/** The graph of one step of the model, before any pass. */
+/** The graph of one step of the model, before any passes. */
 export function buildGraph(config: ModelConfig): Graph {
   const { build, traits } = familyFile(config.family)
   return build === undefined ? decoder(config, traits) : build(config, decoder)

@@ -1,4 +1,4 @@
-// The type of a family: how its graph is built, its names in GGUF and safetensors, and its rows of the tensor
+// The type of a family: how to build its graph, its names in GGUF and safetensors, and its rows of the tensor
 // table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
@@ -15,13 +15,13 @@ export interface TensorRow {
   /** The canonical name, used in graphs, plans and .hbm packs. */
   readonly name: string
   readonly gguf: string
-  /** Several names, separated by |, if writers differ. */
+  /** Several names, separated by |, if different writers use different names. */
   readonly safetensors: string
   /** Outermost first. */
   readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file stores it, if not as a separate tensor. Packs store it as it is read. */
+  /** Where a file stores it, if not as a tensor of its own. Packs store it as it is read. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']
@@ -38,44 +38,47 @@ export const row = (
 ): TensorRow => ({ name, gguf, safetensors, shape, isIn, place })
 
 export const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
-/** Shape of a vector with one value for each output of a matrix. */
+/** Shape of a vector with one value per output of a matrix. */
 export const first =
   (shape: Shape): Shape =>
   (...of) =>
     shape(...of).slice(0, 1)
 
-/** Where a weight is in a file: rows of a stored tensor, or the tensor in another form. */
+/** Where a file stores a weight: rows of a tensor, or the tensor in another form. */
 export interface StoredWeight {
-  /** The tensor's name; several, separated by |, if writers differ. */
+  /** The tensor's name; several, separated by |, if different writers use different names. */
   readonly tensor: string
   /** Shape in the file, outermost first. Default: the weight's own shape. */
   readonly shape?: readonly number[]
   /** Where the weight is if the file lacks the tensor. */
   readonly orElse?: StoredWeight | undefined
-  /** Tensors of one dtype whose rows follow each other, in place of `tensor`. */
+  /** Used instead of `tensor`: tensors of one dtype whose rows follow each other. */
   readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
-  /** For interleaved rows, such as gate and up: the weight's first row, and the distance between its rows. */
+  /**
+   * For interleaved rows, such as gate and up: the weight's first row, and the distance from one row to the
+   * next.
+   */
   readonly turn?: { readonly first: number; readonly of: number }
   /**
-   * `transposed`: the file has [inputs, outputs], except for quantised tensors, which quantisers do not
-   * transpose. `turned`: the file has one such matrix, quantised or not, or several, whose rows follow each
-   * other in the weight. `shares`: the file has a vector; for each of its numbers s the weight has the row 1
+   * `transposed`: the file has [inputs, outputs], but quantised tensors are not transposed. `turned`: the
+   * file has one such matrix or several, quantised or not, whose rows follow each other in the weight.
+   * `shares`: the file has a vector; for each of its numbers s the weight has the row 1
    * - s, s.
    */
   readonly form?: 'transposed' | 'turned' | 'shares' | undefined
-  /** Which of several transposed matrices the weight is. */
+  /** Which of several transposed matrices holds the weight. */
   readonly matrix?: number
-  /** A change to the values after reading. */
+  /** A change that is made to the values after reading. */
   readonly change?: ValueChange | undefined
   /** Factors of the rows of a float matrix. The result has the encoding of the file's dtype. */
   readonly factors?: RowFactors | undefined
-  /** True for a vector that files may store as rows. */
+  /** True for a vector that files may store as a row. */
   readonly isFlat?: boolean | undefined
   /**
-   * For a weight that no file stores: the value of all its elements, or of the element at an index. `tensor`
-   * is then empty.
+   * For a weight that no file stores: the value of every element, or of the element at an index. `tensor` is
+   * then empty.
    */
   readonly constant?: number | ((index: number) => number) | undefined
 }
@@ -83,7 +86,7 @@ export interface StoredWeight {
 /** The weights of a norm without stored weights. */
 export const ones = (): StoredWeight => ({ tensor: '', constant: 1 })
 
-/** A norm for which Hugging Face files store the weight minus 1. */
+/** A norm whose weights Hugging Face files store minus 1. */
 export const lessOne = (tensor: string) => (): StoredWeight => ({ tensor, change: { scale: 1, offset: 1 } })
 
 /** Matrices or norms with their biases, by module. */
@@ -96,8 +99,8 @@ export const modules = (names: Readonly<Record<string, string>>): Names =>
   )
 
 /**
- * Where a file stores weights, by canonical name, with N for the layer and E for the expert. Unlisted weights
- * have their common names.
+ * Where a file stores weights, by canonical name, with N for the layer and E for the expert. Weights that are
+ * not listed have their common names.
  */
 export type Names = Readonly<
   Record<string, string | ((config: ModelConfig, expert: number, layer: number) => StoredWeight)>
@@ -105,12 +108,12 @@ export type Names = Readonly<
 
 /**
  * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no
- * windows. With `use_sliding_window`, windows are used only if it is true. With `max_window_layers`,
- * windows begin at that layer.
+ * windows. In a class with `use_sliding_window`, windows apply only if that is true; with
+ * `max_window_layers`, they begin at that layer.
  */
 export type Defaults = Readonly<Record<string, number | boolean>>
 
-/** Defaults of the sizes, and other defaults. */
+/** Defaults for sizes, and others. */
 export const defaults = (
   vocab_size: number,
   hidden_size: number,
@@ -129,38 +132,38 @@ export const defaults = (
   ...others,
 })
 
-/** Reads the values that are not under the common keys. */
+/** Reads the values that are not stored under the common keys. */
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
 /**
- * The engine's decoder, passed as an argument so that the script of the rare families does not contain a
+ * The engine's decoder, passed as an argument so that the script with the rare families does not contain a
  * second copy.
  */
 export type Decoder = typeof decoder
 
 export interface FamilyFile {
-  /** Traits of a decoder. Families with only recurrent layers have none. */
+  /** Traits of a decoder. Purely recurrent families have none. */
   readonly traits?: DecoderTraits
   /** Default: the decoder with these traits. */
   readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
-  /** False if no layer has attention, although the family has traits. */
+  /** False if no layer has attention, even though the family has traits. */
   readonly attention?: false
   /** The kind of its recurrent layers, if it has any. */
   readonly recurrence?: SsmConfig['kind']
-  /** Tensors that no other family has. */
+  /** Tensors that only this family has. */
   readonly tensors?: readonly TensorRow[]
   /** Whether the graph ignores a tensor that files may contain. */
   readonly isUnused?: (name: string, config: ModelConfig) => boolean
   readonly gguf: {
-    /** `general.architecture`. Absent: llama.cpp does not know the family. */
+    /** `general.architecture`. Absent if llama.cpp does not support the family. */
     readonly architecture?: string
-    /** llama.cpp's converter reorders the rows of Q and K of some families. */
+    /** True if llama.cpp's converter reorders the rows of Q and K. */
     readonly pairing: RopePairing
     /**
      * In each run of this many layers, all but the last have the window. 0, the default: all layers have it.
      */
     readonly windowPeriod?: number
-    /** `kinds`: names of the file's tensors, without the number of the layer. */
+    /** `kinds`: names of the file's tensors, without the layer's number. */
     readonly config?: (...of: [...Parameters<Reader>, kinds: ReadonlySet<string>]) => Partial<ModelConfig>
     /** Reads hyperparameters that the file may store as tensors. */
     readonly stored?: (
@@ -174,7 +177,7 @@ export interface FamilyFile {
     readonly classes: Readonly<Record<string, Defaults>>
     /** Alternative names of keys in config.json. */
     readonly keys?: Readonly<Record<string, string>>
-    /** Where the two numbers of a rotated pair are. Default: `halves`. */
+    /** Which two numbers form a rotated pair. Default: `halves`. */
     readonly pairing?: RopePairing
     /**
      * The keys that say whether a part's matrices have biases. Default: `attention_bias` for attention and

@@ -1,5 +1,5 @@
-// The families on the real kernels. In: small models of every encoding. Out: the logits that their graphs
-// mean.
+// Runs the families on the real kernels. In: small models in every encoding. Out: the logits that their
+// graphs define.
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Encoding } from '../abi/encodings.ts'
@@ -43,7 +43,7 @@ const config = (changes: Partial<ModelConfig>): ModelConfig => ({
   ...changes,
 })
 
-/** The engine's steps in miniature: weights streamed in, records written, activations poisoned. */
+/** The engine's steps in miniature: weights are streamed in, records written, activations poisoned. */
 async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Machine) {
   const plan = compile(buildGraph(model), { ...CAPACITY, encodingOf })
   const memory = new WebAssembly.Memory({ initial: 64 })
@@ -96,7 +96,7 @@ const STEPS: readonly InterpretedStep[] = [
   { ids: [40], position: 8, wanted: [0] },
 ]
 
-/** The largest difference of a logit, and the largest logit. */
+/** The largest difference between two logits, and the largest logit. */
 async function compare(
   model: ModelConfig,
   encodingOf: EncodingOf,
@@ -113,7 +113,7 @@ async function compare(
     for (const [row, logits] of run(step).entries()) {
       for (const [id, logit] of logits.entries()) {
         const wanted = expected[row]?.[id] ?? Number.NaN
-        // A NaN must not pass for a small difference.
+        // NaN must not pass as a small difference.
         error = Number.isNaN(logit) ? Number.POSITIVE_INFINITY : Math.max(error, Math.abs(logit - wanted))
         largest = Math.max(largest, Math.abs(wanted))
       }
@@ -126,7 +126,9 @@ const only =
   (encoding: Encoding): EncodingOf =>
   (name) =>
     roleOf(name) === 'vector' ? 'f32' : encoding
-/** As in files with mixed quantisation: V, the down projection and the table differ from the rest. */
+/**
+ * As in files with mixed quantisation: V, the down projection and the table have other types than the rest.
+ */
 const mixed: EncodingOf = (name) => {
   if (/attn_v\.weight|embed|output\.weight$/.test(name)) return 'w8_g32'
   return /mlp_down/.test(name) ? 'f32' : only('w4_g32')(name)
@@ -164,7 +166,7 @@ const DELTA: DeltaConfig = {
   betaScale: 1,
   epsilon: 1e-6,
 }
-/** Heads with 16 dimensions that are not rotated, 8 that are, and 14 values. */
+/** Heads whose keys have 16 dimensions without rotation and 8 with it, and whose values have 14. */
 const LATENT = {
   kvHeads: 4,
   headDim: 24,
@@ -172,16 +174,16 @@ const LATENT = {
   latent: { rank: 44, queryRank: 40, plainDim: 16, valueDim: 14, normEpsilon: 1e-6 },
 } as const
 
-/** Models with settings of their own. */
+/** Models with unusual settings. */
 const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['llama', config({})],
   [
-    'llama with pairs of neighbours, partly turned',
+    'llama with neighbouring pairs, partly rotated',
     config({ rope: { theta: 500, dims: 8, pairing: 'interleaved' } }),
   ],
-  ['llama with heads of a whole group', config({ heads: 4, kvHeads: 1, headDim: 32 })],
+  ['llama with heads as wide as a group', config({ heads: 4, kvHeads: 1, headDim: 32 })],
   [
-    'llama of odd sizes',
+    'llama with odd sizes',
     config({
       hiddenSize: 36,
       heads: 3,
@@ -202,7 +204,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],
   [
-    'mamba2 with limits of step sizes',
+    'mamba2 with step size limits',
     config({
       family: 'mamba2',
       ...NONE,
@@ -223,7 +225,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['qwen3_5', config({ family: 'qwen3_5', layers: 3, ssm: DELTA, attentionLayers: [1] })],
   [
-    'qwen3_5 as GGUF has its heads',
+    'qwen3_5 with GGUF’s order of heads',
     config({ family: 'qwen3_5', ssm: { ...DELTA, order: 'tiled' }, attentionLayers: [1] }),
   ],
   [
@@ -328,11 +330,11 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   [
-    'llama with biases and a limit',
+    'llama with biases and clipping',
     config({ biases: { qkv: true, output: true, mlp: true, logits: true }, qkvLimit: 0.5 }),
   ],
   ['gpt_neox with fewer biases', config({ family: 'gpt_neox', biases: { qkv: false, output: false } })],
-  ['stablelm without norms of heads', config({ family: 'stablelm', headNorms: false })],
+  ['stablelm without head norms', config({ family: 'stablelm', headNorms: false })],
   ['bloom', config({ family: 'bloom', alibi: 8 })],
   [
     'falcon',
@@ -454,7 +456,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   [
-    'deepseek2 with groups of experts',
+    'deepseek2 with expert groups',
     config({
       family: 'deepseek2',
       ...LATENT,
@@ -475,7 +477,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   [
-    'deepseek2 without a row for queries, in groups by the best',
+    'deepseek2 without a short row for queries, groups ranked by their best expert',
     config({
       family: 'deepseek2',
       ...LATENT,
@@ -504,7 +506,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   [
-    'olmoe with a limit after its norms',
+    'olmoe with clipping after its norms',
     config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false }, qkvLimit: 0.5 }),
   ],
   [
@@ -544,7 +546,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['diffllama', config({ family: 'diffllama', subtracted: [0.3, 0.4] })],
   [
-    'diffllama with heads of 12',
+    'diffllama with heads 12 wide',
     config({
       family: 'diffllama',
       heads: 6,
@@ -569,11 +571,11 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
       sharedBlocks: { layers: [0, 2, 4], count: 2, rank: 5, adaptsAttention: true },
     }),
   ],
-  ['gemma4 without embeddings of layers', config({ family: 'gemma4', attentionScale: 1 })],
+  ['gemma4 without per-layer embeddings', config({ family: 'gemma4', attentionScale: 1 })],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]
 
-/** A family that is not listed needs nothing but its name. */
+/** A family that is not listed needs only its name. */
 const MODELS = [
   ...LISTED,
   ...FAMILIES.filter((family) => !LISTED.some(([, model]) => model.family === family)).map(
@@ -581,7 +583,7 @@ const MODELS = [
   ),
 ]
 
-describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', () => {
+describe.skipIf(!existsSync(FILE))('the kernels compute what the graph defines', () => {
   describe.each(MODELS)('%s', (_, model) => {
     test('in f32, to rounding', async () => {
       const { error, largest } = await compare(model, only('f32'))
@@ -591,7 +593,7 @@ describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', (
       ['w8', only('w8_g32')],
       ['w4', only('w4_g32')],
       ['mixed encodings', mixed],
-    ])('in %s, to a code of an activation', async (_name, encodingOf) => {
+    ])('in %s, to within one code of an activation', async (_name, encodingOf) => {
       const { error, largest } = await compare(model, encodingOf)
       expect(error).toBeLessThan(1e-3 * largest)
     })

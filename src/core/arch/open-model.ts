@@ -1,4 +1,4 @@
-// Opens a model with all readers and families built in, for programs that do not load scripts.
+// Opens a model with all readers and families built in, for programs that load no further scripts.
 import type { ByteSource } from '../base/bytes.ts'
 import * as gguf from '../formats/gguf/open-gguf.ts'
 import { openFiles } from '../formats/open-files.ts'

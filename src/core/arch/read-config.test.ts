@@ -1,5 +1,5 @@
-// Configurations. In: headers of every format, valid and forged. Out: one ModelConfig, or a typed error with
-// the numbers.
+// Tests configurations. In: headers of every format, valid and forged. Out: one ModelConfig, or a typed error
+// with the numbers.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
@@ -28,7 +28,7 @@ describe('every format', () => {
     expect(await readConfig(file)).toEqual(config)
   })
 
-  test('the result is frozen all the way down', async () => {
+  test('the result is deeply frozen', async () => {
     const config = await readConfig(hfFile(SMALL, { rope_scaling: { type: 'linear', factor: 2 } }))
     expect([config, config.rope, config.rope.scaling].every(Object.isFrozen)).toBe(true)
   })
@@ -56,7 +56,7 @@ describe('GGUF', () => {
     expect(await read({ 'llama.attention.head_count': Array(layers).fill(heads) })).toEqual(interleaved)
     const other = [heads, ...Array(layers - 1).fill(2 * heads)]
     const failure = await failureOf(() => read({ 'llama.attention.head_count': other }))
-    expect(failure.message).toMatch(new RegExp(`layers of ${heads} and of ${2 * heads} heads`))
+    expect(failure.message).toMatch(new RegExp(`layers with ${heads} heads and layers with ${2 * heads}`))
   })
   test('accepts heads wider than their share of the hidden size', async () => {
     const wide = { ...interleaved, headDim: 16, rope: { ...interleaved.rope, dims: 16 } }
@@ -91,7 +91,7 @@ describe('GGUF', () => {
   })
 })
 
-describe('yarn of GGUF', () => {
+describe('GGUF’s YaRN', () => {
   const read = (changes: Record<string, MetaValue>) =>
     readConfig(
       ggufFile(interleaved, {
@@ -102,7 +102,7 @@ describe('yarn of GGUF', () => {
     )
   const plain = 1 + 0.1 * Math.log(8)
 
-  test('has llama.cpp’s magnitude, whichever way a file states it', async () => {
+  test('gets llama.cpp’s magnitude, whichever way a file states it', async () => {
     const magnitude = async (changes: Record<string, MetaValue>) => {
       const { scaling } = (await read(changes)).rope
       return scaling?.type === 'yarn' ? scaling.magnitude : undefined
@@ -136,11 +136,11 @@ describe('Hugging Face', () => {
     [{ vocab_size: 2 ** 23 }, 'architecture'],
     [{ intermediate_size: 2 ** 21 }, 'architecture'],
     [{ head_dim: 257 }, 'unsupported'],
-  ])('%j is rejected because it exceeds that of any model', async (changes, code) => {
+  ])('%j is rejected because no model is that large', async (changes, code) => {
     await expect(read(changes)).rejects.toMatchObject({ code })
   })
 
-  test('a Llama knows no windows', async () => {
+  test('a Llama ignores windows', async () => {
     expect((await read({ sliding_window: 128 })).window).toBeUndefined()
   })
   test('null does not mean the default of a class', async () => {
@@ -149,7 +149,7 @@ describe('Hugging Face', () => {
     expect((await readConfig(file)).window).toEqual({ positions: 4096, layers: [0, 1] })
     expect((await readConfig({ ...file, metadata })).window).toBeUndefined()
   })
-  test('a SmolLM3 has its window in the layers that do not rotate', async () => {
+  test('in SmolLM3, the layers without rotation have the window', async () => {
     const smollm3 = { architectures: ['SmolLM3ForCausalLM'], sliding_window: 64, no_rope_layers: [1, 0] }
     expect((await read(smollm3)).window).toBeUndefined()
     expect((await read({ ...smollm3, use_sliding_window: true })).window).toEqual({
@@ -157,7 +157,7 @@ describe('Hugging Face', () => {
       layers: [1],
     })
   })
-  test('a Mistral whose window covers its context, or that has none, is a llama', async () => {
+  test('a Mistral without a window, or with one that covers the context, is a Llama', async () => {
     const mistral = { architectures: ['MistralForCausalLM'] }
     expect((await read(mistral)).family).toBe('llama')
     expect((await read({ ...mistral, sliding_window: 256 })).window).toBeUndefined()
@@ -203,7 +203,7 @@ describe('Hugging Face', () => {
     const beside = await read({ rope_theta: 30_000, rope_parameters: { rope_type: 'llama3', ...llama3 } })
     expect(beside.rope).toMatchObject({ theta: 30_000, scaling })
   })
-  test("takes yarn's magnitude from the two of mscale", async () => {
+  test("computes YaRN's magnitude from both mscale keys", async () => {
     const magnitude = async (rope: Record<string, MetaValue>) => {
       const { scaling } = (await read({ rope_scaling: { rope_type: 'yarn', factor: 4, ...rope } })).rope
       return scaling?.type === 'yarn' ? scaling.magnitude : undefined
@@ -223,11 +223,11 @@ describe('Hugging Face', () => {
     expect(await of('gelu_new')).toBe('gelu')
     expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
-  test('rotates a part of each head if the file says so', async () => {
+  test('rotates part of each head if the file says so', async () => {
     const phi3 = { architectures: ['Phi3ForCausalLM'] }
     expect((await read({ ...phi3, partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
     expect((await read({ ...phi3, partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
-    // Classes without partial rotation ignore it, unless positions are scaled.
+    // Classes without partial rotation ignore this key, unless positions are scaled.
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(8)
     const linear = { rope_type: 'linear', factor: 2, partial_rotary_factor: 0.5 }
     expect((await read({ rope_parameters: linear })).rope.dims).toBe(4)
@@ -253,18 +253,18 @@ describe('Hugging Face', () => {
     expect((await read(glm)).biases).toEqual({ qkv: true })
     expect((await read({ ...glm, attention_bias: false })).biases).toBeUndefined()
   })
-  test('reads a limit of queries, keys and values', async () => {
+  test('reads the clipping of queries, keys and values', async () => {
     expect((await read({ clip_qkv: 8 })).qkvLimit).toBe(8)
     expect((await failureOf(() => read({ clip_qkv: -8 }))).message).toMatch(/qkvLimit is -8/)
   })
-  test('keeps frequencies up to the trained length if scaling is dynamic', async () => {
+  test('leaves frequencies unchanged up to the trained length if scaling is dynamic', async () => {
     const { rope } = await read({ rope_scaling: { rope_type: 'dynamic', factor: 4 } })
     expect(rope.scaling).toEqual({ type: 'dynamic', factor: 4, originalContextLength: 256 })
     expect(inverseFrequencies(rope, 256)).toEqual(inverseFrequencies({ ...rope, scaling: undefined }))
     // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
     expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
   })
-  test('keeps a window of at least the context if its layers rotate differently', async () => {
+  test('keeps a window at least as long as the context if its layers rotate differently', async () => {
     const gemma3 = {
       architectures: ['Gemma3ForCausalLM'],
       layer_types: ['sliding_attention', 'full_attention'],
@@ -286,7 +286,7 @@ describe('Hugging Face', () => {
     [{ architectures: ['Gemma4ForCausalLM'], use_bidirectional_attention: 'all' }, /later positions/],
     [
       { architectures: ['Gemma4ForCausalLM'], per_layer_config: { 0: { head_dim: 4 } } },
-      /heads of several sizes/,
+      /more than one head size/,
     ],
     [
       { architectures: ['Gemma3nForCausalLM'], activation_sparsity_pattern: [0.5, 1] },
@@ -306,7 +306,7 @@ describe('Hugging Face', () => {
     [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
     [
       { architectures: ['Gemma2ForCausalLM'], layer_types: ['chunked_attention', 'full_attention'] },
-      /an unknown kind of layer/,
+      /an unknown layer type/,
     ],
     [{ architectures: ['MambaForCausalLM'], hidden_act: 'gelu' }, /activation "gelu"/],
     [{ architectures: ['DeepseekV3ForCausalLM'], attention_bias: true }, /attention_bias true/],
@@ -317,9 +317,9 @@ describe('Hugging Face', () => {
     [{ architectures: ['Qwen2MoeForCausalLM'], qkv_bias: false }, /qkv_bias false/],
     [
       { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
-      /another activation/,
+      /an activation other than SiLU/,
     ],
-    [{ architectures: ['Qwen3_5ForCausalLM'], hidden_act: 'gelu' }, /another activation/],
+    [{ architectures: ['Qwen3_5ForCausalLM'], hidden_act: 'gelu' }, /an activation other than SiLU/],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
   ])('rejects %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
@@ -371,7 +371,7 @@ describe('packs', () => {
       message: expect.stringMatching(/activation "constructor"/),
     })
   })
-  test('are trusted no more than other files', async () => {
+  test('are no more trusted than other files', async () => {
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { heads: 5 })))).code).toBe('architecture')
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { rope: undefined })))).code).toBe('architecture')
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { layers: '2' })))).message).toMatch(
@@ -381,14 +381,14 @@ describe('packs', () => {
 })
 
 describe('unknown architectures', () => {
-  /** Tensors of no family. */
+  /** Tensors that no family has. */
   const strange = (file: ModelFile) => withTensors(file, { 'blk.0.strange.weight': [4] })
 
   test.each([
     ['GGUF', ggufFile(SMALL, { 'general.architecture': 'strange' })],
     ['Hugging Face', hfFile(SMALL, { architectures: ['StrangeForCausalLM'] })],
     ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'strange' })],
-    ['Hugging Face with a name of Object', hfFile(SMALL, { architectures: ['constructor'] })],
+    ['Hugging Face with a name from Object.prototype', hfFile(SMALL, { architectures: ['constructor'] })],
     ['a pack', hbmFile(SMALL, { family: 'strange' })],
   ])('of %s are named along with the supported ones', async (_, file) => {
     const failure = await failureOf(() => readConfig(strange(file)))
@@ -406,14 +406,14 @@ describe('unknown architectures', () => {
     ['a pack', 'llama', hbmFile(SMALL, { family: 'strange' })],
     ['GGUF', 'llama', ggufFile({ ...SMALL, family: 'strange' })],
     ['Hugging Face with biases', 'qwen2', hfFile(qwen, { architectures: ['StrangeForCausalLM'] })],
-    // GGUF's Llama may have biases.
+    // In GGUF, Llama may have biases.
     [
       'GGUF with biases',
       'llama',
       { ...ggufFile(qwen), metadata: keys(qwen).set('general.architecture', 'strange') },
     ],
   ] as const)(
-    'of %s that fit a family name it in the error, and load as that family',
+    'of %s: the error names the family that fits, and the file loads as that family',
     async (_, family, file) => {
       const failure = await failureOf(() => readConfig(file))
       expect(failure.code).toBe('architecture')
@@ -424,7 +424,7 @@ describe('unknown architectures', () => {
     },
   )
 
-  test('a given family must exist, and the model must not be a graph', async () => {
+  test('the caller’s family must exist, and the model must not be a graph', async () => {
     const unknown = await failureOf(() => readConfig(hfFile(SMALL), { architecture: 'strange' }))
     expect(unknown).toMatchObject({ code: 'unsupported' })
     expect(unknown.message).toMatch(/architecture is "strange" but must be one of: llama, qwen2/)
@@ -441,7 +441,7 @@ describe('numbers', () => {
     return failure.message
   }
 
-  test('that are missing or of another type are named in the error', async () => {
+  test('are named in the error if they are missing or have another type', async () => {
     const shape = { rope_scaling: { rope_type: 'linear' } }
     expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
     expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(
@@ -470,10 +470,10 @@ describe('numbers', () => {
     ],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
-  ])('that are impossible are rejected: %s %j', async (key, value, sentence) => {
+  ])('are rejected if they are impossible: %s %j', async (key, value, sentence) => {
     expect(await architecture(hfFile(SMALL, { [key]: value }))).toMatch(sentence)
   })
-  test('a tokenizer of another size than the embedding table is rejected', async () => {
+  test('a tokenizer whose size differs from the embedding table is rejected', async () => {
     const tokens = Array.from({ length: 69 }, () => 'x')
     expect(await architecture(ggufFile(interleaved, { 'tokenizer.ggml.tokens': tokens }))).toMatch(
       /\[70,48\] .* 69 tokens/,
@@ -485,7 +485,7 @@ describe('numbers', () => {
       /safetensors file has \d+ tensors but not model.embed_tokens.weight/,
     )
   })
-  test('of any kind in any key end in a typed error or a valid configuration', async () => {
+  test('of any type under any key lead to a typed error or a valid configuration', async () => {
     const value = fc.oneof(
       fc.double(),
       fc.integer(),

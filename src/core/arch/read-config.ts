@@ -1,4 +1,4 @@
-// Reads the hyperparameters of an opened model of any format, checked and frozen.
+// Reads the hyperparameters of an opened model in any format, then validates and freezes them.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
 import { shown } from '../formats/malformed.ts'
@@ -29,10 +29,10 @@ export interface ReadConfigOptions {
 }
 
 /**
- * Reads no tensor data except RoPE's factors, if a GGUF file stores them. Throws `architecture` for unknown
- * families, with the nearest family if one fits the file, and for numbers that are missing, implausible or
- * contradict the embedding table; `unsupported` for variants that are not implemented; and any error of
- * `loadFamilies`.
+ * Reads no tensor data except RoPE's factors, if a GGUF file stores them. Throws `architecture` for an
+ * unknown family, naming the family that fits the file if there is one, and for numbers that are missing,
+ * implausible or contradict the embedding table; `unsupported` for variants that are not implemented; and any
+ * error of `loadFamilies`.
  */
 export async function readConfig(model: ConfigFile, options: ReadConfigOptions = {}): Promise<ModelConfig> {
   const { architecture, signal } = options
@@ -78,8 +78,8 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
     name,
     family,
     metadata,
-    // The table of an unknown architecture may have another name. Report the architecture, not the missing
-    // table.
+    // The table of an unknown architecture may have another name. Report the architecture rather than the
+    // missing table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),
     kinds: new Set([...tensors.keys()].map((tensor) => tensor.replace(/^blk\.\d+\./, ''))),
@@ -103,7 +103,7 @@ async function statedFamily(model: ConfigFile, signal?: AbortSignal): Promise<Fa
   return findFamily(matches) ?? (await unknownFamily(model, named, signal))
 }
 
-/** Whether config.json has the type of a rare family, whose class may be that of a common one. */
+/** True if config.json has a rare family's model type. Its class may be that of a common family. */
 function isRareType(model: ConfigFile): boolean {
   const fields = configFields(model)
   return model.format === 'safetensors' && fields.has('model_type') && isRare(fields.text('model_type'))
@@ -127,7 +127,7 @@ async function givenFamily(model: ConfigFile, architecture: Family): Promise<Fam
   )
 }
 
-/** Throws `architecture`, with the first family whose keys and tensors the file has. */
+/** Throws `architecture`. The error names the first family that has all the file's keys and tensors. */
 async function unknownFamily(model: ConfigFile, named: string, signal?: AbortSignal): Promise<never> {
   const { name } = model
   const stated = `${name}: the architecture ${shown(named)} is not supported; `
@@ -146,7 +146,7 @@ async function unknownFamily(model: ConfigFile, named: string, signal?: AbortSig
   )
 }
 
-/** Whether every key and tensor of the file is one of the family's. */
+/** Whether the family has every key and tensor of the file. */
 async function fits(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<boolean> {
   try {
     resolveWeights(model, await configAs(family, model, signal))
@@ -157,7 +157,10 @@ async function fits(family: Family, model: ConfigFile, signal?: AbortSignal): Pr
   }
 }
 
-/** The name that identifies the family in a file of this format, and a test whether a family has it. */
+/**
+ * The name that identifies the family in this file's format, and a predicate that says whether a family has
+ * that name.
+ */
 function nameOfFamily(
   format: ModelFormat,
   fields: Fields,

@@ -1,5 +1,5 @@
-// RoPE. In: rotary configurations. Out: the frequencies that transformers and llama.cpp compute, and a step's
-// table.
+// Tests RoPE. In: rotary configurations. Out: the frequencies that transformers and llama.cpp compute, and a
+// step's table.
 import { describe, expect, test } from 'vitest'
 import type { RopeScaling } from './config/config.ts'
 import { fillRopeTable, inverseFrequencies } from './rope.ts'
@@ -36,7 +36,7 @@ describe('inverseFrequencies', () => {
     return ((1 - smooth) * frequency) / 32 + smooth * frequency
   }
 
-  test('llama3 scaling keeps short waves, stretches long ones and joins them by a ramp', () => {
+  test('llama3 scaling keeps short waves, stretches long ones and blends in between', () => {
     const plain = frequencies(500_000, 64)
     const scaled = frequencies(500_000, 64, llama32)
     expect(scaled).toEqual(plain.map((frequency) => expect.closeTo(reference(frequency), 14)))
@@ -57,7 +57,7 @@ describe('fillRopeTable', () => {
     const angles = [0, 0, 3, 1.5].flatMap((angle) => [Math.cos(angle), Math.sin(angle)])
     expect([...target]).toEqual([...Float32Array.from(angles), 7, 7])
   })
-  test('is accurate to f32 far into the context', () => {
+  test('is accurate to f32 precision far into the context', () => {
     const target = new Float32Array(2)
     fillRopeTable(target, Uint32Array.of(131_071), 1, {
       frequencies: Float64Array.of(1),

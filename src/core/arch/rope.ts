@@ -7,9 +7,9 @@ export interface RopeTable {
   readonly frequencies: Float64Array
   /** Factor applied to cosines and sines. */
   readonly magnitude: number
-  /** Which of a row's three coordinates each pair rotates by. Absent if by its position. */
+  /** Which of a row's three coordinates each pair rotates by. Absent: by its position. */
   readonly axes?: Uint8Array | undefined
-  /** Multiplies `magnitude` at each position. Absent: 1. */
+  /** An additional factor of `magnitude` for each position. Absent: 1. */
   readonly scale?: QueryScale | undefined
 }
 
@@ -17,8 +17,7 @@ export interface RopeTable {
 export const AXES = 3
 
 /**
- * The rotations of a model's layers, in the order of the graph's tables, for contexts of up to
- * `contextLength`.
+ * The rotations of a model's layers, in the order of the graph's tables, for contexts up to `contextLength`.
  */
 export function ropeTables(config: ModelConfig, contextLength: number): RopeTable[] {
   const { rope, localRope, queryScale } = config
@@ -33,15 +32,15 @@ export function ropeTables(config: ModelConfig, contextLength: number): RopeTabl
   return queryScale === undefined ? tables : [...tables, { ...table(rope), scale: queryScale }]
 }
 
-/** The table of queries that are scaled by position: the last one. */
+/** The table for queries that are scaled by position; always the last table. */
 export const queryTableOf = ({ localRope, queryScale }: ModelConfig): number | undefined =>
   queryScale === undefined ? undefined : localRope === undefined ? 1 : 2
 
-/** The factor of cosines and sines; 1 if the scaling does not define one. */
+/** The factor of cosines and sines; 1 if the scaling defines none. */
 export const magnitudeOf = ({ scaling }: Pick<RopeConfig, 'scaling'>): number =>
   scaling !== undefined && 'magnitude' in scaling ? (scaling.magnitude ?? 1) : 1
 
-/** Radians per position of each rotated pair: theta^(-2i / dims), changed as `scaling` says. [dims/2] */
+/** Radians per position of each rotated pair: theta^(-2i / dims), adjusted by `scaling`. [dims/2] */
 export function inverseFrequencies(rope: RopeConfig, contextLength = 0): Float64Array {
   const { dims, scaling } = rope
   const theta = rope.theta * (scaling?.type === 'dynamic' ? growth(scaling, dims, contextLength) : 1)
@@ -64,7 +63,7 @@ function growth(
 /** YaRN (Peng et al., 2023), rounded to whole dimensions unless the model says otherwise. */
 function yarn({ theta, dims }: RopeConfig, scaling: Extract<RopeScaling, { type: 'yarn' }>): Float64Array {
   const { factor, originalContextLength, fast, slow } = scaling
-  /** The dimension that makes `turns` turns over the original context length. */
+  /** The dimension that makes `turns` full turns over the original context length. */
   const dimensionOf = (turns: number) =>
     (dims * Math.log(originalContextLength / (turns * 2 * Math.PI))) / (2 * Math.log(theta))
   const [first, last] = [dimensionOf(fast), dimensionOf(slow)]

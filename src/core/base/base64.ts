@@ -1,6 +1,6 @@
 // Converts bytes to base64 and back.
 
-/** Bytes per call; JavaScript engines limit the number of arguments. */
+/** Bytes per call; JavaScript engines limit how many arguments a call may have. */
 const CHUNK = 1 << 15
 
 export function toBase64(bytes: Uint8Array | Uint8ClampedArray): string {

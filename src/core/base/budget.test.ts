@@ -1,4 +1,4 @@
-// Budgets. In: charges for work and bytes. Out: whether the limit holds, and for how long.
+// Tests budgets. In: charges for work and bytes. Out: whether and when the limit applies.
 import { expect, test } from 'vitest'
 import { Budget, type Limits } from './budget.ts'
 import { HalfbyteError } from './errors.ts'
@@ -9,7 +9,7 @@ const budgetOf = (limits: Omit<Limits, 'refuse'>) =>
     refuse: ({ what, asked, most }) => new HalfbyteError('out-of-memory', 'too much', { what, asked, most }),
   })
 
-test('work is rejected from the first unit over the limit until the budget is renewed', () => {
+test('once over the limit, all work is rejected until the budget is renewed', () => {
   const budget = budgetOf({ work: 10 })
   budget.spend(10)
   budget.check()
@@ -38,7 +38,7 @@ test('a count of NaN is rejected', () => {
   expect(() => budgetOf({ work: 10, bytes: 10 }).hold(Number.NaN)).toThrow(HalfbyteError)
 })
 
-test('an abort arrives at a turn of the event loop and ends the work with its reason', async () => {
+test('the budget yields to the event loop, so an abort can end the work with its reason', async () => {
   const abort = new AbortController()
   const budget = budgetOf({ work: Infinity, signal: abort.signal })
   setTimeout(() => abort.abort(new Error('cancelled')))

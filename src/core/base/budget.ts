@@ -2,7 +2,7 @@
 // done, and exceeding a limit throws the owner's error.
 import type { HalfbyteError } from './errors.ts'
 
-/** What ran out, the total that was requested, and the limit. */
+/** What ran out, the total requested, and the limit. */
 export interface Excess {
   readonly what: 'work' | 'bytes'
   readonly asked: number
@@ -20,7 +20,7 @@ export interface Limits {
   readonly refuse: (excess: Excess) => HalfbyteError
 }
 
-/** Lets pending events be handled. */
+/** Lets pending events run. */
 export function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }

@@ -1,5 +1,5 @@
-// ByteSource. In: blobs, and a file that changes after it was opened. Out: exactly the range, or a typed
-// error.
+// Tests ByteSource. In: blobs, and a file that changes after it was opened. Out: exactly the range, or a
+// typed error.
 import { mkdtemp, openAsBlob, rm, writeFile } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ test.each(sources)('an aborted read rejects with the reason', async (source) => 
   await expect(source.read(0, 1, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test('readInto checks the same range and signal as read', async () => {
+test('readInto checks ranges and signals as read does', async () => {
   const target = new Uint8Array(10)
   await filled.readInto(target, 90)
   expect(target).toEqual(BYTES.slice(90))
@@ -57,7 +57,7 @@ test('a file that was changed after it was opened is rejected by name', async ()
   })
 })
 
-/** Bytes of memory given to reads of Blobs so far; memory that is reused counts once. */
+/** Bytes of memory passed to Blob reads so far; reused memory counts once. */
 function givenMemory(): () => number {
   const back = new WeakSet<ArrayBufferLike>()
   let given = 0
@@ -98,7 +98,7 @@ test('successive reads of a Blob share one array, and concurrent reads use one e
   expect(whole).not.toHaveBeenCalled()
 })
 
-test('a Blob whose streams cannot fill the reader’s array is read as a whole range', async () => {
+test('if streams cannot fill the reader’s array, a Blob is read one whole range at a time', async () => {
   const blob = new Blob([BYTES])
   vi.spyOn(Blob.prototype, 'stream').mockImplementation(() => new ReadableStream())
   expect(Array.from(await blobSource('a.bin', blob).read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))

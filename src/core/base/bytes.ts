@@ -1,21 +1,21 @@
-// ByteSource: a Blob, file or buffer that is read by range. Also splits text that arrives in pieces into
+// ByteSource: a Blob, file or buffer that is read by range. Also splits text that arrives in chunks into
 // lines.
 import { HalfbyteError } from './errors.ts'
 import { isCount } from './values.ts'
 
-/** A text, or its pieces in order. */
+/** A text, or its chunks in order. */
 export type TextPieces = string | Iterable<string> | AsyncIterable<string>
 
 /** UTF-16 units. A whole line must fit in memory. */
 const LONGEST_LINE = 1 << 26
 
-/** A plain string would be iterated by characters. */
+/** Iterating over a plain string would yield characters. */
 export const piecesOf = (text: TextPieces): Iterable<string> | AsyncIterable<string> =>
   typeof text === 'string' ? [text] : text
 
 /**
  * The lines without their line breaks (LF). Text after the last line break is a line unless it is empty.
- * Throws `format` for a line of more than `longest` characters. `name`: what the text is called in the
+ * Throws `format` for a line with more than `longest` characters. `name`: what the text is called in the
  * message.
  */
 export async function* linesOf(
@@ -60,23 +60,23 @@ export interface ByteSource {
   readonly size: number
   /**
    * Reads `length` bytes at `offset`. The caller may keep the result but must not write to it, because it may
-   * be a view. Throws `format` when the range is outside the source, and the signal's reason when aborted.
+   * be a view. Throws `format` if the range is outside the source, and the signal's reason if aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
-  /** Like `read`, for a range whose neighbours will not be read next. Absent if that makes no difference. */
+  /** Like `read`, for a range whose neighbours are not read next. Absent if it makes no difference. */
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
   /** The address that the file was fetched from. Absent if it was not fetched. */
   address?: string
-  /** True when the bytes have been compared with the file's own hashes since they were stored. */
+  /** True if the bytes were checked against the file's own hashes after they were stored. */
   readonly isChecked?: boolean
   /**
-   * Fetches bytes [start, end) again. Absent if the source was not fetched. Rejects with the same errors as
-   * fetching.
+   * Fetches bytes [start, end) again. Absent if the source was not fetched. Rejects with the errors of a
+   * fetch.
    */
   renew?(start: number, end: number): Promise<void>
-  /** True after `renew`, which may have replaced more than the given range. */
+  /** True after `renew`, which may have replaced more bytes than the given range. */
   isRenewed?: boolean
   /** Closes the file; nothing can be read afterwards. */
   close?(): void
@@ -94,8 +94,8 @@ export async function readInto(
 }
 
 /**
- * Frees the memory of an array, which then has no bytes; the collector frees large arrays late. Call it only
- * for an array that has no other holder and that no pending read fills. Does nothing in older browsers.
+ * Frees the memory of an array, leaving it empty, because the collector frees large arrays late. Call it only
+ * for an array that nobody else holds and no pending read fills. Does nothing in older browsers.
  */
 export function release({ buffer }: ArrayBufferView): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
@@ -112,9 +112,7 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   )
 }
 
-/**
- * A source of `size` bytes whose reads call `fill`. Ranges are checked first, so `fill` only gets valid ones.
- */
+/** A source of `size` bytes whose reads call `fill`, after the range has been checked. */
 export function filledSource(
   name: string,
   size: number,
@@ -164,7 +162,7 @@ export function heldIn(ranges: readonly SourceRange[], offset: number, end: numb
   })
 }
 
-/** One source made of several ranges, one after the other. */
+/** One source that joins several ranges end to end. */
 export function joinedSource(name: string, ranges: readonly SourceRange[]): ReturnType<typeof filledSource> {
   const size = ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   return filledSource(name, size, async (target, offset, signal) => {
@@ -202,9 +200,9 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 const PASSAGE_BYTES = 1 << 20
 
 /**
- * A source for a Blob or File. Only the requested ranges are read into memory. Failed reads throw the error
- * that `failure` returns. Default: `integrity`, because browsers refuse to read a File that was changed or
- * removed after it was opened.
+ * A source for a Blob or File. Only the requested ranges are read into memory. `failure` makes the error of a
+ * failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed after
+ * it was opened.
  */
 export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
   /** Arrays that no read is using. */
@@ -239,7 +237,7 @@ function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
 
 /**
  * Fills `target` and returns the passage. The browser reads only into the passage's memory, which is reused
- * because browsers free arrays late; Chromium does so even for released ones.
+ * because browsers free arrays late. Chromium does so even for arrays that were released explicitly.
  */
 async function readThrough(
   passage: ArrayBuffer,

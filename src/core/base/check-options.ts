@@ -3,16 +3,17 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from './errors.ts'
 import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
-/** A sparse array may have a length of four billion, and iterating over it takes time. */
-export const MOST_ITEMS = 1 << 20
+/** A sparse array may claim a length of four billion, which takes long to iterate. */
+export const MAX_ITEMS = 1 << 20
 
 export function checkList(
   name: string,
   value: unknown,
-  most = MOST_ITEMS,
+  most = MAX_ITEMS,
 ): asserts value is readonly unknown[] {
   if (!Array.isArray(value)) throw wrongOption(name, value, 'a list')
-  if (value.length > most) throw wrongOption(name, `a list of ${value.length}`, `a list of at most ${most}`)
+  if (value.length > most)
+    throw wrongOption(name, `a list of ${value.length} items`, `a list of at most ${most} items`)
 }
 
 export function checkTexts(name: string, value: unknown): void {
@@ -32,14 +33,16 @@ export function shown(value: unknown): string {
   return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }
 
-/** Maximum number of list items and object members that are visited. A sparse array may have four billion. */
-const MOST_SHOWN = 1000
+/**
+ * Maximum number of list items and object members that are visited. A sparse array may claim four billion.
+ */
+const MAX_SHOWN = 1000
 
 function written(value: unknown): string {
   // JSON has no NaN, Infinity or bigint.
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60))
-  let left = MOST_SHOWN
+  let left = MAX_SHOWN
   const counted = (_key: string, each: unknown): unknown => {
     if (left-- === 0) throw new RangeError('it is too long to show')
     return typeof each === 'string' ? each.slice(0, 60) : each
@@ -74,7 +77,8 @@ const wrongValue = (name: string, value: string, wanted: string) =>
   })
 
 /**
- * Returns an error about an option under the option's other name. Errors that name no option are unchanged.
+ * Returns an error about an option with the option's other name. Errors that do not name the option are
+ * returned unchanged.
  */
 export function renamedOption(error: unknown, rename: (name: string) => string): unknown {
   if (!isHalfbyteError(error)) return error
@@ -123,7 +127,7 @@ export function readFrom<Read>(name: string, read: () => Read): Read {
  */
 export function plainOf<Value>(name: string, value: Value): Value {
   return readFrom(name, () => {
-    // The other side would never answer a message that it cannot read.
+    // The other side would never answer a message that it cannot decode.
     checkLevels(value)
     return unwrap(value)
   })
@@ -152,7 +156,7 @@ export function signalOf(options: unknown): AbortSignal | undefined {
   })
 }
 
-/** The share of letters that two words have in common, ignoring case. A typo changes few of them. */
+/** The share of letters that two words have in common, ignoring case. A typo leaves it high. */
 function likeness(left: string, right: string): number {
   // Callers may pass keys of any length.
   const some = new Set(left.slice(0, 40).toLowerCase())

@@ -1,5 +1,5 @@
-// Tests of the checksum. In: bytes of any length, in plain or shared memory, changed in one or two places.
-// Out: a different sum.
+// Tests the checksum. In: bytes of any length, in plain or shared memory, changed in one or two places. Out:
+// a different sum.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checksum } from './sha256.ts'

@@ -3,11 +3,11 @@
 
 /** The codes of notes, and the values that their sentences name. */
 export interface NoteValues {
-  /** `pool: 'single'` was asked for together with several threads. */
+  /** The caller asked for `pool: 'single'` and several threads. */
   'single-pool': Readonly<Record<never, never>>
   /** No workers can be started here, so one thread does all the work. */
   'no-workers': Readonly<Record<never, never>>
-  /** One thread was measured to be the fastest. */
+  /** Measurements found one thread to be the fastest. */
   'one-thread': Readonly<Record<never, never>>
   /** The browser refused to share the memory that the model needs. */
   'no-shared-memory': Readonly<Record<never, never>>
@@ -19,9 +19,9 @@ export interface NoteValues {
   'failed-shards': { readonly reason: string }
   /** The model was trained for fewer tokens than requested. */
   'trained-context': { readonly tokens: number; readonly asked: number }
-  /** The ONNX file's graph has been shown to be correct only for fewer tokens. */
+  /** The ONNX file's graph is known to be correct only for fewer tokens. */
   'proven-context': { readonly tokens: number; readonly asked: number }
-  /** LongRoPE rotates texts of up to `tokens` tokens like longer ones, because the context is longer. */
+  /** LongRoPE rotates even texts of up to `tokens` tokens like longer ones, because the context is longer. */
   'long-rotation': { readonly tokens: number; readonly context: number }
   /** The model's files have invalid sampling settings. */
   'ignored-sampling': { readonly settings: string }
@@ -29,7 +29,10 @@ export interface NoteValues {
   'coarser-scales': { readonly matrices: number }
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
-  /** The model comes with a vision tower that is not supported, so it was loaded without. `reason`: which. */
+  /**
+   * The model comes with a vision tower that is not supported, so it was loaded without it. `reason`: what is
+   * unsupported.
+   */
   'unbuilt-vision': { readonly reason: string }
   /** The chat template has no system role. */
   'merged-system': Readonly<Record<never, never>>

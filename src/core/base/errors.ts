@@ -8,19 +8,22 @@ export type ErrorCode =
   /** The page, the model or an option needs an unsupported feature. Change what the message names. */
   | 'unsupported'
   /**
-   * The browser did not start a worker, or did not load its script. Check its address, the bundler and the
-   * policy.
+   * The browser did not start a worker, or did not load its script. Check the script's address, the bundler
+   * and the page's security policy.
    */
   | 'worker'
   /** A server did not answer, or returned an error. Check the address and connection, then try again. */
   | 'network'
-  /** Bytes differ from those published or stored. Load again: damaged parts are fetched again. */
+  /** Bytes differ from those published or stored. Load again: that fetches damaged parts again. */
   | 'integrity'
   /** A file contradicts itself or ends early. Download it again, or convert the model again. */
   | 'format'
   /** A model's configuration and weights match no supported family. Use another file of the model. */
   | 'architecture'
-  /** The browser refused the memory. Use a smaller model or context, or what `Engine.probe` suggests. */
+  /**
+   * The browser refused the memory. Use a smaller model or context, or the settings that `Engine.probe`
+   * suggests.
+   */
   | 'out-of-memory'
   /** The device or the browser's quota is full. Remove a model (`unstore`, `makeRoom`), then load again. */
   | 'storage-full'
@@ -34,7 +37,7 @@ export type ErrorCode =
 /** The numbers and names in the message. Survives structured cloning. */
 export type ErrorDetail = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
-/** An error as it is sent across a worker boundary. */
+/** An error in the form in which it crosses a worker boundary. */
 export interface WireError {
   readonly code: ErrorCode
   readonly message: string

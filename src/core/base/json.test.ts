@@ -45,9 +45,12 @@ describe('parseJson', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200e6)
   })
 
-  test.each(['[],', '{},', '0,', 'NaN', '{"a":[]},'])('rejects 15 MB of %s by their number', (part) => {
-    expect(errorOf(`[${part.repeat(15_000_000 / part.length)}0]`)).toMatch(/more than 4194304 values/)
-  })
+  test.each(['[],', '{},', '0,', 'NaN', '{"a":[]},'])(
+    'rejects 15 MB of %s because there are too many',
+    (part) => {
+      expect(errorOf(`[${part.repeat(15_000_000 / part.length)}0]`)).toMatch(/more than 4194304 values/)
+    },
+  )
 
   test('does not count brackets inside strings', () => {
     expect(parseJson(`["${'['.repeat(1000)}"]`)).toEqual(['['.repeat(1000)])
@@ -62,7 +65,7 @@ describe('shown', () => {
   for (let level = 0; level < 100_000; level++) deep = [deep]
 
   test.each<[string, unknown, string]>([
-    ['an object that is not text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
+    ['an object instead of text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
     ['a circle', circle, 'a list'],
     ['too many levels', deep, 'a list'],
     ['a big number', 10n ** 20n, '1'.padEnd(21, '0')],

@@ -5,21 +5,21 @@ import { HalfbyteError } from './errors.ts'
 /**
  * Browsers can send about 6,000 levels and receive about 1,500. They drop deeper messages without an error.
  */
-const MOST_LEVELS = 256
+const MAX_LEVELS = 256
 
-/** Throws `unsupported` for values nested deeper than MOST_LEVELS, which circular values always are. */
+/** Throws `unsupported` for values nested deeper than MAX_LEVELS, which circular values always are. */
 export function checkLevels(value: unknown): void {
-  if (countValues(value, MOST_LEVELS) !== undefined) return
+  if (countValues(value, MAX_LEVELS) !== undefined) return
   throw new HalfbyteError(
     'unsupported',
-    `a value is nested more than ${MOST_LEVELS} levels or contains itself, so it cannot be passed to the engine; flatten it`,
-    { most: MOST_LEVELS },
+    `a value is nested more than ${MAX_LEVELS} levels or contains itself, so it cannot be passed to the engine; flatten it`,
+    { most: MAX_LEVELS },
   )
 }
 
 /**
- * Counts a value and all values in it; shared values count each time they occur. Undefined if lists and
- * objects nest deeper than `levels`. `onLeaf` is called with each value that is neither.
+ * Counts a value and all values in it; shared values count each time they occur. Returns undefined if lists
+ * and objects nest deeper than `levels`. Calls `onLeaf` with each value that is neither a list nor an object.
  */
 export function countValues(
   value: unknown,
@@ -49,12 +49,12 @@ export function countValues(
 }
 
 /** Limit of nested brackets. Code that walks the parsed value may recurse this deep. */
-export const MOST_DEPTH = 128
+export const MAX_DEPTH = 128
 /**
  * Limit of opening brackets and commas; each value takes up to 60 bytes. A tokenizer of 262,144 tokens and
  * 514,906 merges has 1.8 million.
  */
-const MOST_VALUES = 1 << 22
+const MAX_VALUES = 1 << 22
 
 /** Python writes two numbers that JSON lacks: `Infinity` is kept as a number, `NaN` becomes null. */
 const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
@@ -63,7 +63,7 @@ const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
  * Parses JSON of up to `most` levels. `isPython`: accepts Python's `Infinity` and `NaN`. Throws SyntaxError
  * beyond the limits.
  */
-export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unknown {
+export function parseJson(text: string, most = MAX_DEPTH, isPython = true): unknown {
   let depth = 0
   let values = 0
   let done = 0
@@ -86,7 +86,7 @@ export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unk
       values++
     }
     if (depth > most) throw new SyntaxError(`it is nested more than ${most} levels deep`)
-    if (values > MOST_VALUES) throw new SyntaxError(`it has more than ${MOST_VALUES} values`)
+    if (values > MAX_VALUES) throw new SyntaxError(`it has more than ${MAX_VALUES} values`)
   }
   return JSON.parse(before + text.slice(done))
 }

@@ -1,5 +1,5 @@
-// Levels. In: deep, circular and tangled values. Out: a quick error for values that cannot be sent to another
-// thread.
+// Tests levels. In: deep, circular and entangled values. Out: a quick error for values that cannot be sent to
+// another thread.
 import { expect, test } from 'vitest'
 import { checkLevels } from './json.ts'
 
@@ -23,7 +23,7 @@ test('rejects a circular value', () => {
   expect(() => checkLevels(circle)).toThrow(/contains itself/)
 })
 
-test('visits a value once per level, even if each of a hundred levels holds it twice', () => {
+test('visits a value once per level, even if a hundred levels each hold it twice', () => {
   let value: unknown = 1
   for (let level = 0; level < 100; level++) value = [value, value, { value }]
   checkLevels(value)

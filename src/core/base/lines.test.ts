@@ -31,7 +31,7 @@ test('a line that is too long within a piece is rejected with the name of the te
   }
 })
 
-test('a line that does not end is rejected with its number', async () => {
+test('an endless line is rejected with its number', async () => {
   const endless = function* () {
     yield 'a\nb\n'
     for (;;) yield 'x'.repeat(10)

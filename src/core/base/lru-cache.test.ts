@@ -12,7 +12,7 @@ test('the least recently used value is dropped when there are too many', () => {
   expect([1, 2, 3].map((key) => cache.get(key))).toEqual(['one', undefined, 'three'])
 })
 
-test('a value that is replaced is dropped, and one that is set again is not', () => {
+test('replacing a value drops the old one, and setting the same value again does not', () => {
   const dropped: string[] = []
   const cache = new LruCache<number, string>(2, (value) => dropped.push(value))
   cache.set(1, 'old')
@@ -24,7 +24,7 @@ test('a value that is replaced is dropped, and one that is set again is not', ()
   expect(cache.has(1)).toBe(false)
 })
 
-test('memo makes a value once, an undefined one too, and counts as a use', () => {
+test('memo makes a value once, even if it is undefined, and counts as a use', () => {
   let made = 0
   const cache = new LruCache<string, number | undefined>(2)
   const make = () => {
@@ -39,7 +39,7 @@ test('memo makes a value once, an undefined one too, and counts as a use', () =>
   expect(['a', 'b', 'c'].map((key) => cache.has(key))).toEqual([true, false, true])
 })
 
-test('asking whether a value is there does not count as a use', () => {
+test('has() does not count as a use', () => {
   const cache = new LruCache<number, string>(2)
   cache.set(1, 'one')
   cache.set(2, 'two')

@@ -59,7 +59,7 @@ export function digest(bytes: Uint8Array): Uint8Array {
   const schedule = new Uint32Array(64)
   const whole = bytes.length - (bytes.length % 64)
   for (let at = 0; at < whole; at += 64) compress(state, schedule, constants, bytes, at)
-  // The tail: the rest, a 1 bit, zeros, and the length in bits as a big-endian u64.
+  // The tail: the remaining bytes, a 1 bit, zeros, and the length in bits as a big-endian u64.
   const rest = bytes.subarray(whole)
   const tail = new Uint8Array(rest.length < 56 ? 64 : 128)
   tail.set(rest)

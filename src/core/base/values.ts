@@ -1,5 +1,5 @@
 // Checks untrusted values (objects, whole numbers, lists), copies values without proxies, caches values made
-// at first use, and makes unique names.
+// on first use, and makes unique names.
 
 import { hex } from './sha256.ts'
 
@@ -27,7 +27,7 @@ export function randomId(): string {
   return hex(crypto.getRandomValues(new Uint8Array(16)))
 }
 
-/** Parsed but not yet validated. */
+/** A parsed but not yet validated object. */
 export type JsonObject = { readonly [key: string]: unknown }
 
 export const isObject = (value: unknown): value is JsonObject =>

@@ -56,7 +56,9 @@ const isNullable = rising((grammar, node) => grammar.kinds[node] === NODE.empty)
 
 const isProductive = rising((grammar, node) => node !== grammar.never)
 
-/** The smallest set of flags for which `test` holds. A node is tested again when a child's flag is set. */
+/**
+ * The smallest set of flags that satisfies `test`. A node is tested again when the flag of a child is set.
+ */
 function flags(grammar: GrammarNodes, test: Test): Uint8Array {
   const result = new Uint8Array(grammar.size)
   const parents: NodeId[][] = Array.from({ length: grammar.size }, () => [])
@@ -123,7 +125,7 @@ function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   }
 }
 
-/** Throws if a rule can begin with itself, because the automaton would never reach its first byte. */
+/** Throws if a rule can begin with itself, because then the automaton would never reach a first byte. */
 function refuseLeftRecursion(
   grammar: GrammarNodes,
   root: NodeId,
@@ -144,7 +146,7 @@ function refuseLeftRecursion(
     state[node] = OPEN
     path.push({ node, next: firsts(node), at: 0 })
   }
-  // A rule that is reachable, but not as a first part, is a separate root.
+  // A rule that is reachable, but never at the beginning of another, is a separate root.
   const roots = [root, ...grammar.kinds.keys()].filter(
     (node) => node === root || (grammar.kinds[node] === NODE.rule && productive[node] === 1),
   )
@@ -171,7 +173,7 @@ function refuseLeftRecursion(
   }
 }
 
-/** Maximum number of nodes and levels of a node that counts as one character. */
+/** Maximum number of nodes, and of levels, in a node that counts as one character. */
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 
@@ -179,7 +181,7 @@ const NOT_CHARACTERS: ReadonlySet<number> = new Set([NODE.empty, NODE.token, NOD
 
 /** Marks the nodes that consist of a few bytes in sequences, alternatives and bounded repetitions. */
 function characters(grammar: GrammarNodes): Uint8Array {
-  /** Number of nodes below; infinite if the node is not a character; NaN until it is known. */
+  /** Number of nodes below; infinite if the node is not a character; NaN until computed. */
   const sizes = new Float64Array(grammar.size).fill(Number.NaN)
   const sizeOf = (node: NodeId, depth: number): number => {
     const known = sizes[node]!
@@ -193,7 +195,7 @@ function characters(grammar: GrammarNodes): Uint8Array {
     sizes[node] = size <= MAX_CHARACTER_NODES ? size : UNBOUNDED
     return sizes[node]
   }
-  // In ascending order, because most parts of a node have lower numbers than the node.
+  // In ascending order, because the parts of a node mostly have lower numbers than the node itself.
   for (let node = 0; node < grammar.size; node++) sizeOf(node, 0)
   return Uint8Array.from(sizes, (size) => Number(size < UNBOUNDED))
 }

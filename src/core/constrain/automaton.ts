@@ -3,7 +3,7 @@
 // A stack holds the items still to be matched, the next one on top: each cell has an item and the stack below
 // it. Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where a
 // framed rule was entered. A state is a set of stacks: all ways to parse the text so far.
-// Stacks and states are interned, so two texts with the same possible continuations reach the same state.
+// Stacks and states are interned, so two texts with the same stacks of remaining items reach the same state.
 //
 //   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
 import { memo } from '../base/values.ts'
@@ -14,16 +14,16 @@ import { budgetOf, tooLarge } from './refuse.ts'
 export type StackId = number
 export type StateId = number
 
-/** Nothing is left to match: the text may end. */
+/** Nothing remains to be matched: the text may end. */
 export const END: StackId = 0
 /** The continuation is unknown: the bottom of a stack that was truncated at a frame. */
-export const HOLE: StackId = 1
+const HOLE: StackId = 1
 /** The state without stacks: the text cannot be parsed. */
 export const DEAD: StateId = 0
 const UNKNOWN = -1
 const FRAME = 0
 
-/** Maximum number of stacks of one state, including those of its closure. */
+/** Maximum number of stacks in one state, including its closure. */
 const MAX_STACKS = 1 << 14
 const MAX_STATES = 1 << 15
 const MAX_CELLS = 1 << 22
@@ -38,21 +38,21 @@ export interface Closure {
   readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
   readonly hasEnd: boolean
   readonly hasHole: boolean
-  /** With checks: stacks that have a byte or a token on top, or are at their end. */
+  /** With checks: the stacks whose top is a byte, a token or the end. */
   readonly open: readonly StackId[]
-  /** What remains after the checks on top. */
+  /** What remains after the checks on top of the stacks. */
   readonly checked: readonly StackId[]
 }
 
-/** Whether a text must end there because nothing may follow. */
+/** Whether a text must end in this state because nothing may follow. */
 export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
   hasEnd && sets.length === 0 && tokens.length === 0
 
-/** The outcomes for a state when the value that ends there is compared with the others. */
+/** The states that follow when the value that ends here is compared with the others. */
 export interface Verdict {
-  /** It differs from them. */
+  /** If the value differs from them. */
   readonly passed: StateId
-  /** It is one of them, so it cannot end there. */
+  /** If the value equals one of them, so it cannot end here. */
   readonly failed: StateId
 }
 
@@ -107,7 +107,7 @@ export class Automaton {
   /** Number of stacks in all cached closures. */
   #held = 0
 
-  /** True once it is so large that a new automaton should replace it; see `carry`. */
+  /** True once the automaton is so large that a new one should replace it; see `carry`. */
   get isFull(): boolean {
     return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
   }
@@ -157,9 +157,8 @@ export class Automaton {
   }
 
   /**
-   * The stack down to the nearest frame, with a hole below it: a mask can be computed for it without knowing
-   * the rest. Counts that no token can exhaust are rounded; `longest` is the number of bytes of the longest
-   * token.
+   * The stack down to the nearest frame, above a hole: its mask can be computed without knowing the rest.
+   * Counts that no token can exhaust are rounded; `longest` is the number of bytes in the longest token.
    */
   local(stack: StackId, longest: number): StackId {
     return memo(this.#locals, stack, () => {
@@ -185,7 +184,7 @@ export class Automaton {
     return { character: body, min, max, below: this.#bare(below), endsFrame }
   }
 
-  /** The fewest bytes that complete a text. `lengths`: the lengths of each node. */
+  /** The fewest bytes that complete a text. `lengths`: the minimum length of each node. */
   leastBytes(state: StateId, lengths: Float64Array): number {
     return Math.min(...this.stacks(state).map((stack) => this.#leastOf(stack, lengths)))
   }
@@ -207,7 +206,7 @@ export class Automaton {
     return bytes
   }
 
-  /** The state that only has this node to match, above a hole. */
+  /** The state with only this node left to match, above a hole. */
   only(node: NodeId): StateId {
     return this.state([this.#push(node, HOLE)])
   }
@@ -325,7 +324,9 @@ export class Automaton {
     return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE), open, checked }
   }
 
-  /** The stack without items on top that will certainly be skipped, so that equal states are recognised. */
+  /**
+   * The stack without top items that will certainly be skipped, so that equal states are recognised as equal.
+   */
   #bare(stack: StackId): StackId {
     let at = stack
     for (;;) {

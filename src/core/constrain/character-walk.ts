@@ -31,7 +31,7 @@ export class CharacterWalk {
     this.#masks.set(inside.length, all)
   }
 
-  /** The tokens that are a run of at most `count` characters. */
+  /** The tokens that consist of at most `count` characters of a run. */
   upTo(count: number): Uint32Array {
     const most = Math.min(count, this.#inside.length)
     return memo(this.#masks, most, () => {
@@ -51,10 +51,10 @@ interface Exits {
 }
 
 /**
- * Walks the whole trie once. `first`: bytes that can follow a run. Undefined if one character can begin with
- * another, because then the length of a run is ambiguous.
+ * Walks the whole trie once. `first`: bytes that may begin the text after a run. Undefined if one character
+ * can begin with another, because then the length of a run is ambiguous.
  */
-export function walkCharacters(
+function walkCharacters(
   automaton: Automaton,
   trie: TokenTrie,
   character: NodeId,

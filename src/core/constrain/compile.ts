@@ -1,4 +1,4 @@
-// Compiles a written grammar over a model's vocabulary. Each reply gets its own constraint.
+// Compiles a written grammar for a model's vocabulary. Each reply gets a constraint of its own.
 
 import { LruCache } from '../base/lru-cache.ts'
 import { memo } from '../base/values.ts'
@@ -87,7 +87,7 @@ function grammarConstraints(
         // A truncated character yields no output.
         const text = new TextDecoder().decode(bytes, { stream: true })
         const ids = encoded.memo(text, () => encode(text))
-        // The last id is picked from the row before it. Its own row would be state after the end.
+        // The last id is picked from the row before it; its own row would be the state after the end.
         return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),
@@ -110,7 +110,7 @@ const KEPT_TEXTS = 256
 export interface ModelVocabulary extends TokenBytes {
   /** The id of the token with this spelling; undefined if no single token has it. */
   idOf(text: string): number | undefined
-  /** Ids of a text that continues another. */
+  /** Ids of a text that continues another text. */
   encode(text: string, options: { readonly continues: true }): readonly number[]
 }
 
@@ -128,8 +128,8 @@ export class ConstraintCompiler {
   readonly #tokens = new Map<ModelVocabulary, ModelTokens>()
 
   /**
-   * `vocab`: number of ids in the logits. `endIds` may follow a complete text. `callSource`: the vocabulary
-   * with the special tokens of calls as texts; default: `source`.
+   * `vocab`: number of ids in the logits. `endIds`: ids that may follow a complete text. `callSource`: the
+   * vocabulary in which the special tokens of calls are texts. Default: `source`.
    */
   constructor(
     source: ModelVocabulary,
@@ -143,7 +143,7 @@ export class ConstraintCompiler {
     this.#endIds = endIds
   }
 
-  /** A constraint on a new text. Throws `unsupported` for a constraint that cannot be enforced. */
+  /** A constraint for a new text. Throws `unsupported` for a constraint that cannot be enforced. */
   constrain(written: WrittenGrammar): TokenConstraint {
     return this.#compiled.memo(written.key, () => this.#compile(written, this.#source))()
   }

@@ -1,5 +1,5 @@
-// Expected text. In: grammars over a small vocabulary, and beginnings of their texts. Out: the text that must
-// follow, with whitespace like that of the preceding text; it never violates the grammar.
+// Tests expected text. In: grammars over a small vocabulary, and beginnings of their texts. Out: the text
+// that must follow, with whitespace like that of the preceding text. It never violates the grammar.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ConstraintCompiler } from './compile.ts'
@@ -65,7 +65,7 @@ test('a copy continues with the whitespace of its own text', () => {
   expect(textOf(other.expectedIds())).toBe('\n"città": true')
 })
 
-test('for any texts, the expected one begins with their common prefix and can be accepted', () => {
+test('the text expected for any texts begins with their common prefix and is accepted', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'é', '漢'), maxLength: 9 }), {
@@ -73,11 +73,11 @@ test('for any texts, the expected one begins with their common prefix and can be
         maxLength: 4,
       }),
       (choices) => {
-        // None of them equals the common prefix.
+        // No text equals the common prefix.
         const texts = choices.flatMap((choice) => [`${choice}x`, `${choice}y`])
         const constraint = compiler.constrain(writeGrammar({ type: 'choices', choices: texts }))
         const text = textOf(constraint.expectedIds())
-        // Incomplete characters are omitted.
+        // Incomplete characters are left out.
         const [first = '', ...others] = texts
         const shared = [...first].findIndex((char, at) => others.some((each) => [...each][at] !== char))
         const most = [...first].slice(0, shared).join('')

@@ -3,8 +3,8 @@
 import { type Automaton, type Closure, DEAD, mustEnd, type StateId } from './automaton.ts'
 import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes.ts'
 
-/** About thirty tokens; no step verifies more. */
-const MOST_BYTES = 96
+/** About thirty tokens, the most that one step verifies. */
+const MAX_BYTES = 96
 const SPACE = 0x20
 const COMMA = 0x2c
 const COLON = 0x3a
@@ -32,14 +32,14 @@ export class BlankHabits {
     }
   }
 
-  /** The last byte that is not whitespace, and the amount of whitespace after it. */
+  /** The last byte that is not whitespace, and how much whitespace follows it. */
   get end(): { readonly last: number; readonly blanks: number } {
     return { last: this.#last, blanks: this.#blanks.length }
   }
 
   /**
-   * The first comma is assumed to precede a line break if the text has had one; otherwise it is treated like
-   * a colon.
+   * Before the first comma, a line break is expected if the text already has one; otherwise the comma is
+   * treated like a colon.
    */
   after(byte: number): readonly number[] {
     const own = this.#after.get(byte)
@@ -58,7 +58,7 @@ export class BlankHabits {
 
 export interface ExpectedText {
   readonly bytes: Uint8Array
-  /** True if the text must end after them. */
+  /** True if the text must end after the expected bytes. */
   readonly ends: boolean
 }
 
@@ -70,7 +70,7 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   const bytes: number[] = []
   let { last, blanks } = habits.end
   let at = state
-  for (; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
+  for (; at !== DEAD && bytes.length < MAX_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
     const allowed = allowedBytes(automaton.closure(at))
     const only = onlyByte(allowed)
     if (only === undefined) break
@@ -86,11 +86,11 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   return { bytes: Uint8Array.from(bytes), ends: mustEnd(automaton.closure(at)) }
 }
 
-/** None if the text may end, or a token without text may follow. */
+/** None if the text may end or a token without text may follow. */
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/** The only non-whitespace byte of a set, or the only byte of a set of whitespace. Otherwise undefined. */
+/** The only non-whitespace byte of a set, or the only byte of a whitespace set; undefined otherwise. */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

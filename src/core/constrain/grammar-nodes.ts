@@ -41,7 +41,7 @@ export function unionOf(sets: readonly ByteSet[]): ByteSet {
   return union
 }
 
-/** Space, line feed, tab and carriage return, which JSON allows between its parts (RFC 8259, section 2). */
+/** Space, line feed, tab and carriage return, which JSON allows between tokens (RFC 8259, section 2). */
 export const BLANKS: readonly number[] = [0x20, 0x0a, 0x09, 0x0d]
 
 export function isBlank(byte: number): boolean {
@@ -71,15 +71,15 @@ export const NODE = {
   seq: 2,
   /** One of the nodes in list `a`. */
   alt: 3,
-  /** Node `a`, from `b` to `c` times. */
+  /** Node `a`, repeated from `b` to `c` times. */
   repeat: 4,
   /** The body of rule `a`. */
   rule: 5,
-  /** The token `a`, or with `b` = 1 any other token, whatever its text. */
+  /** The token `a`; with `b` = 1, any other token, whatever its text. */
   token: 6,
-  /** Node `a`: a JSON value that differs from the earlier ones in its container. Then node `b`, the check. */
+  /** Node `a`: a JSON value that differs from the earlier ones in its container; then node `b`, the check. */
   distinct: 7,
-  /** Matches nothing; here the preceding value is compared with the others. */
+  /** Matches nothing; at this point the preceding value is compared with the others. */
   check: 8,
 } as const
 
@@ -89,7 +89,7 @@ const MAX_NODES = 1 << 18
 export interface Rule {
   readonly name: string
   /**
-   * Whether masks are computed for the rule separately from what follows it. Worth it for values that occur
+   * Whether the rule's masks are computed separately from what follows it. Worth it for values that occur
    * in many places; unframed rules only close cycles.
    */
   readonly framed: boolean
@@ -101,13 +101,13 @@ export class GrammarNodes {
   readonly a: number[] = []
   readonly b: number[] = []
   readonly c: number[] = []
-  /** Lists, by operand of an `alt`. */
+  /** Lists, indexed by the operand of an `alt`. */
   readonly options: (readonly NodeId[])[] = []
-  /** Sets, by operand of a `bytes`. */
+  /** Sets, indexed by the operand of a `bytes`. */
   readonly sets: ByteSet[] = []
   readonly rules: Rule[] = []
   readonly empty: NodeId
-  /** The empty language. */
+  /** The node that matches nothing. */
   readonly never: NodeId
   readonly #alphabet: ByteSet
   readonly #budget = budgetOf('grammar nodes', MAX_NODES)
@@ -115,8 +115,8 @@ export class GrammarNodes {
   readonly #setIds = new Map<string, number>()
 
   /**
-   * `alphabet`: bytes that exist as single-byte tokens. All sets omit other bytes, so every text that the
-   * grammar allows can be written completely.
+   * `alphabet`: bytes that exist as single-byte tokens. Sets omit all other bytes, so that every text that
+   * the grammar allows can be written to its end.
    */
   constructor(alphabet: ByteSet = ALL_BYTES) {
     this.#alphabet = alphabet
@@ -189,18 +189,18 @@ export class GrammarNodes {
     return this.#node(NODE.token, token, Number(negated), 0)
   }
 
-  /** An item or a key that differs from the earlier ones in its array or object. */
+  /** An item or a key that must differ from the earlier ones in its array or object. */
   distinct(value: NodeId): NodeId {
     if (value === this.never) return value
     return this.#node(NODE.distinct, value, this.#node(NODE.check, 0, 0, 0), 0)
   }
 
-  /** Whether any value must differ from others. */
+  /** Whether some values must differ from others. */
   get hasDistinct(): boolean {
     return this.kinds.includes(NODE.distinct)
   }
 
-  /** The nodes that a node consists of; for a rule, its body. */
+  /** The child nodes of a node; for a rule, its body. */
   children(node: NodeId): readonly NodeId[] {
     const a = this.a[node]!
     const b = this.b[node]!

@@ -3,7 +3,7 @@ import { memo } from '../base/values.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
 import { addRange, emptySet, GrammarNodes, NODE, type NodeId, ofRange, UNBOUNDED } from './grammar-nodes.ts'
 
-/** Prefixes nested more deeply are left as alternatives. */
+/** Prefixes nested more deeply remain alternatives. */
 const MAX_DEPTH = 500
 
 export function oneOf(grammar: Grammar, texts: readonly string[]): NodeId {
@@ -39,7 +39,7 @@ function branch(
   )
 }
 
-/** Groups sorted texts by their character at a position; texts that end there come first. */
+/** Groups sorted texts by the character at a position. Texts that end there come first. */
 function groups(texts: readonly (readonly string[])[], at: number): (readonly string[])[][] {
   const result: (readonly string[])[][] = []
   for (const text of texts) {
@@ -61,7 +61,7 @@ export { NODE, type NodeId, UNBOUNDED }
 
 const encoder = new TextEncoder()
 
-/** A token that a grammar names, and where it is first named. */
+/** A token that a grammar names, and the place where it is named first. */
 export interface TokenName {
   /** The text between `<` and `>`. */
   readonly text: string
@@ -70,7 +70,7 @@ export interface TokenName {
 }
 
 export class Grammar extends GrammarNodes {
-  /** By operand of a token's node. */
+  /** Indexed by the operand of the token's node. */
   readonly tokens: TokenName[] = []
   /** Whether JSON is written without whitespace between its parts. */
   isCompact = false
@@ -79,7 +79,7 @@ export class Grammar extends GrammarNodes {
   readonly #tokenIds = new Map<string, number>()
   readonly #named = new Map<string, NodeId>()
   readonly #spelled = new Map<string, NodeId>()
-  /** For each byte: the node that matches only it. */
+  /** For each byte, the node that matches only this byte. */
   readonly #single: (NodeId | undefined)[] = []
 
   override distinct(value: NodeId): NodeId {
@@ -109,7 +109,7 @@ export class Grammar extends GrammarNodes {
     })
   }
 
-  /** The node with this name, which is created once. */
+  /** The node with this name, created on first use. */
   once(name: string, make: () => NodeId): NodeId {
     return memo(this.#named, name, make)
   }
@@ -125,7 +125,7 @@ export class Grammar extends GrammarNodes {
     return rule
   }
 
-  /** The named token. With `negated`: any other token. */
+  /** The named token; with `negated`, any other token. */
   namedToken(name: TokenName, negated: boolean): NodeId {
     return this.token(
       memo(this.#tokenIds, name.text, () => this.tokens.push(name) - 1),

@@ -79,7 +79,7 @@ ws ::= " "? | "\n" " "{0,4}`,
   letters: 'root ::= [^\\n]* "\\n" [^\\n]*',
 } as const
 
-/** Every id that can come next, found without trie, frames or caches. */
+/** Every id that may come next, found without a trie, frames or caches. */
 function bruteForce(language: Language, vocabulary: SmallVocabulary, state: number): number[] {
   const { automaton } = language
   const { tokens, hasEnd } = automaton.closure(state)
@@ -110,7 +110,7 @@ describe('a mask equals the result of trying every token', () => {
           expect(ids).toEqual(bruteForce(language, VOCABULARY, state))
           expect(constraint.canEnd).toBe(automaton.closure(state).hasEnd)
           expect(constraint.mustEnd).toBe(constraint.canEnd && ids.length === 1)
-          // Prefers a longer token to one of the many bytes.
+          // Prefers one of the longer tokens to the many single bytes.
           const long = ids.filter((id) => id >= 256 && id !== VOCABULARY.endId)
           const choice =
             long.length > 0 && pick % 4 !== 0 ? long : ids.filter((id) => id !== VOCABULARY.endId)
@@ -124,13 +124,13 @@ describe('a mask equals the result of trying every token', () => {
     )
   })
 
-  test('with tokens that a grammar names', () => {
+  test('with tokens named in the grammar', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     const constraint = compiler.constrain(writeGrammar({ type: 'grammar', grammar: SOURCES.tokens }))
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.controlId])
     constraint.accept(VOCABULARY.controlId)
     expect(allowed(constraint.mask())).toHaveLength(VOCABULARY.vocab - 1)
-    // Not only text: any token except the named one.
+    // Also tokens without text: any token except the named one.
     constraint.accept(VOCABULARY.endId)
     constraint.accept(VOCABULARY.idOf('ab')!)
     constraint.accept('.'.charCodeAt(0))
@@ -140,7 +140,7 @@ describe('a mask equals the result of trying every token', () => {
     expect(ids).not.toContain(VOCABULARY.controlId)
   })
 
-  test('with tokens that the model lacks is rejected with the position of the first', () => {
+  test('that names tokens which the model lacks is rejected with the position of the first', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     for (const token of ['<nope>', '<[99999]>']) {
       const grammar = `root ::= ("a"\n  ${token} "b" ${token})`
@@ -198,7 +198,7 @@ describe('a constraint', () => {
     run(constraint, 'aaa')
   })
 
-  test('of only the empty text allows only the end', () => {
+  test('that allows only the empty text allows only the end', () => {
     const constraint = begin({ type: 'choices', choices: [''] })
     expect(constraint.mustEnd).toBe(true)
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.endId])
@@ -213,7 +213,7 @@ describe('a constraint', () => {
   test.each([
     ['no choices', { type: 'choices', choices: [] }, /no choices/],
     [
-      'a pattern with many places at once',
+      'a pattern with many simultaneous positions',
       { type: 'pattern', pattern: '(?:.{0,3000}.{0,3000})+x' },
       /needs more than/,
     ],

@@ -1,9 +1,9 @@
 // Computes the mask of the tokens that may come next in a state, from earlier walks if possible.
 //
-// What a token does inside its frame does not depend on the surroundings. The part of each stack down to the
-// nearest frame is therefore walked only once, regardless of what is below. This walk gives the tokens that
-// stay inside the frame, and the trie nodes where the frame is left. From those few nodes the walk continues
-// with the complete stack.
+// What a token does inside its frame does not depend on what surrounds the frame. The part of each stack down
+// to the nearest frame is therefore walked only once, regardless of what is below. This walk gives the tokens
+// that stay inside the frame, and the trie nodes where the frame is left. From those few nodes the walk
+// continues with the complete stack.
 import { memo } from '../base/values.ts'
 import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
@@ -11,7 +11,7 @@ import { addSet, emptySet } from './grammar-nodes.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
 
-/** Maximum bytes of cached masks; beyond this they are computed again. */
+/** Maximum bytes of cached masks; beyond this, masks are computed again. */
 const KEPT_BYTES = 32 << 20
 
 interface LocalMask {
@@ -107,9 +107,9 @@ export class Masks {
   }
 
   /**
-   * Adds a run of characters and what follows it. Without `exits` the run must end its frame. With `exits`
-   * the continuation must be in the run's frame; otherwise every node would be an exit. In any other case it
-   * returns false and adds nothing.
+   * Adds the tokens of a run of characters and of what follows it. Without `exits`, the run must end its
+   * frame. With `exits`, the continuation must be in the run's frame, because otherwise every node would be
+   * an exit. In any other case, adds nothing and returns false.
    */
   #addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
     const run = this.automaton.run(stack)
@@ -150,8 +150,8 @@ export class Masks {
   }
 
   /**
-   * Allows the tokens below a node that `state` accepts. Adds the nodes where a frame is left to `exits`.
-   * Without `exits` the stack is complete, and no frame is left.
+   * Among the tokens below a node, allows those that `state` accepts. Adds the nodes where a frame is left to
+   * `exits`. Without `exits` the stack is complete, and no frame is left.
    */
   #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot

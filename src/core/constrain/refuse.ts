@@ -5,7 +5,7 @@ import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 export { shown } from '../base/check-options.ts'
 
 /**
- * `what` continues the sentence after "the constraint", for example `uses X, which ...`. `next` tells what to
+ * `what` continues the sentence after "the constraint", for example `uses X, which ...`. `next` says what to
  * do.
  */
 export function refused(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
@@ -34,12 +34,13 @@ export function forbidden(token: number): HalfbyteError {
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 
-/** About 4 s. */
+/** Takes about 4 s. */
 const MAX_PATTERN_WORK = 1 << 23
 
 /**
- * The limit for all patterns and lengths of one constraint together: each has its own limits, but a schema
- * may have thousands. One counter is enough, because each slice of the compilation starts over (`slices.ts`).
+ * The limit for all patterns and lengths of one constraint together. Each has its own limits, but a schema
+ * may contain thousands. One counter is enough, because each slice of the compilation starts over
+ * (`slices.ts`).
  */
 export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
 
@@ -52,8 +53,8 @@ export function gbnfFault(what: string, line: number, column: number): HalfbyteE
 }
 
 /**
- * Writes one constraint. The JavaScript engine's limits stop any recursion or growth that no other bound has
- * stopped.
+ * Writes one constraint. Any recursion or growth that no other limit stops, the JavaScript engine's own
+ * limits stop.
  */
 export function bounded<Result>(work: () => Result): Result {
   patternWork.renew()

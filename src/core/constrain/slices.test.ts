@@ -9,7 +9,7 @@ import type { ConstraintSpec, WrittenGrammar } from './written-grammar.ts'
 
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 
-/** This many patterns, each within its own limits; `at` makes them differ from earlier ones. */
+/** So many patterns, each within its own limits; `at` makes them differ from earlier ones. */
 function patterns(count: number, at: number): ConstraintSpec {
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, index) => [`p${at} ${index}`, pattern(index + 1)])
@@ -25,8 +25,8 @@ async function outcome(write: () => unknown): Promise<unknown> {
 }
 
 /**
- * A compilation in slices, and how often it checked whether it is still wanted. `most`: it is cancelled after
- * this many checks.
+ * A compilation in slices, and how often it checked whether it is still wanted. `most`: the number of checks
+ * after which it is cancelled.
  */
 async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {
   let asked = 0
@@ -47,12 +47,12 @@ const textOf = (grammar: unknown) =>
     .map(([name, value]) => (name === 'key' ? '' : `${name}: ${String(value)}`))
     .join('\n')
 
-/** Compiled again without a pause. */
+/** Compiled again, without pauses. */
 const atOnce = (spec: ConstraintSpec) => textOf(writeGrammar({ ...spec, note: 'again' } as never))
 
 const isSame = (result: unknown, spec: ConstraintSpec) => textOf(result) === atOnce(spec)
 
-describe('compiling in slices gives the same result as compiling at once', () => {
+describe('compiling in slices gives the same result as compiling in one go', () => {
   test.each<[string, ConstraintSpec]>([
     ['patterns', patterns(3, 0)],
     [
@@ -91,7 +91,7 @@ test.each<[string, ConstraintSpec]>([
   ['too many patterns', patterns(101, 1)],
   ['counts within counts', schema({ type: 'string', pattern: '^(.{0,120}){0,80}$', maxLength: 5000 })],
 ])(
-  '%s are rejected in slices as well as at once',
+  '%s are rejected in slices just as in one go',
   async (_, spec) => {
     const { result, asked } = await sliced(spec)
     expect(result).toBe(await outcome(() => writeGrammar(spec)))
@@ -107,7 +107,7 @@ test('cancelled work ends with its slice, and each slice is bounded', async () =
   expect(asked).toBe(6)
   const steps = units.map((unit, at) => unit - (units[at - 1] ?? 0))
   expect(steps).toHaveLength(5)
-  // A slice continues to the end of its last step.
+  // A slice runs to the end of its last step.
   for (const step of steps) expect(step).toBeLessThan(2 ** 17 * 1.5)
 })
 

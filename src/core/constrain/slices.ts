@@ -1,16 +1,16 @@
 // Slices. In: the compilation of a grammar, and its long parts as steps. Out: the same result, with turns of
 // the event loop in between, so that a page stays responsive and an abort arrives.
 //
-// Compilation is a deep recursion that cannot stop in the middle. So a pause discards it and it starts over;
-// finished parts return their results immediately, in the order in which they were requested, and the
-// unfinished one continues. This requires compilation to be deterministic.
+// Compilation is a deep recursion that cannot stop in the middle. So a pause discards it and it starts over:
+// finished parts return their results immediately, in the order of the requests, and the unfinished part
+// continues. This requires compilation to be deterministic.
 import { eventLoopTurn } from '../base/budget.ts'
 import { patternWork } from './refuse.ts'
 
 /** A long part. It yields wherever it may pause. */
 export type Steps<Result> = Generator<undefined, Result>
 
-/** The result of a part. */
+/** The results of the parts finished so far. */
 interface Outcome {
   readonly value: unknown
   readonly error: unknown
@@ -32,13 +32,13 @@ interface Run {
 
 class Pause {}
 
-/** Undefined if nobody can wait, such as inside a part; parts then do not pause. */
+/** Undefined if nobody can wait, such as inside a part; then there are no pauses. */
 let current: Run | undefined
 
-/** Initial number of units between two turns of the event loop, about 60 ms. */
+/** Initial number of units between two turns of the event loop, which take about 60 ms. */
 const SLICE_UNITS = 1 << 17
 /**
- * This many slices have the same length. Work outside parts is repeated in each slice, so later ones are
+ * The first slices all have this length. Work outside parts is repeated in each slice, so later slices are
  * longer.
  */
 const SLICES_OF_LENGTH = 8
@@ -62,7 +62,7 @@ function allSteps<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Continues the open part until it or the slice ends. */
+/** Continues the open part until the part or the slice ends. */
 function outcomeOf(run: Run, begin: () => Steps<unknown>): Outcome {
   run.open ??= begin()
   // A part requested within a part is one of its steps.

@@ -1,7 +1,7 @@
 // The tokens of a vocabulary by their bytes, in an order that makes a walk a single loop.
 //
 // Nodes are in preorder: the subtree of a node follows it, up to `end`. A walk goes from one node to the
-// next, and jumps to `end` if a byte is rejected. The depth tells which node is the parent, so no stack of
+// next, or jumps to `end` if a byte is rejected. The depth tells which node is the parent, so no stack of
 // nodes is needed.
 
 import { memo } from '../base/values.ts'
@@ -11,7 +11,7 @@ import { addRange, type ByteSet, emptySet } from './grammar-nodes.ts'
 export interface TokenBytes {
   /** One more than the largest id. */
   readonly vocabSize: number
-  /** The bytes of a token; none for an id without a token. */
+  /** The bytes of a token; empty for an id without a token. */
   tokenBytes(id: number): Uint8Array
   /** True for tokens that control the model and have no text. */
   isSpecial(id: number): boolean
@@ -43,7 +43,7 @@ export class TokenTrie {
   readonly #alike = new Map<number, number[]>()
   readonly #above = new Map<number, Uint8Array>()
 
-  /** `endIds` end a text, so they are not part of one. Takes about 150 ms for 150,000 tokens. */
+  /** `endIds` end a text, so they are not part of any text. Takes about 150 ms for 150,000 tokens. */
   constructor(source: TokenBytes, vocab: number, endIds: ReadonlySet<number>) {
     this.vocab = vocab
     this.words = (vocab + 31) >> 5
@@ -65,7 +65,7 @@ export class TokenTrie {
     }
   }
 
-  /** The bytes of a token; none for an id without one. Valid until the next call. */
+  /** The bytes of a token; empty for an id without one. Valid until the next call. */
   bytesOf(id: number): Uint8Array {
     // hot
     let node = this.nodeOf[id] ?? 0
@@ -86,7 +86,7 @@ export class TokenTrie {
     if (this.#alike.size > 0) this.#allowAlike(id, mask)
   }
 
-  /** Toggles the tokens that end at a node: allows those that are forbidden, and the reverse. */
+  /** Toggles the tokens that end at a node: allows forbidden ones and forbids allowed ones. */
   toggle(node: number, mask: Uint32Array): void {
     const id = this.token[node]!
     if (id < 0) return
@@ -131,7 +131,7 @@ export class TokenTrie {
       if (ids.length > 1) this.#alike.set(ids[0]!, ids.slice(1))
       return count++
     }
-    // Each entry has its next child to place, in the numbering of the build.
+    // Each entry holds its next child to place, in the numbering used during the build.
     const open = [{ node: place(0, 0), next: building.first[0]! }]
     while (open.length > 0) {
       const top = open.at(-1)!

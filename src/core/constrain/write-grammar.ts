@@ -1,7 +1,7 @@
 // Writes the grammar of a constraint, for any model.
 //
-// Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
-// its output, because not every bundler lets a worker load a chunk of itself.
+// Pages load this part of the library for the first constrained reply. Engine workers never load it: they
+// read its output, because not every bundler lets a worker load another chunk.
 import { reasonOf } from '../base/errors.ts'
 import { LruCache } from '../base/lru-cache.ts'
 import { callsNode } from './calls/write-calls.ts'
@@ -26,7 +26,7 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
 }
 
 /**
- * Like `writeGrammar`, with turns of the event loop during compilation. Returns undefined if cancelled, which
+ * Like `writeGrammar`, with turns of the event loop during compilation. Returns undefined if cancelled; this
  * is checked between turns.
  */
 export async function writeGrammarInSlices(
@@ -38,7 +38,7 @@ export async function writeGrammarInSlices(
   return made && written.memo(key, () => made)
 }
 
-/** Like `writeGrammar`, but compiled each time and not cached. */
+/** Like `writeGrammar`, but compiles each time and does not cache. */
 export function newGrammar(spec: ConstraintSpec, key = keyOf(spec)): WrittenGrammar {
   return bounded(() => {
     const grammar = new Grammar()

@@ -1,5 +1,5 @@
-// Written grammars. In: constraints. Out: grammars that arrive unchanged in a worker, and are limited there
-// to the model's tokens.
+// Tests written grammars. In: constraints. Out: grammars that arrive unchanged in a worker, where they are
+// limited to the model's tokens.
 import { describe, expect, test } from 'vitest'
 import { analyse } from './analyse.ts'
 import { Automaton, DEAD } from './automaton.ts'
@@ -34,13 +34,13 @@ describe('a written grammar', () => {
       ['[]', '[[], [[]]]'],
       ['[[], [], []]', '[1]'],
     ],
-  ])('allows the same texts after the transfer as %o', (spec, inside, outside) => {
+  ])('allows the same texts as %o after the transfer', (spec, inside, outside) => {
     const has = reader(spec)
     expect(inside.filter((text) => !has(text))).toEqual([])
     expect(outside.filter(has)).toEqual([])
   })
 
-  test('omits options that need a byte without a token', () => {
+  test('omits options that need a byte that has no token', () => {
     const has = reader({ type: 'choices', choices: ['ab', 'aé', 'c'] }, ofRange(0x61, 0x62))
     expect(['ab', 'aé', 'c'].filter(has)).toEqual(['ab'])
   })

@@ -5,10 +5,7 @@ import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.t
 
 /** The form of a whole text. */
 export type ConstraintSpec =
-  /**
-   * A JSON value that a JSON Schema allows. `compact`: without whitespace between its parts. Default
-   * false.
-   */
+  /** A JSON value that a JSON Schema allows. `compact`: without whitespace between tokens. Default false. */
   | { readonly type: 'schema'; readonly schema: unknown; readonly compact?: boolean | undefined }
   /** A grammar in llama.cpp's GBNF. */
   | { readonly type: 'grammar'; readonly grammar: string }
@@ -16,7 +13,7 @@ export type ConstraintSpec =
   | { readonly type: 'pattern'; readonly pattern: string }
   /** One of these texts. */
   | { readonly type: 'choices'; readonly choices: readonly string[] }
-  /** What follows the marker of a call of one of these tools. */
+  /** What may follow the marker of a call to one of these tools. */
   | { readonly type: 'calls'; readonly tools: readonly CallTool[] }
 
 /** A tool that may be called. */
@@ -26,7 +23,7 @@ export interface CallTool {
   readonly parameters?: ToolParameters | undefined
 }
 
-/** The parts of a tool's schema that non-JSON forms need. */
+/** The parts of a tool's schema that forms other than JSON need. */
 export interface ToolParameters {
   readonly properties?: { readonly [name: string]: boolean | ToolParameter } | undefined
   readonly required?: readonly string[] | undefined
@@ -39,10 +36,7 @@ interface ToolParameter {
   readonly enum?: readonly unknown[]
 }
 
-/**
- * The tokens that may come next in one reply. Holds the position of the reply; the grammar itself is
- * shared.
- */
+/** The tokens that may come next in one reply. Holds the reply's position; the grammar itself is shared. */
 export interface TokenConstraint {
   /**
    * The mask for the next token, in words of 32 ids: bit `id % 32` of word `id >> 5` is set if the id is
@@ -57,7 +51,7 @@ export interface TokenConstraint {
    */
   accept(id: number): void
   /**
-   * Adds a text that was written before the constraint began. Returns false and adds nothing if the
+   * Adds a text that was written before the constraint began. Returns false, without adding it, if the
    * constraint does not allow it.
    */
   acceptText(text: Uint8Array): boolean
@@ -80,7 +74,7 @@ export interface ReplyConstraint
   mask(): Uint32Array | undefined
 }
 
-/** The nodes of a `GrammarNodes`. Lists are flat, because messages are searched for nested values. */
+/** The nodes of a `GrammarNodes`. Lists are flat, because every message is searched for nested values. */
 export interface WrittenGrammar {
   /** Equal for equal constraints. */
   readonly key: string
@@ -138,7 +132,7 @@ export function readGrammar(
   const { kinds, a, b, c, options, optionEnds, sets, ruleNames, framed, bodies } = written
   const grammar = new GrammarNodes(alphabet)
   const ids = written.tokens.map(tokenId)
-  // A node's parts come before it, except the body of a rule.
+  // A node's parts have lower numbers than the node, except the body of a rule.
   const nodes = new Uint32Array(kinds.length)
   const listOf = (list: number) => options.subarray(optionEnds[list - 1] ?? 0, optionEnds[list])
   const read = (node: NodeId): NodeId => {
@@ -160,7 +154,7 @@ export function readGrammar(
       case NODE.distinct:
         return grammar.distinct(nodes[first]!)
       case NODE.check:
-        // A check is part of the following `distinct` node, which creates it.
+        // A check belongs to the `distinct` node that follows, which creates it.
         return grammar.empty
       default:
         return grammar.token(ids[first]!, second === 1)

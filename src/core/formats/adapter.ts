@@ -19,23 +19,23 @@ export interface LowRank {
   readonly magnitude?: TensorInfo | undefined
 }
 
-/** Outputs and inputs of the matrix that a change applies to. */
+/** Number of outputs and inputs of the matrix that a change applies to. */
 export const changedShape = ({ down, up, isTable }: LowRank): readonly [number, number] => {
   const [inputs = 0, outputs = 0] = [down.shape[1], up.shape[0]]
   return isTable === true ? [inputs, outputs] : [outputs, inputs]
 }
 
-/** A tensor that replaces the model's. */
+/** A tensor that replaces the model's tensor. */
 export interface Replacement {
   readonly tensor: TensorInfo
   /**
    * True if this is the base matrix of a change, which a tied matrix shares. Otherwise a tied matrix keeps
-   * the model's own.
+   * the model's tensor.
    */
   readonly isBase: boolean
 }
 
-/** A vector that is added to a bias, times a scale. */
+/** A vector that is scaled and added to a bias. */
 export interface Shift {
   readonly tensor: TensorInfo
   readonly scale: number
@@ -44,7 +44,7 @@ export interface Shift {
 export interface Adapter {
   readonly name: string
   readonly format: 'gguf' | 'safetensors'
-  /** `general.architecture` of a GGUF. */
+  /** The `general.architecture` of a GGUF file. */
   readonly architecture?: unknown
   /** This map and the next two are keyed by tensor names in model files of the same format. */
   readonly changes: ReadonlyMap<string, LowRank>
@@ -53,8 +53,8 @@ export interface Adapter {
 }
 
 /**
- * Pairs A with B. `scale` is called with a rank and the name of a module. Throws `format` if they do not
- * belong together, `unsupported` for other tensors.
+ * Pairs A with B. `scale` gets a rank and a module's name. Throws `format` if matrices do not belong
+ * together, `unsupported` for other tensors.
  */
 export function pairsOf(
   file: string,
@@ -69,7 +69,8 @@ export function pairsOf(
     if (module === undefined || letter === undefined) throw otherKind(file, `it changes ${shown(name)}`)
     const half = letter.toUpperCase() as 'A' | 'B'
     const others = halves.get(module)
-    // PEFT includes the name of an adapter in its tensors' names, so one file can hold several for a matrix.
+    // PEFT puts an adapter's name into its tensors' names, so one file can hold several adapters for a
+    // matrix.
     const twin = others?.[half]
     if (twin !== undefined) {
       throw malformed(
@@ -96,7 +97,7 @@ export function pairsOf(
       }
       const factor = scale(rank, module)
       if (!Number.isFinite(factor))
-        throw malformed(file, `${shown(module)} has the scale ${factor}, which must be a finite number`)
+        throw malformed(file, `${shown(module)} has the scale ${factor}, which is not a finite number`)
       return [module + ending, { down, up, scale: factor }]
     }),
   )

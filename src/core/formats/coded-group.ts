@@ -12,7 +12,9 @@ export interface RowViews {
 /** W[i] = scales[h] * codes[i] + minimums[h], where h is 0 for the first 16 elements and 1 for the others. */
 export interface CodedGroup {
   readonly codes: Int16Array
-  /** f32, because ggml's definitions multiply in f32. Both are equal if the dtype has groups of 32. */
+  /**
+   * f32, because ggml's definitions multiply in f32. Both are equal if the dtype's groups have 32 elements.
+   */
   readonly scales: Float32Array
   /** Zeros if the dtype has no minimums. */
   readonly minimums: Float32Array
@@ -30,6 +32,6 @@ export type GroupReader = (rows: RowViews, index: number, out: CodedGroup) => vo
 /** How to read the rows of a dtype that is stored in coded groups. */
 export interface Coding {
   readonly read: GroupReader
-  /** Elements have minimums. */
+  /** True if elements have minimums. */
   readonly hasMinimum: boolean
 }

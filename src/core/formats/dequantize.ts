@@ -10,8 +10,8 @@ const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)
 
 /**
- * Writes elements [first, first + count), counted over all of `rows`, to `out`. `first` and `count` are whole
- * blocks.
+ * Writes elements [first, first + count), counted over all of `rows`, to `out`. Both numbers are multiples of
+ * the block.
  */
 export function dequantize(
   rows: StoredRows,
@@ -77,7 +77,7 @@ export function dequantize(
 /** Throws `internal` for rows of a coded dtype without a group reader. */
 export function codingOf({ dtype, coding }: StoredRows): Coding {
   if (coding !== undefined) return coding
-  throw new HalfbyteError('internal', `rows in ${dtype} came without a reader of its groups`, { dtype })
+  throw new HalfbyteError('internal', `no group reader was passed for rows in ${dtype}`, { dtype })
 }
 
 const group = codedGroup()
@@ -94,7 +94,7 @@ function dequantizeCoded(
   for (let index = first / 32; index < (first + count) / 32; index++, at += 32) {
     read(rows, index, group)
     for (let i = 0; i < 32; i++) {
-      // The definitions round to f32 after the product and after the sum.
+      // The definitions round to f32 after the product and again after the sum.
       const product = Math.fround(scales[i >>> 4]! * codes[i]!)
       out[at + i] = hasMinimum ? product + minimums[i >>> 4]! : product
     }
@@ -105,8 +105,8 @@ function dequantizeCoded(
 const VECTOR_LIMIT_BYTES = 16 << 20
 
 /**
- * Reads a whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is not
- * a vector.
+ * Reads a whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` if the tensor is not a
+ * vector.
  */
 export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Promise<Float32Array> {
   const sizes = tensor.shape.filter((size) => size !== 1)
@@ -135,7 +135,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   return out
 }
 
-/** Applies the change to each value, in f64 and rounded once. */
+/** Applies the change to each value, in f64 with a single rounding. */
 export function changeValues(values: Float32Array, { scale, exp = false, offset = 0 }: ValueChange): void {
   for (let i = 0; i < values.length; i++)
     values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!) + offset

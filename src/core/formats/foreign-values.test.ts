@@ -1,4 +1,4 @@
-// Foreign values. In: folders and adapters whose JSON has other values where strings or numbers belong.
+// Tests foreign values. In: folders and adapters whose JSON has wrong values in place of strings or numbers.
 // Out: a model or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'

@@ -10,11 +10,11 @@ export async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * Throws `format` if the data is damaged or does not decompress to `size` bytes. Stops at the first byte too
- * many.
+ * Throws `format` if the data is damaged or does not decompress to `size` bytes. Stops at the first excess
+ * byte.
  */
 export async function gunzip(file: string, bytes: Uint8Array, size: number): Promise<Uint8Array> {
-  // Filled piece by piece: collecting the pieces first would take twice the memory.
+  // Filled chunk by chunk: collecting the chunks first would take twice the memory.
   const unpacked = new Uint8Array(size)
   let total = 0
   const stream = new Response(bytes as Uint8Array<ArrayBuffer>).body?.pipeThrough(

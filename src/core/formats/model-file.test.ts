@@ -80,7 +80,7 @@ describe('openModel', () => {
     })
   })
 
-  test('config.json names the ids that end a reply if generation_config.json is missing', async () => {
+  test('if generation_config.json is missing, the end-of-text ids come from config.json', async () => {
     const config = text('config.json', '{"model_type":"llama","eos_token_id":[2,3]}')
     expect((await openModel([config, weights])).generationConfig).toEqual({ eos_token_id: [2, 3] })
     const generation = text('generation_config.json', '{"eos_token_id":5}')
@@ -89,7 +89,7 @@ describe('openModel', () => {
     expect((await openModel([none, weights])).generationConfig).toBeUndefined()
   })
 
-  test('safetensors without config.json are an error that says so', async () => {
+  test('safetensors without config.json are rejected with an error that says so', async () => {
     await expect(openModel([weights])).rejects.toMatchObject({
       code: 'format',
       message: expect.stringContaining('config.json'),

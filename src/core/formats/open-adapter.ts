@@ -5,7 +5,7 @@ import type { Adapter } from './adapter.ts'
 import { baseName, type Place, pathInside, placeInside } from './names/named-files.ts'
 import type { LoadReaders } from './readers.ts'
 
-/** The files of an adapter: two if `source` is a folder, otherwise one. */
+/** The files of an adapter: two if `source` is a folder, one otherwise. */
 export const adapterFiles = (source: Place): Place[] =>
   source.endsWith('/')
     ? ['adapter_config.json', 'adapter_model.safetensors'].map((name) =>
@@ -14,8 +14,8 @@ export const adapterFiles = (source: Place): Place[] =>
     : [source]
 
 /**
- * Reads the headers of one adapter. Throws `format` if a file is missing or damaged or matrices do not belong
- * together, `unsupported` for other kinds of adapter, and any error from loading a reader.
+ * Reads the headers of one adapter. Throws `format` if a file is missing or damaged or if matrices do not
+ * belong together, `unsupported` for other kinds of adapters, and any error from loading a reader.
  */
 export async function openAdapter(
   sources: readonly ByteSource[],

@@ -9,7 +9,10 @@ import type { MetaValue } from './tensors.ts'
 
 const NEXT = 'give a .gguf, .safetensors (with config.json) or .hbm file'
 
-/** Returns `unsupported` for another program's model, `format` for a file that is not a model. */
+/**
+ * The error for a file that is not a supported model: `unsupported` if it is another program's model,
+ * otherwise `format`.
+ */
 function foreignFile(name: string, size: number, head: Uint8Array): HalfbyteError {
   const text = new TextDecoder('latin1').decode(head)
   const start = text.trimStart().slice(0, 64).toLowerCase()
@@ -60,7 +63,7 @@ const isTower = ({ name }: ByteSource): boolean => isTowerName(name)
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
  * tokenizer_config.json, generation_config.json, chat_template.jinja if they exist), or one .hbm pack or all
- * its parts. An additional GGUF with `mmproj` in its name is the vision tower. Throws `format` for files that
+ * its parts. An extra GGUF with `mmproj` in its name is the vision tower. Throws `format` for files that
  * are damaged, missing or not a model, `unsupported` for unsupported formats, and any error from loading a
  * reader.
  */
@@ -119,7 +122,7 @@ async function openKinds(
 
 interface Sorted {
   readonly kinds: ReadonlyMap<ModelFormat, readonly ByteSource[]>
-  /** Configuration files, and all others that are not weights. */
+  /** Configuration files, and any others without weights. */
   readonly others: readonly ByteSource[]
 }
 
@@ -143,7 +146,7 @@ function formatOf(source: ByteSource, bytes: Uint8Array): ModelFormat | undefine
   // Only the first part of a pack begins with the magic number.
   if (magic === 'HBM1' || /-\d{5}-of-\d{5}\.hbm$/.test(baseName(source.name))) return 'hbm'
   if (magic === 'GGUF') return 'gguf'
-  // A safetensors file has no magic number. It begins with its header's length, then a JSON object.
+  // A safetensors file has no magic number. It begins with the header's length, followed by a JSON object.
   const isJsonBehindLength =
     bytes.length > 8 && bytes[8] === 0x7b && bytes[7] === 0 && bytes[6] === 0 && bytes[5] === 0
   const isNamed = baseName(source.name).endsWith('.safetensors') && !/^\s*[<v]/.test(magic)

@@ -1,18 +1,18 @@
 // Reads the fields of a protobuf message and checks each against the end of its message. pbf reads the wire
-// format but trusts lengths, so the checks are here.
+// format but trusts lengths, so they are checked here.
 import { PbfReader } from 'pbf'
 import type { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
 /** Maximum depth of nested messages. A graph in an attribute adds three levels. */
-const MOST_DEPTH = 48
+const MAX_DEPTH = 48
 /** Maximum length of a name or key. */
-const MOST_TEXT = 4096
+const MAX_TEXT = 4096
 const decoder = new TextDecoder()
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
-/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no writer produces. */
+/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no valid writer produces. */
 const isPbfError = (cause: unknown): cause is Error =>
   cause instanceof RangeError ||
   (cause instanceof Error && /^(Unimplemented type|Expected varint)/.test(cause.message))
@@ -29,7 +29,7 @@ export class Message {
     this.#reader = new PbfReader(bytes)
     this.#depth = depth
     this.#end = bytes.byteLength
-    if (depth > MOST_DEPTH) throw this.wrong(`it has messages nested deeper than ${MOST_DEPTH}`)
+    if (depth > MAX_DEPTH) throw this.wrong(`it has messages nested deeper than ${MAX_DEPTH}`)
   }
 
   /** Calls `read` for each field. A field that `read` does not consume is skipped. */
@@ -57,7 +57,7 @@ export class Message {
     return this.#reader.buf.subarray(start, start + length)
   }
 
-  text(most = MOST_TEXT): string {
+  text(most = MAX_TEXT): string {
     const bytes = this.bytes()
     if (bytes.byteLength > most)
       throw this.wrong(`a name has ${bytes.byteLength} bytes, but at most ${most} are allowed`)
@@ -145,5 +145,5 @@ export class Message {
   }
 }
 
-const MOST = BigInt(Number.MAX_SAFE_INTEGER) + 1n
-const cut = (value: bigint): number => Number(value > MOST ? MOST : value < -MOST ? -MOST : value)
+const MAX = BigInt(Number.MAX_SAFE_INTEGER) + 1n
+const cut = (value: bigint): number => Number(value > MAX ? MAX : value < -MAX ? -MAX : value)

@@ -1,4 +1,5 @@
-// The interfaces of the readers of GGUF, safetensors and ONNX, which a page loads when it opens such a file.
+// The interfaces of the readers of GGUF, safetensors and ONNX. A page loads a reader when it opens such a
+// file.
 
 import type { ByteSource } from '../base/bytes.ts'
 import type { Graph } from '../graph/nodes.ts'
@@ -26,13 +27,13 @@ export interface ModelFile {
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
   /**
-   * The vision tower: from a separate GGUF, or from the weights of safetensors. In the latter case its
-   * metadata is the whole `config` and, if the folder has one, the image `processor`.
+   * The vision tower, from a separate GGUF or from the weights of safetensors. With safetensors, its metadata
+   * is the whole `config` and, if the folder has one, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
   /** The graph of a step, if the file has one. The weights are then named as in the graph. */
   readonly graph?: Graph | undefined
-  /** Up to how many positions the graph is proven to be correct. Absent if it is for any context. */
+  /** The number of positions up to which the graph is proven correct. Absent: in any context. */
   readonly mostPositions?: number | undefined
   /** How the graph was made, one line per step; for printing. */
   readonly history?: readonly string[] | undefined

@@ -1,4 +1,4 @@
-// Reads little-endian numbers and strings from the start of a source, which it fetches a slab at a time.
+// Reads little-endian numbers and strings from the start of a source, fetching a slab at a time.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
@@ -12,7 +12,7 @@ const HEADER_LIMIT_BYTES = 256 << 20
  * `if (reader.available < 8) await reader.fill(8)`.
  */
 export class SlabReader {
-  /** Offset in the source of the next byte. */
+  /** The offset of the next byte in the source. */
   get position(): number {
     return this.#start + this.#next
   }
@@ -27,7 +27,7 @@ export class SlabReader {
 
   readonly #source: ByteSource
   readonly #signal: AbortSignal | undefined
-  // A byte order mark belongs to the text: vocabularies contain it.
+  // A byte order mark belongs to the text, because vocabularies contain it.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #start = 0
   #next = 0
@@ -102,7 +102,7 @@ export class SlabReader {
     return this.#view.getBigInt64(this.#take(8), true)
   }
   /**
-   * Reads a string after its u64 length. Returns undefined and reads nothing if the slab does not contain the
+   * Reads a string after its u64 length. Returns undefined and reads nothing if the slab does not hold the
    * whole range.
    */
   prefixedText(): string | undefined {

@@ -33,18 +33,18 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   }
 }
 
-/** The end of a split's file name: number (from 1) and count, before the extension. */
+/** The end of a split's file name: its number (from 1) and the count, before the extension. */
 export const SPLIT = /-(\d{5})-of-(\d{5})(?=\.(gguf|hbm)$)/
 
 /** One of several files of a model. */
 export interface Split {
   readonly name: string
-  /** From 0. */
+  /** Counted from 0. */
   readonly number: number
   readonly count: number
 }
 
-/** Throws `format` if a split is missing, given twice, or from a model with another number of splits. */
+/** Throws `format` if a split is missing, given twice, or from a model with a different number of splits. */
 export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly T[] {
   const [{ name, count }] = splits
   if (count === 1 && splits.length > 1) {
@@ -85,9 +85,7 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   )
 }
 
-/**
- * The name or address of split `number` (from 1), derived from that of any other split: only digits differ.
- */
+/** The name or address of split `number` (from 1), derived from any other split's: only the digits differ. */
 export function splitName<Name extends string>(name: Name, number: number, count: number): Name {
   const pad = (value: number) => String(value).padStart(5, '0')
   const path = name.split(/[?#]/, 1)[0] ?? name

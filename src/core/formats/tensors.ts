@@ -4,7 +4,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import type { Coding } from './coded-group.ts'
 import { malformed, shown } from './malformed.ts'
 
-/** Two tensors never share bytes, so a header that claims otherwise is wrong. */
+/** Two tensors never share bytes, so a header that says otherwise is wrong. */
 export function checkOverlap(file: string, tensors: readonly TensorInfo[]): void {
   let last: TensorInfo | undefined
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset)) {
@@ -60,16 +60,18 @@ export interface TensorInfo {
    * 32).
    */
   readonly packed?: PackedEncoding | undefined
-  /** How its groups are read, for a CodedDType that is not packed. */
+  /** How to read its groups, for a CodedDType that is not packed. */
   readonly coding?: Coding | undefined
-  /** A change to each value after it is read as f32. Only tensors that are kept as f32 have one. */
+  /** A change to each value after it is read as f32. Only tensors that stay f32 have one. */
   readonly change?: ValueChange | undefined
-  /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
+  /** For an F32 tensor that is computed as it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** If reading is more than copying: how the file stores it and what is lost, as a human-readable phrase. */
+  /**
+   * If reading is more than copying: how the file stores the tensor and what is lost, as a phrase for people.
+   */
   readonly origin?: string | undefined
   /**
-   * The same matrix with sorted inputs, and the inputs' original order as F32. For kernels that read int8
+   * The same matrix with its inputs sorted, and their original order as F32. For kernels that read int8
    * activations.
    */
   readonly sorted?: { readonly tensor: TensorInfo; readonly order: TensorInfo } | undefined

@@ -1,4 +1,4 @@
-// TQ2_0: blocks of 256 weights of -1, 0 and 1, in 2 bits each, with one scale.
+// TQ2_0: blocks of 256 weights of -1, 0 or 1, in 2 bits each, with one scale.
 //
 //   bytes 0..31   elements 0..127, each plus 1: byte i has elements i, i + 32, i + 64, i + 96, low bits first
 //   bytes 32..63  elements 128..255, likewise
@@ -18,7 +18,7 @@ export function readTQ2({ u8, u16 }: RowViews, index: number, { codes, scales }:
   for (let i = 0; i < 32; i++) codes[i] = ((u8[from + i]! >>> (2 * (group & 3))) & 3) - 1
 }
 
-/** Writes a row of codes, each plus 1, in blocks of the scale `pattern`, an f16. */
+/** Writes a row of codes, each plus 1, in blocks with the scale `pattern`, the bits of an f16. */
 export function writeTQ2Row(out: Uint8Array, codes: Uint8Array, pattern: number): void {
   out.fill(0)
   for (let i = 0; i < codes.length; i++) {

@@ -1,4 +1,4 @@
-// Runs one small step for timing.
+// Runs one small step to measure its time.
 import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
@@ -6,8 +6,9 @@ import type { StateCache } from '../state/state-cache.ts'
 import type { StepBuffer } from './schedule/step-buffer.ts'
 
 /**
- * Runs token 0 as the first `rows` of a new sequence and discards the result. This warms caches and code, and
- * measures threads. Logits are computed for the last row only. Throws the errors of `reserve` and `run`.
+ * Runs token 0 as the first `rows` of a new sequence and discards the result. This warms up caches and code,
+ * and serves to time threads. Logits are computed for the last row only. Throws the errors of `reserve` and
+ * `run`.
  */
 export function probeStep(
   pool: Pool,

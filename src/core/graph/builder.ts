@@ -1,4 +1,4 @@
-// Builds a Graph from calls in the order of the model's computation, and checks shapes as it grows.
+// Builds a Graph through calls in the order of the model's computation, checking shapes along the way.
 
 import {
   type Activation,
@@ -24,7 +24,7 @@ export const matrix = (k: number, parts: Readonly<Record<string, number>>): Weig
   kind: 'matrix',
 })
 
-/** A vector of parts, one after the other. */
+/** A vector of parts, one after another. */
 export const vector = (parts: Readonly<Record<string, number>>): WeightRef => ({
   ...matrix(1, parts),
   kind: 'vector',
@@ -43,9 +43,9 @@ export interface AttendOptions {
   readonly cap?: number | undefined
   /** Limits of rotated queries, of rotated keys, and of scores after scale and cap. Default: none. */
   readonly limits?: AttendLimits | undefined
-  /** Bias added to scores last. Default: none. */
+  /** Bias that is added to scores last. Default: none. */
   readonly bias?: DistanceBias | undefined
-  /** One more score for each head, for a position whose value is zero. Default: none. */
+  /** One extra score per head, for a position whose value is zero. Default: none. */
   readonly sinks?: WeightRef | undefined
 }
 /** The rule of a router, and the bias added to scores when experts are chosen. */
@@ -69,9 +69,9 @@ export interface GraphBuilder {
   embed(label: string, table: WeightRef, scale?: number): Value
   /** Rows of a table by position. */
   embedPositions(label: string, table: WeightRef): Value
-  /** Rows of a table by the kind of token, e.g. 0 in the first text of a pair and 1 in the second. */
+  /** Rows of a table by token type, e.g. 0 in the first text of a pair and 1 in the second. */
   embedKinds(label: string, table: WeightRef): Value
-  /** Rows of `width` numbers that the step brings itself. */
+  /** Rows of `width` numbers that the step supplies itself. */
   inputRows(label: string, width: number): Value
   /** `parts`: equal parts of a row, each normalised separately. Default: one. */
   rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number, parts?: number): Value
@@ -88,8 +88,8 @@ export interface GraphBuilder {
   /** Columns of a value, by name and width, in order. */
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
   /**
-   * Normalises q and k if asked, rotates them, writes k and v to the layer's state, and attends to that state
-   * with q. With q alone: attends to the state of `attention.layer`.
+   * Normalises q and k if requested, rotates them, writes k and v to the layer's state, and attends to that state
+   * with q. With q alone: attends to the existing state of `attention.layer`.
    */
   attend(
     label: string,
@@ -115,12 +115,12 @@ export interface GraphBuilder {
   rescale(label: string, input: Value, scale: number, cap: number): Value
   /** Clamps each number to the range. */
   clamp(label: string, input: Value, limits: Limits): Value
-  /** Sends each row through the experts that have the largest logits in `router`. `mlp` builds an expert. */
+  /** Sends each row through the experts with the largest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
-  /** A node of any kind, for kinds that have no method here. */
+  /** A node of any kind, for kinds without a method here. */
   node(label: string, spec: NodeSpec): Value
-  /** The whole graph. `output` is the logits, computed from `hidden`. Default of `hidden`: `output`. */
+  /** The whole graph. `output`: the logits, computed from `hidden`. Default for `hidden`: `output`. */
   finish(output: Value, hidden?: Value): Graph
 }
 

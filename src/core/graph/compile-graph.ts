@@ -16,28 +16,29 @@ import { type Capacity, planMemory } from './plan/plan-memory.ts'
 const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
 
 /**
- * Throws `internal` unless every value is made exactly once, before it is read, and with the shape that its
- * node infers.
+ * Throws `internal` unless every value is produced exactly once, before it is read, and with the shape that
+ * its node infers.
  */
 export function checkShapes(graph: Graph): void {
   const made = new Map<number, Value>()
   for (const node of graph.nodes) {
     for (const input of inputsOf(node)) {
-      if (made.get(input.id) !== input) throw broken(input, `is read by ${node.op} before it is made`)
+      if (made.get(input.id) !== input) throw broken(input, `is read by ${node.op} before it is produced`)
       if (!READ_A8.has(node.op)) expectForm(input, 'f32')
     }
     const shape = inferShape(node)
     const outputs = outputsOf(node)
     if (outputs.length === 0) {
-      throw new HalfbyteError('internal', `a node ${node.op} of the graph makes nothing`)
+      throw new HalfbyteError('internal', `a ${node.op} node of the graph produces nothing`)
     }
     for (const output of outputs) {
-      if (made.has(output.id)) throw broken(output, 'is made twice')
-      if (!sameShape(output.shape, shape)) throw broken(output, `comes out of ${node.op} as ${show(shape)}`)
+      if (made.has(output.id)) throw broken(output, 'is produced twice')
+      if (!sameShape(output.shape, shape)) throw broken(output, `is produced by ${node.op} as ${show(shape)}`)
       made.set(output.id, output)
     }
   }
-  if (made.get(graph.output.id) !== graph.output) throw broken(graph.output, 'is the output but is not made')
+  if (made.get(graph.output.id) !== graph.output)
+    throw broken(graph.output, 'is the output but is never produced')
 }
 
 export interface CompileOptions extends Capacity {
@@ -67,8 +68,7 @@ export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf 
 
 /**
  * Throws `internal` for an inconsistent graph or a node that no kernel can run, `architecture` for too many
- * kinds of state, `unsupported` for columns that share a group with others and are normalised or changed in
- * place.
+ * kinds of state, `unsupported` if columns that share a group with others are normalised or changed in place.
  */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options

@@ -1,5 +1,5 @@
-// Sliced rows. In: products with sliced columns, and nodes that read the slices. Out: rejected if a kernel
-// would treat adjacent columns as part of the slice.
+// Tests sliced rows. In: products with sliced columns, and nodes that read the slices. Out: an error if a
+// kernel would treat adjacent columns as part of the slice.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { checkCutRows } from './cut-rows.ts'
@@ -39,7 +39,7 @@ describe('checkCutRows', () => {
   test.each([
     ['a gate, which reads no other columns', [[16, 16]], gate],
     ['a norm of whole groups', [[32, 32]], norm],
-    ['a norm of a whole matrix, after which zeros lie', [[16], [16]], norm],
+    ['a norm of a whole matrix, which zeros follow', [[16], [16]], norm],
     ['a norm of a gate of whole matrices', [[16], [16]], normOfGate],
     ['a sum of whole matrices', [[48], [48]], sum],
   ] as const)('accepts %s', (_, matrices, reads) => {

@@ -6,8 +6,8 @@ import type { Value } from './ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf } from './nodes.ts'
 
 /**
- * These nodes' kernels work on whole groups of columns and expect zeros after the last one. Other kernels
- * read only existing columns, or multiply the rest by zero weights.
+ * The kernels of these nodes process whole groups of columns and expect zeros after the last one. Other
+ * kernels read only existing columns, or multiply the rest by zero weights.
  */
 const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
   'rmsnorm',
@@ -71,7 +71,7 @@ function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): 
   }
 }
 
-/** Columns, the first `filled` of which have values; the others are zeros. */
+/** Columns, of which the first `filled` have values and the others are zeros. */
 interface Part {
   readonly columns: number
   readonly filled: number
@@ -90,14 +90,14 @@ function paddedParts(
   if (shared === undefined) return Array.from({ length: heads }, () => ({ columns: width, filled: own }))
   const [, columns] = shared.shape
   if (heads > 1) return Array.from({ length: heads }, () => ({ columns: width, filled: columns + own }))
-  // The shared beginning of the head keeps its own parts.
+  // The shared start of each head keeps its own parts.
   return [
     ...(padded.get(shared.id) ?? [{ columns, filled: columns }]),
     { columns: width - columns, filled: own },
   ]
 }
 
-/** Whether the slice shares no group with other columns. `parts`: those of each merged matrix. */
+/** Whether the slice shares no group with other columns. `parts`: the parts of each merged matrix. */
 function hasOwnGroups({ start, width }: NodeOf<'slice'>, parts: readonly Part[]): boolean {
   if (width % ROW_PADDING === 0) return true
   let first = 0
@@ -113,6 +113,6 @@ const shared = (value: Value, { op }: Node): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
     `${value.label} is ${value.shape[1]} columns of a wider product, and ${op} needs columns in whole groups of ` +
-      `${ROW_PADDING}; export the model with a matrix of its own for them`,
+      `${ROW_PADDING}; export the model with a separate matrix for them`,
     { value: value.label, op, columns: value.shape[1] },
   )

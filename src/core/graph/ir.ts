@@ -40,9 +40,8 @@ export function divide(size: number, unit: number, shares: readonly number[]): R
 }
 
 /**
- * A known size, or the symbol of a size that depends on the step: the rows of the step (`tokens`), the rows
- * whose logits are wanted (`logitRows`), or the rows of the step counted once for each expert that they are
- * routed to.
+ * A known size, or the symbol of a size that depends on the step: its rows (`tokens`), the rows whose logits
+ * are wanted (`logitRows`), or its rows counted once per expert that they are routed to.
  */
 export type Dim = number | 'tokens' | 'logitRows' | `tokens*${number}`
 
@@ -53,7 +52,7 @@ export type Shape = readonly [Dim, number]
 export interface Value {
   readonly id: number
   readonly shape: Shape
-  /** `a8`: int8 codes with a scale per group of 32, as quantised kernels read them. */
+  /** `a8`: int8 codes with one scale per group of 32, as quantised kernels read them. */
   readonly form: 'f32' | 'a8'
   /** A name for printing, e.g. `layers.3.attn_norm`. */
   readonly label: string
@@ -64,14 +63,14 @@ export interface WeightRef {
   readonly parts: readonly WeightPart[]
   readonly k: number
   readonly kind: 'matrix' | 'vector'
-  /** The `k` columns that this shard has. Absent: all. */
+  /** The `k` columns that this shard holds. Absent: all. */
   readonly columns?: Cut | undefined
 }
 export interface WeightPart {
   /** Canonical name, e.g. `layers.0.attn_q.weight`. */
   readonly name: string
   readonly n: number
-  /** The `n` rows that this shard has. Absent: all. */
+  /** The `n` rows that this shard holds. Absent: all. */
   readonly rows?: Runs | undefined
 }
 /** A range of columns that begins at `first`, out of `whole` stored columns. */
@@ -79,7 +78,7 @@ export interface Cut {
   readonly first: number
   readonly whole: number
 }
-/** Runs of rows, one after the other, out of `whole` stored rows. */
+/** Runs of rows taken from `whole` stored rows and joined in this order. */
 export interface Runs {
   readonly whole: number
   readonly runs: readonly Range[]
@@ -107,8 +106,8 @@ export interface StateGroup {
   readonly window: number
   readonly format: KvFormat
   /**
-   * Keys are stored without a part of their bias (`StillBias`). Saved state with and without it is not
-   * interchangeable.
+   * True if keys are stored without part of their bias (`StillBias`). Saved states with and without it are
+   * not interchangeable.
    */
   readonly lessBias?: true | undefined
   /** The layers of this group, in block order. */
@@ -129,7 +128,7 @@ export interface ScanInputs {
   readonly c: Value
 }
 
-/** As a value of `after`: attention sees every row of the sequence. */
+/** A value for `after`: attention sees every row of the sequence. */
 export const EVERY_POSITION = 2 ** 32 - 1
 
 export interface AttentionShape {
@@ -140,13 +139,13 @@ export interface AttentionShape {
   readonly headDim: number
   readonly window: number
   /**
-   * Positions of the step after its own that a row attends to; `EVERY_POSITION`: all. All rows of a sequence
-   * must then be in one step. Default 0.
+   * How many positions of the step after its own a row attends to; `EVERY_POSITION`: all. All rows of a
+   * sequence must then be in one step. Default 0.
    */
   readonly after?: number | undefined
   /** Query heads per KV head. Default: the query heads are divided evenly. */
   readonly ratio?: number | undefined
-  /** Query heads of the first KV head that this shard does not have. Default 0. */
+  /** How many query heads of its first KV head this shard lacks. Default 0. */
   readonly absent?: number | undefined
 }
 /** `gelu` is the tanh approximation, `relu2` the square of `relu`. */
@@ -169,18 +168,18 @@ export interface RouteRule {
   readonly normalize: boolean
   /**
    * `softmax`, the default, over all experts. `sigmoid` of each logit. `mixer`: choices are made one after
-   * the other, each with a softmax over the remaining logits that are close to the largest (SparseMixer).
+   * another, each with a softmax over the remaining logits that are close to the largest (SparseMixer).
    */
   readonly scoring?: 'softmax' | 'sigmoid' | 'mixer' | undefined
   /**
-   * Only experts in the `used` best of `count` equal groups are chosen. A group's score is the sum of its
+   * Experts are chosen only from the best `used` of `count` equal groups. A group's score is the sum of its
    * `best` (1 or 2) best experts.
    */
   readonly groups?: { readonly count: number; readonly used: number; readonly best: number } | undefined
   /** Factor of the weights. Default 1. */
   readonly scale?: number | undefined
   /**
-   * Added to the sum that weights are divided by. For a mixer, half of the distance that counts as close.
+   * Added to the sum that divides the weights. For a mixer, half of the distance that counts as close.
    * Default 0.
    */
   readonly epsilon?: number | undefined
@@ -206,18 +205,18 @@ export interface HeadNorms {
   readonly over: 'head' | 'row'
   /** The mean is subtracted first, as in a layer norm. */
   readonly isCentred?: true
-  /** Each head's norm has its own weights, so q and k have one weight per value of the row. */
+  /** True if each head's norm has its own weights, so that q and k have one weight per value of the row. */
   readonly hasWeightOfEach?: true
-  /** The norm runs after the rotation. */
+  /** True if the norm runs after the rotation. */
   readonly isLater?: true
-  /** Each head of v is normalised too, by an RMS norm without weights. */
+  /** True if each head of v is normalised too, by an RMS norm without weights. */
   readonly ofValues?: true
   readonly epsilon: number
 }
 
 /**
- * A bias that is subtracted from rotated keys, in pairs from `from` on and in dimensions that are not
- * rotated.
+ * A bias that is subtracted from rotated keys, in the pairs from `from` on and in the dimensions without
+ * rotation.
  */
 export interface StillBias {
   /** The bias of all KV heads. */
@@ -225,14 +224,14 @@ export interface StillBias {
   readonly from: number
 }
 
-/** A bias added to scores, by head and by the distance of a position after the row's own. */
+/** A bias added to scores, by head and by how far a position is after the row's own. */
 export interface DistanceBias {
-  /** A vector: the `biasColumns` of each head. The first is for the distance -reach. */
+  /** A vector with the `biasColumns` of each head. The first column is for the distance -reach. */
   readonly table: WeightRef
   /** The last position that a row may have. */
   readonly reach: number
 }
-/** A kernel reads whole blocks of positions, so unused columns follow those of all distances. */
+/** A kernel reads whole blocks of positions, so unused columns follow the columns of all distances. */
 export const biasColumns = (reach: number): number => 2 * reach + ABI.BLOCK_POSITIONS
 
 export interface RopeUse {

@@ -1,5 +1,5 @@
-// What a node's file defines: its shape rule and, if it has a kernel, its record. Also checks that values and
-// weights match.
+// What each node file defines: a shape rule and, if the node has a kernel, its record. Also checks that
+// values and weights match.
 
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { OpFields, OpName } from '../abi/ops.ts'
@@ -30,7 +30,7 @@ export function expectSame(left: Value, right: Value): void {
 }
 
 export function expectForm(value: Value, form: Value['form']): void {
-  if (value.form !== form) throw broken(value, `has the form ${value.form} where ${form} is read`)
+  if (value.form !== form) throw broken(value, `has the form ${value.form} where ${form} is expected`)
 }
 
 export function expectKind(weight: WeightRef, kind: WeightRef['kind']): void {
@@ -48,7 +48,7 @@ export function broken(value: Value, what: string): HalfbyteError {
 /** A node before its outputs are created. */
 export type SpecOf<N> = N extends unknown ? Omit<N, 'output' | 'quantized'> : never
 
-/** A kind of node that lower.ts turns into no record or into several records. */
+/** A kind of node that lower.ts turns into several records or none. */
 export interface NodeKind<N> {
   /** The shape of the output. Throws `internal` with both shapes if the inputs do not match. */
   shape(spec: SpecOf<N>): Shape
@@ -66,7 +66,7 @@ export type Fields<Names extends string> = Readonly<Record<Names, Word>>
 /** An op and its fields, except `rows`. */
 export type OpRecord = readonly [OpName, PlanOp['fields']]
 
-/** Does not compile if a field of the op is missing. */
+/** Fails to compile if a field of the op is missing. */
 export const opRecord = <N extends OpName>(name: N, fields: OpFields<N, Word>): OpRecord => [name, fields]
 
 /** Where a node finds its rows, weights and state. */
@@ -77,7 +77,7 @@ export interface Addresses {
   ): Fields<Name | `${Name}_stride`>
   /** The first row of a value. */
   at(value: Value): PlanPointer & { readonly arena: number }
-  /** One field for each weight. 0 for a weight that the node does not have. */
+  /** One field per weight. 0 for a weight that the node lacks. */
   slotsOf<Name extends string>(weights: Readonly<Record<Name, WeightRef | undefined>>): Fields<Name>
   slotOf(weight: WeightRef): {
     readonly slot: number

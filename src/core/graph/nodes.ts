@@ -1,4 +1,4 @@
-// The table of all kinds of nodes, and from it the shape, the record and the edges of a node.
+// The table of all node kinds, from which the shape, the record and the edges of a node follow.
 import type { Shape, StateGroup, Value } from './ir.ts'
 import type { Addresses, KernelKind, NodeKind, OpRecord, SpecOf } from './node.ts'
 import {
@@ -85,7 +85,7 @@ const OUTPUTS: readonly string[] = ['output', 'quantized']
 const isValue = (field: unknown): field is Value =>
   typeof field === 'object' && field !== null && 'form' in field
 
-/** The fields that a node reads, with their names, in the order of the node. */
+/** The fields that a node reads, with their names, in the node's order. */
 const inputFields = (node: Node): [string, Value][] =>
   Object.entries(node as object).filter(
     (entry): entry is [string, Value] => !OUTPUTS.includes(entry[0]) && isValue(entry[1]),
@@ -146,7 +146,7 @@ export function nextId(graph: Graph): number {
   return Math.max(-1, ...graph.nodes.flatMap(outputsOf).map(({ id }) => id)) + 1
 }
 
-/** A node that becomes one record, by the `record` of its kind. */
+/** A node that becomes one record through the `record` function of its kind. */
 export type KernelNode =
   | (
       | Embed
@@ -184,7 +184,7 @@ export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
 /** A node before its outputs are created. */
 export type NodeSpec = SpecOf<Node>
 
-/** One step of a model. Nodes are in execution order, and each value is made once. */
+/** One step of a model. Nodes are in execution order, and each value is produced once. */
 export interface Graph {
   readonly nodes: readonly Node[]
   readonly output: Value
@@ -193,7 +193,7 @@ export interface Graph {
   readonly stateGroups: readonly StateGroup[]
 }
 
-/** A node without an entry does not compile. */
+/** Without an entry here, a node does not compile. */
 const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> } = {
   embed,
   inputRows,

@@ -18,7 +18,7 @@ export type ComputeRequest =
 export type ComputeReply =
   /** The module is instantiated, and the worker waits for `serve`. */
   | { readonly type: 'ready' }
-  /** `serve` ended as requested. */
+  /** `serve` ended, as requested. */
   | { readonly type: 'idle' }
   /** A kernel trapped, or the module did not fit. The sync block is poisoned. */
   | { readonly type: 'failed'; readonly message: string }

@@ -1,5 +1,5 @@
-// Features. In: this process's globals, complete and with parts removed. Out: the detected features and the
-// chosen build.
+// Tests features. In: this process's globals, complete and with parts removed. Out: the detected features and
+// the chosen build.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { chooseBuild, detectFeatures } from './features.ts'

@@ -22,7 +22,7 @@ export interface Features {
 }
 
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
-/** One function without parameters that returns a v128. */
+/** A module with one function, which takes no parameters and returns a v128. */
 const RETURNS_V128 = [1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]
 
 /** (i8x16.splat (i32.const 0)) */
@@ -94,7 +94,8 @@ export function detectFeatures(globals: FeatureGlobals): Features {
 }
 
 /**
- * False if a content security policy forbids WebAssembly: validating needs no permission, but compiling does.
+ * False if a content security policy forbids WebAssembly. Validation needs no permission, but compilation
+ * does.
  */
 export async function mayCompile(): Promise<boolean> {
   return WebAssembly.compile(new Uint8Array(HEADER)).then(
@@ -106,7 +107,7 @@ export async function mayCompile(): Promise<boolean> {
 export const NO_WASM =
   "the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src"
 
-/** Some engines validate atomics but still reject the memory. */
+/** Some engines validate atomics but still reject shared memory. */
 function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
   try {
     const { buffer } = new wasm.Memory({ initial: 1, maximum: 1, shared: true })

@@ -17,7 +17,7 @@ export interface EngineExports extends LogitExports {
   ): number
   /** A compute worker's loop. Returns once the sync block's `quit` is set. Only in shared modules. */
   serve(sync: number, thread: number): void
-  /** Tells every thread of the pool to leave. */
+  /** Tells all threads of the pool to leave. */
   poison(sync: number): void
   abi_version(): number
   readonly __stack_pointer: WebAssembly.Global
@@ -51,8 +51,8 @@ export interface LogitExports {
 }
 
 /**
- * Throws `internal` if module and library have different versions, `out-of-memory` if the instance cannot be
- * created.
+ * Throws `internal` if the module and the library have different versions, `out-of-memory` if the instance
+ * cannot be created.
  */
 export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembly.Memory): EngineExports {
   const instance = instantiate(module, memory)

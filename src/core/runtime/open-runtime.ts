@@ -14,9 +14,9 @@ export interface RuntimeOptions {
   readonly host: Host
   /** Default `auto`: relaxed if it runs here. */
   readonly build?: Build | 'auto'
-  /** Default `auto`: measured, at most 4 and at most the number of cores. */
+  /** Default `auto`: found by measuring, at most 4 and at most the number of cores. */
   readonly threads?: number | 'auto'
-  /** Default `auto`: `shared` if memory can be shared, else `shards`. */
+  /** Default `auto`: `shared` if memory can be shared, otherwise `shards`. */
   readonly pool?: PoolKind | 'auto'
   /** Minimum bytes that the model needs to run: weights, activations, some state. */
   readonly needBytes: number
@@ -37,10 +37,10 @@ export interface Runtime {
   readonly maxShards: number
 }
 
-/** Bytes needed in addition to the model's: the module's data and stacks, the plan and the step. */
+/** Bytes needed besides the model's: the module's data and stacks, the plan and the step. */
 export const ENGINE_BYTES = 4 * 1024 * 1024
 /** Measurements have shown no gain from more threads than this. */
-const MOST_AUTO_THREADS = 4
+const MAX_AUTO_THREADS = 4
 
 /**
  * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
@@ -53,7 +53,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const features = detectFeatures(host.globals)
   const build = chooseBuild(features, options.build)
   const wanted = options.threads ?? 'auto'
-  const most = wanted === 'auto' ? Math.min(host.cores, MOST_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
+  const most = wanted === 'auto' ? Math.min(host.cores, MAX_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
   const threads = pool === 'single' || host.startWorker === undefined ? 1 : most
   const mayShare = threads > 1 && features.sharedMemory && pool !== 'shards'
   const memory = (mayShare && trySharedMemory(needBytes, wantBytes)) || createMemory('plain', needBytes)
@@ -69,7 +69,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return { build, memoryKind, arena, engine, module, ...limits }
 }
 
-/** Devices that reserve shared memory up front may fail at a size that a plain memory can grow to. */
+/** Devices that reserve shared memory up front may fail at a size to which a plain memory can grow. */
 function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
   try {
     return createMemory('shared', needBytes, wantBytes)
@@ -83,7 +83,9 @@ export interface PoolOptions {
   readonly host: Host
   /** As passed to `openRuntime`. */
   readonly threads?: number | 'auto'
-  /** Runs one small step on the pool, synchronously. Timed to find the number of threads. */
+  /**
+   * Runs one small step on the pool, synchronously. The runs are timed to find the best number of threads.
+   */
   readonly probe: (pool: Pool) => void
   /** Where the number of threads found earlier is stored. */
   readonly note?: Note | undefined
@@ -92,7 +94,8 @@ export interface PoolOptions {
 
 /**
  * Creates the pool. `auto` picks the number of threads that runs `probe` fastest, or one if workers cannot be
- * started. Otherwise it has the requested number. Throws `internal` if a requested worker cannot be started.
+ * started; otherwise the pool has the requested number. Throws `internal` if a requested worker cannot be
+ * started.
  */
 export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
   const { engine, module, arena, maxThreads } = runtime
@@ -108,7 +111,7 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
   return pool
 }
 
-/** A pool with the fastest number of threads. Undefined if the pool died during the measurement. */
+/** A pool with the fastest number of threads. Undefined if the pool died while it was measured. */
 async function tryMeasured(
   runtime: Runtime,
   shared: SharedPoolOptions,
@@ -137,8 +140,8 @@ async function tryMeasured(
 
 /**
  * Returns a function that measures the number of threads again, between runs. It resolves to whether there
- * are fewer than at first, and rejects like `resize` and `probe`. Without memory for its own step, it leaves
- * the pool unchanged.
+ * are now fewer than at first, and rejects like `resize` and `probe`. If there is no memory for its own step,
+ * it leaves the pool unchanged.
  */
 export function retuner(
   pool: SharedPool,
@@ -148,7 +151,7 @@ export function retuner(
   const first = pool.threads
   return async () => {
     const { threads } = pool
-    // The next load measures again: the machine may have recovered by then.
+    // The next load measures again, because the machine may have recovered by then.
     void options.note?.write(undefined)
     try {
       await remeasure(pool, runtime, options)
@@ -175,21 +178,25 @@ async function remeasure(
   return threads
 }
 
-/** Timed runs per number of threads. The fastest counts, so one interruption does not decide. */
+/**
+ * Number of timed runs per number of threads. The fastest run counts, so that one interruption does not
+ * decide.
+ */
 const TIMED_RUNS = 5
 /**
- * No further run of a number begins after this time, because an answer has to wait for repeated measurements.
+ * No further run with one number of threads starts after this time, because replies wait while the engine
+ * measures again.
  */
 const TIMED_MS = 100
 /** The share of the time that another thread must save to be worth its core. */
 const LEAST_GAIN = 0.04
 
-/** More threads are not tried once a number took this many times as long as the best. */
+/** Larger numbers of threads are skipped once one took this many times as long as the best. */
 const HOPELESS = 1.5
 
 /**
- * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the same threads, so a
- * thread that delays the others is in all of them.
+ * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the threads of smaller
+ * ones, so a thread that delays the others is in all larger pools.
  */
 export async function measureThreads(
   pool: { resize(threads: number): Promise<void> },
@@ -211,7 +218,7 @@ export async function measureThreads(
       work()
       ms = Math.min(ms, now() - start)
     }
-    // The clock is too coarse or stands still: there is no reason to exclude a thread.
+    // If the clock is too coarse or stands still, there is no reason to exclude a thread.
     if (ms === 0) return most
     if (ms > bestMs * HOPELESS) break
     if (ms >= bestMs * (1 - LEAST_GAIN)) continue

@@ -1,10 +1,11 @@
-// Checking parts. In: parts of an arena. Out: the same sums as `checksum`, and no writes outside the parts.
+// Tests part checks. In: parts of an arena. Out: the same sums as `checksum`, and no writes outside the
+// parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/sha256.ts'
 import { Arena } from './memory/arena.ts'
 import { instantiateEngine } from './module.ts'
-import { MOST_PARTS, PartCheck } from './part-check.ts'
+import { MAX_PARTS, PartCheck } from './part-check.ts'
 import { SinglePool } from './pool.ts'
 
 for (const build of ['relaxed', 'simd128']) {
@@ -14,7 +15,7 @@ for (const build of ['relaxed', 'simd128']) {
     const engine = instantiateEngine(new WebAssembly.Module(readFileSync(file)), memory)
     const arena = new Arena(memory, engine.__heap_base.value)
     const check = new PartCheck(new SinglePool(engine, arena), arena)
-    const sizes = Array.from({ length: MOST_PARTS }, (_, index) => 64 * (1 + ((index * 37) % 211)))
+    const sizes = Array.from({ length: MAX_PARTS }, (_, index) => 64 * (1 + ((index * 37) % 211)))
     const parts = sizes.map((bytes) => {
       const address = arena.allocate(bytes, 'a part')
       arena.allocate(64, 'the bytes in between')

@@ -1,4 +1,4 @@
-// Maps the memory pages of saved state and computes its checksums, with all threads of a pool.
+// Maps the memory pages for saved state and computes its checksums, with all threads of a pool.
 
 import { ABI, ROWS } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
@@ -14,13 +14,13 @@ export interface Part {
 }
 
 /** Maximum parts in one call. */
-export const MOST_PARTS = 32
+export const MAX_PARTS = 32
 /** Address, bytes, checksum, in words. */
 const PART_WORDS = 6
 
 /**
- * The work of reading stored state that is shared among all threads. Mapping memory pages takes the longest,
- * then the checksums.
+ * The work of reading stored state that all threads share. Mapping memory pages takes longest, then the
+ * checksums.
  */
 export class PartCheck {
   readonly #pool: Pool
@@ -32,10 +32,10 @@ export class PartCheck {
   constructor(pool: Pool, arena: Arena) {
     this.#pool = pool
     this.#arena = arena
-    this.#record = arena.allocate(ABI.OP_BYTES + MOST_PARTS * PART_WORDS * 4, 'restoring sessions')
+    this.#record = arena.allocate(ABI.OP_BYTES + MAX_PARTS * PART_WORDS * 4, 'restoring sessions')
   }
 
-  /** Makes the system map the parts' memory pages. Their contents are lost. */
+  /** Makes the system map the memory pages of the parts. Their contents are lost. */
   touch(parts: readonly Part[]): void {
     this.#run(parts, 1)
   }

@@ -1,4 +1,4 @@
-// Pools. In: the built modules, real worker threads, a plan of additions. Out: sums, and the errors when a
+// Tests pools. In: the built modules, real worker threads, a plan of additions. Out: sums, and errors when a
 // thread dies.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
@@ -74,7 +74,7 @@ async function sharedPool(
   return { runtime, pool }
 }
 
-/** A real compute worker that the test can end without the pool's knowledge. */
+/** A real compute worker that the test can end without the pool knowing. */
 function mortalWorker(): { port: ComputePort; kill: () => Promise<number> } {
   const worker = new Worker(new URL('../../tools/cli/compute-worker.ts', import.meta.url), { execArgv: [] })
   const port: ComputePort = {
@@ -134,7 +134,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(pool.threads).toBe(1)
   })
 
-  test('the number of threads is measured on the probe', async () => {
+  test('the number of threads is chosen by timing the probe', async () => {
     let ms = 0
     const host: Host = { ...nodeHost(), cores: 2, now: () => ms++ }
     const runtime = await openRuntime({ host, needBytes: NEED })
@@ -215,7 +215,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     await expect(pool.resize(2)).rejects.toMatchObject({ code: 'disposed' })
   })
 
-  test('an op of an unknown code poisons the pool', async () => {
+  test('an op with an unknown code poisons the pool', async () => {
     const { runtime, pool } = await sharedPool('relaxed')
     const sums = write(runtime)
     await pool.resize(2)
@@ -223,7 +223,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(errorOf(() => checkSums(runtime, pool, sums)).code).toBe('internal')
   })
 
-  test('a worker that ends between runs ends the pool, and that is reported at once', async () => {
+  test('a worker that ends between runs ends the pool, which is reported at once', async () => {
     let announce: (error: HalfbyteError) => void = () => {}
     const died = new Promise<HalfbyteError>((resolve) => {
       announce = resolve
@@ -264,19 +264,19 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     await expect(pool.resize(2)).rejects.toMatchObject({ code: 'disposed' })
   })
 
-  test('a module of another release is rejected', async () => {
+  test('a module from another release is rejected', async () => {
     const old = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0])
     const host: Host = { ...nodeHost(), loadModule: () => WebAssembly.compile(old) }
     await expect(openRuntime({ host, needBytes: NEED })).rejects.toMatchObject({ code: 'internal' })
   })
 
-  test('a missing module is a typed error', async () => {
+  test('a missing module causes a typed error', async () => {
     const host = nodeHost({ wasm: new URL('nowhere/', MODULES) })
     await expect(openRuntime({ host, needBytes: NEED })).rejects.toMatchObject({ code: 'internal' })
   })
 })
 
-test('the fastest number of threads is kept, and more threads must save time', async () => {
+test('the fastest number of threads is kept, and further threads must save time', async () => {
   const msOf = [0, 100, 60, 59, 80]
   const clock = { ms: 0 }
   let threads = 0
@@ -289,7 +289,7 @@ test('the fastest number of threads is kept, and more threads must save time', a
   expect(await measureThreads({ resize }, 4, work, () => clock.ms)).toBe(2)
 })
 
-test('measuring slow steps uses few of them, and skips pools with a known slow thread', async () => {
+test('if steps are slow, measuring uses few of them and skips pools with a known slow thread', async () => {
   const msOf = [0, 100, 60, 300, 300]
   const runs = [0, 0, 0, 0, 0]
   const clock = { ms: 0 }
@@ -302,7 +302,7 @@ test('measuring slow steps uses few of them, and skips pools with a known slow t
     clock.ms += msOf[threads] ?? 0
   }
   expect(await measureThreads({ resize }, 4, work, () => clock.ms)).toBe(2)
-  // The first of each wakes the threads.
+  // The first run of each number wakes the threads.
   expect(runs).toEqual([0, 3, 3, 2, 0])
 })
 
@@ -310,7 +310,7 @@ test.each<[string, (ms: number) => number, number]>([
   ['stands still', (ms) => ms, 4],
   ['says nothing', () => Number.NaN, 4],
   ['goes backwards', (ms) => ms - 3_600_000, 4],
-])('a clock that %s excludes no thread', async (_, next, threads) => {
+])('a clock that %s does not exclude any thread', async (_, next, threads) => {
   const clock = { ms: 0 }
   const work = (): void => {
     clock.ms = next(clock.ms)

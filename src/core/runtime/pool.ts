@@ -1,11 +1,12 @@
-// The interface of pools, which run a plan on one or many threads; their errors, and the pool of one thread.
+// The interface of pools, which run a plan on one or many threads; their errors; and the pool with one
+// thread.
 
 import { SYNC_WORDS } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { Arena, Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 
-/** For one core, and for pages that cannot share memory or start workers. */
+/** For devices with one core, and for pages that cannot share memory or start workers. */
 export class SinglePool implements Pool {
   readonly threads = 1
   readonly memory: WebAssembly.Memory
@@ -41,7 +42,7 @@ export class SinglePool implements Pool {
 }
 
 export interface Pool {
-  /** Threads that share a run, including the caller's. */
+  /** Number of threads that share a run, including the caller's. */
   readonly threads: number
   readonly memory: WebAssembly.Memory
   /**
@@ -49,21 +50,22 @@ export interface Pool {
    * `internal` if a thread died. After that, and after `dispose`, throws `disposed`.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): void
-  /** Ends the threads. Nothing can be run afterwards, but the memory stays readable. */
+  /** Ends the threads. Nothing can run afterwards, but the memory stays readable. */
   dispose(): void
 }
 
 /** A pool whose threads do not share the caller's memory, so its runs are asynchronous. */
 export interface AsyncPool extends Omit<Pool, 'run'> {
   /**
-   * One run at a time. Rejects with the errors of `Pool.run`, and with `out-of-memory` if a thread has no
-   * room for the state.
+   * Only one run at a time. Rejects with the errors of `Pool.run`, and with `out-of-memory` if a thread has
+   * no memory for the state.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): Promise<void>
 }
 
 /**
- * How a model runs: threads on one memory, workers that each have a part of the model, or only this thread.
+ * How a model runs: on threads that share one memory, on workers that each hold part of the model, or only on
+ * this thread.
  */
 export type PoolKind = 'shared' | 'shards' | 'single'
 

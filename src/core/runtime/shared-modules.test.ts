@@ -1,5 +1,5 @@
-// Modules of the host in Node. In: a folder of them. Out: one module for all engines, or the reason why there
-// is none.
+// Tests the host's modules in Node. In: a folder of modules. Out: one module for all engines, or the reason
+// why there is none.
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeHost } from '../../tools/cli/node-host.ts'
 
-test('hosts share a module, and a missing one is looked up again by the next load', async () => {
+test('hosts share a module, and the next load looks again for a missing one', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-host-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const wasm = pathToFileURL(`${folder}/modules/`)

@@ -8,9 +8,9 @@ import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
-/** Kernels need little stack. The first thread has the same amount. */
+/** Kernels need little stack. The first thread's stack is as large. */
 const STACK_BYTES = 65536
-/** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
+/** Workers start in 0.1 s, more slowly on a phone under load. A worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 
 export interface SharedPoolOptions {
@@ -32,7 +32,7 @@ interface Worker {
 
 /**
  * The caller's thread and up to N - 1 compute workers, which sleep in `serve` until a run begins. Between
- * `resize` calls, a worker either serves (asleep or running) or waits for messages, which costs nothing.
+ * `resize` calls, a worker either serves (asleep or running) or waits for messages at no cost.
  */
 export class SharedPool implements Pool {
   readonly memory: WebAssembly.Memory
@@ -85,7 +85,7 @@ export class SharedPool implements Pool {
   }
 
   /**
-   * Sets the number of threads that share a run. Starts workers as needed; surplus ones stay idle. Throws
+   * Sets the number of threads that share a run. Starts workers as needed; surplus workers stay idle. Throws
    * `internal` if a worker cannot be started or does not answer in time; the pool has then ended.
    */
   async resize(threads: number): Promise<void> {
@@ -106,7 +106,7 @@ export class SharedPool implements Pool {
     }
   }
 
-  /** Ends the workers that do not share runs. */
+  /** Ends the workers that are not part of runs. */
   releaseIdle(): void {
     for (const { port } of this.#workers.splice(this.#threads - 1)) port.terminate()
   }
@@ -179,7 +179,7 @@ export class SharedPool implements Pool {
   #receive(worker: Worker, reply: ComputeReply): void {
     if (reply.type === worker.expected?.type) worker.expected.resolve()
     else if (reply.type === 'failed') this.#die(reply.message)
-    else if (this.#workers.includes(worker)) this.#die(`it said ${reply.type} out of turn`)
+    else if (this.#workers.includes(worker)) this.#die(`it sent ${reply.type} at the wrong time`)
   }
 
   #expect(worker: Worker, type: ComputeReply['type'], complaint: string): Promise<void> {

@@ -1,4 +1,4 @@
-// Lays out `struct step` of wasm/core/abi.h in linear memory, with room for the arrays that it points to.
+// Lays out `struct step` of wasm/core/abi.h in linear memory, with space for the arrays that it points to.
 
 import { ABI, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/constants.ts'
 import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
@@ -23,11 +23,11 @@ interface RopeRegion {
   view: Float32Array
 }
 
-/** The owner fills the arrays of a step, then calls `describe`. */
+/** The owner fills in the arrays of a step, then calls `describe`. */
 export class StepDescriptor {
-  /** The descriptor; does not move. */
+  /** The address of the descriptor, which never moves. */
   readonly step: Ptr
-  /** Token id, index of the sequence and position of each row: one u32 each. */
+  /** Token id, sequence index and position of each row: one u32 each. */
   readonly ids: Ptr
   readonly sequenceOf: Ptr
   readonly positions: Ptr
@@ -70,8 +70,8 @@ export class StepDescriptor {
 
   // hot
   /**
-   * Writes the descriptor of the given numbers of rows, sequences and logits, and the RoPE tables of the
-   * rows' positions. `places`: as in `fillRopeTable`.
+   * Writes the descriptor of a step with these numbers of rows, sequences and logits, and the RoPE tables for
+   * the rows' positions. `places`: as in `fillRopeTable`.
    */
   describe(tokens: number, sequences: number, logits: number, places?: Uint32Array): void {
     const { u32 } = this.#arena

@@ -1,4 +1,4 @@
-// Writing plans. In: plans with wrong fields. Out: errors, before anything runs.
+// Tests writing plans. In: plans with wrong fields. Out: errors, before anything runs.
 import { expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
 import { opEntry } from '../abi/ops.ts'
@@ -56,7 +56,7 @@ test('a plan whose records exceed the arena, a weight or the range of a word is 
   const read = (k: number) => () =>
     writePlan(arena, { ...plan, slots, ops: [linear(k)] } as unknown as Plan, [64 as Ptr])
   expect(write({})).not.toThrow()
-  // The attention of two heads that reach position 9 reads 2 * (2 * 9 + 64) biases.
+  // Attention of two heads with a reach of 9 positions reads 2 * (2 * 9 + 64) biases.
   const attend = (count: number) => () => {
     const fields = { ...zeros('attention'), bias: { slot: 0 }, heads: 2, reach: 9 }
     const table = { ref: { ...ref, kind: 'vector' }, encoding: 'f32', n: count, bytes: 4 * count } as const

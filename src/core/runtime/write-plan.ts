@@ -9,8 +9,8 @@ import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
 import type { Arena, Ptr } from './memory/arena.ts'
 
 /**
- * Throws `internal` for a number that does not fit a word, for rows that do not begin in the arena, and for a
- * weight smaller than its kernel reads. Bytes of sparse matrices are checked when they are loaded. Sizes of
+ * Throws `internal` for a number that does not fit into a word, for rows that begin outside the arena, and
+ * for a weight smaller than its kernel reads. Sparse matrices are checked when they are loaded; the sizes of
  * recurrent weights are not checked.
  */
 function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
@@ -22,13 +22,13 @@ function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
     const kind = rows ?? 0
     const most = kind === ROWS.logits ? logitRows : tokens * Math.max(1, kind - ROWS.routed)
     for (const [field, value] of Object.entries(fields)) {
-      // A number that does not fit in a word stays NaN, which fails the check.
+      // A number that does not fit into a word stays NaN, which fails the check.
       let end = Number.NaN
       let bytes = 2 ** 32
       if (typeof value === 'number') {
         if (FLOAT_FIELDS.has(field) || value === value >>> 0) continue
       } else if ('arena' in value) {
-        // An input may have one row per token while the output has one per expert or per row of logits.
+        // An input may have one row per token although the output has one per expert or per row of logits.
         const last = (field === 'x' ? Math.min(most, tokens) : most) - 1
         end = value.arena + last * ((fields[`${field}_stride`] as number) ?? 0) + 4
         bytes = arenaBytes

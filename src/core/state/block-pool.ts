@@ -12,25 +12,25 @@ export interface TablePosition {
 }
 
 /**
- * Moves `count` positions of one group, in all its layers: keys become as if computed at the new position,
- * values are unchanged. Positions move down, or to the same position in other blocks. Blocks of `to` have one
- * holder. Blocks of `from` are only read, unless they are also blocks of `to`.
+ * Moves `count` positions of one group, in all its layers: keys become what they would be at the new
+ * position, values are unchanged. Positions move down, or to the same position in other blocks. Each block of
+ * `to` has one holder. Blocks of `from` are only read, unless they are also blocks of `to`.
  */
 export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
 
-/** Is notified of every change to blocks that have more parts in other memories, and can join the parts. */
+/** Learns of every change to blocks that have further parts in other memories, and can join the parts. */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void
-  /** Size of a block with all its parts, per group. */
+  /** Size of a block including all its parts, per group. */
   readonly wholeBytes: readonly number[]
-  /** A block with all its parts, as in a model in one memory. */
+  /** A block including all its parts, as when one memory holds the whole model. */
   gather(group: number, block: Ptr): Promise<Uint8Array<ArrayBuffer>>
   scatter(group: number, block: Ptr, whole: Uint8Array): Promise<void>
 }
 
 /**
- * Blocks of one size. The pool only knows bytes; the owner knows what a block contains: keys and values of 64
+ * Blocks of one size. The pool sees only bytes; the owner knows what a block contains: keys and values of 64
  * positions in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
  */
 export class BlockPool {
@@ -42,7 +42,7 @@ export class BlockPool {
   /** Number of holders of each live block. */
   readonly #references = new Map<Ptr, number>()
 
-  /** `group`: the index by which the mirror knows this pool. */
+  /** `group`: the index of this pool, for the mirror. */
   constructor(arena: Arena, blockBytes: number, group = 0, mirror?: BlockMirror) {
     this.#arena = arena
     this.#group = group
@@ -50,7 +50,7 @@ export class BlockPool {
     this.blockBytes = blockBytes
   }
 
-  /** Blocks that `take` can hand out without growing. */
+  /** Number of blocks that `take` can return without growing. */
   get available(): number {
     return this.#free.length
   }
@@ -64,7 +64,7 @@ export class BlockPool {
     return (this.available + this.live) * this.blockBytes
   }
 
-  /** Adds the `blocks` blocks at `extent`. */
+  /** Adds the `blocks` blocks that begin at `extent`. */
   add(extent: Ptr, blocks: number): void {
     for (let block = blocks - 1; block >= 0; block--) this.#free.push(offset(extent, block * this.blockBytes))
   }

@@ -15,8 +15,8 @@ export const overflow = (needed: number, contextLength: number): HalfbyteError =
 const { BLOCK_POSITIONS } = ABI
 
 /**
- * Holds one reference to each of its blocks. A block with another holder must be replaced before it is
- * written.
+ * Holds one reference to each of its blocks. A block with another holder must be replaced before anyone
+ * writes to it.
  */
 export class BlockTable {
   readonly pool: BlockPool
@@ -53,7 +53,7 @@ export class BlockTable {
   }
 
   /**
-   * How many blocks in [first, end) must be taken before writing there: absent ones, and those with another
+   * How many blocks in [first, end) must be taken before writing there: missing ones, and those with another
    * holder.
    */
   missing(first: number, end: number): number {
@@ -63,8 +63,8 @@ export class BlockTable {
   }
 
   /**
-   * Takes the missing blocks. The first `stored` blocks keep their contents. Replaced blocks are released, or
-   * added to `replaced`.
+   * Takes the missing blocks. The first `stored` blocks keep their contents. Releases replaced blocks, or
+   * adds them to `replaced` if given.
    */
   fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
     for (let index = first; index < end; index++) {
@@ -80,7 +80,7 @@ export class BlockTable {
     if (old !== undefined) this.pool.drop(old)
   }
 
-  /** Marks the positions before `position` as not held. Only for a table without blocks. */
+  /** Marks the positions before `position` as dropped. Only for a table without blocks. */
   startAt(position: number): void {
     this.#validFrom = position
     this.#first = Math.floor(position / BLOCK_POSITIONS)
@@ -93,7 +93,7 @@ export class BlockTable {
     for (let index = other.first; index < end; index++) this.share(index, other.at(index)!)
   }
 
-  /** Marks the positions from `position` on as held, if the first held one was later. */
+  /** Marks the positions from `position` on as held, if the first held position was later. */
   reachBack(position: number): void {
     if (position >= this.#validFrom) return
     this.#validFrom = position

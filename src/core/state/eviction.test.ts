@@ -1,5 +1,5 @@
-// Eviction. In: conversations that end under a budget, windows, twins. Out: the eviction order, and equal
-// state stored only once.
+// Tests eviction. In: conversations that end under a budget, windows, twins. Out: the eviction order, and
+// equal state stored only once.
 import { expect, test } from 'vitest'
 import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockPool } from './block-pool.ts'
@@ -25,7 +25,7 @@ function run(cache: StateCache, tokens: readonly number[]): SequenceState {
   return state
 }
 
-test('of ended conversations, the least recently used is evicted first', () => {
+test('the least recently used of the ended conversations is evicted first', () => {
   const cache = cacheOf({ budgetBytes: 4 * BLOCK_BYTES, retainBytes: Number.POSITIVE_INFINITY })
   for (const name of [1, 2, 3]) run(cache, text(name)).release()
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
@@ -41,7 +41,7 @@ test('of ended conversations, the least recently used is evicted first', () => {
   for (const state of [first, second, third]) expect(state.length).toBe(BLOCK)
 })
 
-test('under the retention limit the order is the same, and a branch goes before a shared prefix', () => {
+test('under the retention limit the order is the same, and a branch is evicted before a shared prefix', () => {
   const cache = cacheOf({ retainBytes: 2 * BLOCK_BYTES })
   const common = text(1)
   const left = text(2)
@@ -54,7 +54,7 @@ test('under the retention limit the order is the same, and a branch goes before 
   expect(cache.find([...common, ...right], 2 * BLOCK)?.tokens).toBe(2 * BLOCK)
 })
 
-test('of checkpoints, the least recently used is evicted first', () => {
+test('the least recently used checkpoint is evicted first', () => {
   const pool = new BlockPool(arenaOf(), 64)
   pool.add(1024 as Ptr, 3)
   const checkpoints = new Checkpoints([pool], 2 * 64)
@@ -77,7 +77,7 @@ test('recurrent state that only the tree references counts as retained, not as h
   const both = { held: 2 * SLAB, kept: 0 }
   const bytes = () => ({ held: cache.heldBytes, kept: cache.retainedBytes })
   expect(bytes()).toEqual(both)
-  // The tree references it too, as long as the sequence continues from it.
+  // The tree references it as well while the sequence continues from it.
   first.keep()
   expect(bytes()).toEqual(both)
   const fork = first.fork(text(1, 10))
@@ -85,7 +85,7 @@ test('recurrent state that only the tree references counts as retained, not as h
   expect(bytes()).toEqual(both)
   fork.release()
   expect(bytes()).toEqual({ held: 0, kept: 2 * SLAB })
-  // Two that end at the same position share one slab. Later each has its own.
+  // Two sequences that end at the same position share one slab. Later each has its own.
   const second = new SequenceState(cache, text(1, 12))
   second.adopt(cache.find(text(1, 12), 11)!)
   expect(bytes()).toEqual(both)
@@ -103,14 +103,14 @@ test('a window frees blocks that no row can see any more', () => {
   for (let length = 0; length < 10 * BLOCK; length += 10) {
     state.reserve(10)
     state.advance(10)
-    // The step's own rows, the 69 before them, and the rest of the blocks at both ends.
+    // The step's own rows, the 69 rows before them, and the rest of the blocks at both ends.
     expect(cache.pools[1]!.live * BLOCK).toBeLessThan(80 + 2 * BLOCK)
   }
   expect(cache.pools[0]!.live).toBe(10)
   expect(cache.pools[1]!.live).toBe(2)
 })
 
-test('the same tokens run by two sequences at the same time are stored once after a lookup', () => {
+test('tokens that two sequences process at the same time are stored once after a lookup', () => {
   const cache = cacheOf({})
   const ids = text(1, 2 * BLOCK)
   const twins = [run(cache, ids), run(cache, ids)]

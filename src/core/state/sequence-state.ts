@@ -14,7 +14,7 @@ const { BLOCK_POSITIONS } = ABI
 
 /**
  * The stored positions of one sequence: a table of blocks per group of keys and values, and one slab per
- * recurrent group. Blocks and slabs may be shared. One with two holders is never written: `reserve` first
+ * recurrent group. Blocks and slabs may be shared. Nobody writes to one with two holders: `reserve` first
  * replaces it with a copy.
  */
 export class SequenceState implements PathSource {
@@ -24,14 +24,14 @@ export class SequenceState implements PathSource {
   readonly slabs: StateSlabs
   /** Absent if the sequence shares nothing. */
   readonly #path: SharedPath | undefined
-  /** Reused by each `reserve`. */
+  /** Reused by every `reserve`. */
   readonly #needs: number[]
   #length = 0
   #released = false
 
   /**
-   * Starts empty. `tokens`: the tokens at its positions, by which other sequences can share the state. Throws
-   * `out-of-memory` if its block tables do not fit.
+   * Starts empty. `tokens`: the tokens at its positions, through which other sequences can find the state.
+   * Throws `out-of-memory` if its block tables do not fit.
    */
   constructor(cache: StateCache, tokens?: readonly number[]) {
     this.#cache = cache
@@ -52,8 +52,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Address of a group's block addresses: u32 per 64 positions. It stays the same while the sequence lives.
-   * For a recurrent group, which comes after the others: address of its slab, f32, valid until the next
+   * The address of a group's block addresses: u32 per 64 positions. It stays the same while the sequence
+   * lives. For a recurrent group (these come last): the address of its slab, f32, valid until the next
    * `reserve`.
    */
   table(group: number): Ptr {
@@ -80,8 +80,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Ensures that positions up to `end` can be reserved if only the first `kept` stored ones are kept. May
-   * evict state that no sequence holds. Throws like `reserve`, and then no sequence has changed.
+   * Ensures that positions up to `end` can be reserved if only the first `kept` stored positions are kept.
+   * May evict state that no sequence holds. Throws like `reserve`, and then no sequence has changed.
    */
   makeRoom(kept: number, end: number): void {
     this.#checkLive()
@@ -90,8 +90,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Allocates room for `length` positions, in each group for those from `from` on. The caller then writes
-   * them and calls `advance`. Only when empty.
+   * Allocates memory for `length` positions; in each group, for those from `from` on. The caller then writes
+   * them and calls `advance`. Only for an empty sequence.
    */
   claim(length: number, from: readonly number[]): void {
     this.#checkLive()
@@ -104,8 +104,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * If positions can be moved, zeroes the last blocks after the stored positions: they may still contain
-   * other conversations' data. Throws `out-of-memory`.
+   * If positions can be moved, zeroes the space after the stored positions in the last blocks, which may
+   * still contain other conversations' data. Throws `out-of-memory`.
    */
   tidy(): void {
     this.#checkLive()
@@ -128,15 +128,15 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Ascending positions at which to checkpoint recurrent state while a prompt runs, because a conversation
-   * returns to where its messages end. A step must end there: see `untilMark`. Does nothing for models
-   * without recurrent layers.
+   * Ascending positions at which to checkpoint recurrent state while a prompt is processed, because a
+   * conversation may return to where its messages end. A step must end there: see `untilMark`. Does nothing
+   * for models without recurrent layers.
    */
   markAt(positions: readonly number[]): void {
     this.slabs.markAt(positions)
   }
 
-  /** How many of the next `rows` rows a step may run. */
+  /** How many of the next `rows` rows a step may process. */
   untilMark(rows: number): number {
     return Math.min(rows, (this.slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
   }
@@ -152,8 +152,8 @@ export class SequenceState implements PathSource {
 
   /**
    * Keeps a copy of the recurrent state until `endTrial`, so that `trim` can undo any rows of the next step.
-   * Returns false if there is no memory for that; then no speculative rows may be run. Models without
-   * recurrent layers need nothing and get true.
+   * Returns false if there is no memory for the copy; then no speculative rows may be processed. Models
+   * without recurrent layers need no copy and get true.
    */
   beginTrial(): boolean {
     this.#checkLive()
@@ -174,9 +174,9 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Forgets the positions from `position` on and frees their blocks. Returns how many positions are
-   * kept. That can be fewer: recurrent state can only return to a checkpoint, and a window only as far as its
-   * blocks still exist.
+   * Forgets the positions from `position` on and frees their blocks. Returns how many positions are kept.
+   * There may be fewer than `position`: recurrent state can only return to a checkpoint, and a window only as
+   * far as its blocks still exist.
    */
   trim(position: number): number {
     this.#checkLive()
@@ -190,7 +190,7 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Drops positions [keep, keep + drop) and moves the later ones down, with their keys rotated to fit.
+   * Drops positions [keep, keep + drop) and moves the later ones down, rotating their keys to match.
    * Attention sinks at the beginning are kept. The result is not what the model would have computed without
    * the dropped positions, so it is not shared. Recurrent state stays unchanged, and its checkpoints after
    * `keep` are forgotten. Returns false, with nothing changed, if a window would see positions whose blocks
@@ -228,11 +228,11 @@ export class SequenceState implements PathSource {
     return copy
   }
 
-  /** Continues from the result of `StateCache.find`, which replaces its state. */
+  /** Continues from a result of `StateCache.find`, which replaces the sequence's state. */
   adopt({ tokens, runs, checkpoint }: Prefix): void {
     this.#checkLive()
     const { tree } = this.#cache
-    // Hold it before releasing anything: the prefix may be this sequence's own.
+    // Hold the prefix before releasing anything, because it may be this sequence's own.
     const held = new SequenceState(this.#cache)
     for (const [group, table] of held.tables.entries()) {
       table.startAt(tree.firstNeeded(group, tokens) * BLOCK_POSITIONS)
@@ -248,7 +248,7 @@ export class SequenceState implements PathSource {
     held.release()
   }
 
-  /** Shares the first `length` positions of another sequence. Only when empty. */
+  /** Shares the first `length` positions of another sequence. Only for an empty sequence. */
   #follow(other: SequenceState, length: number): void {
     const end = Math.ceil(length / BLOCK_POSITIONS)
     for (const [group, table] of this.tables.entries()) table.follow(other.tables[group]!, end)
@@ -263,7 +263,7 @@ export class SequenceState implements PathSource {
 
   /**
    * Releases everything. The state cannot be used afterwards. State that may be a prefix of other sequences
-   * is retained for them as long as there is memory. A second call is harmless.
+   * is retained for them while there is memory. A second call is harmless.
    */
   release(): void {
     if (this.#released) return
@@ -272,11 +272,12 @@ export class SequenceState implements PathSource {
     this.#released = true
     this.#cache.giveTables(this.tables[0]?.address)
     if (this.#path !== undefined) this.#cache.sharing.delete(this.#path)
-    // State that only this sequence shared with the tree is now retained, and counts against the limit.
+    // State that only this sequence shared with the tree is now merely retained, and counts against the
+    // limit.
     this.#cache.shrink()
   }
 
-  /** Frees the blocks that no later row sees. */
+  /** Frees the blocks that no later row can see. */
   #leaveBehind(): void {
     for (let group = 0; group < this.tables.length; group++) {
       const table = this.tables[group]!
@@ -307,7 +308,7 @@ export class SequenceState implements PathSource {
     return true
   }
 
-  /** `need`: how many blocks a group has to take. A recurrent group has no table and takes slabs. */
+  /** `need`: how many blocks a group must take. A recurrent group has no table and takes slabs. */
   #ensureEach(need: (table: BlockTable | undefined) => number): void {
     this.#ensure(() => {
       for (let group = 0; group < this.#needs.length; group++) this.#needs[group] = need(this.tables[group])
@@ -328,7 +329,9 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /** Writes to `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum. */
+  /**
+   * Writes to `#needs` how many blocks and slabs are needed, optionally without windows. Returns their sum.
+   */
   #count(start: number, end: number, windowsToo: boolean): number {
     const first = Math.floor(start / BLOCK_POSITIONS)
     const last = Math.ceil(end / BLOCK_POSITIONS)

@@ -7,11 +7,11 @@ import type { Tail, TokenRun, TokenTree, TreeNode } from './token-tree.ts'
 const { BLOCK_POSITIONS } = ABI
 
 /**
- * The sequence of a path. The path reads it, and changes the tables only to replace blocks with equal ones
+ * The sequence of a path. The path reads it, and changes its tables only to replace blocks with equal ones
  * from the tree.
  */
 export interface PathSource {
-  /** Positions stored. */
+  /** Number of stored positions. */
   readonly length: number
   readonly tables: readonly BlockTable[]
   readonly slabs: StateSlabs
@@ -25,8 +25,8 @@ export class SharedPath implements Tail {
   /** Number of blocks from the root to the anchor. */
   #depth = 0
   /**
-   * From this position on, positions have been moved: their state no longer follows from the tokens before
-   * them.
+   * From this position on, positions have been moved, so their state no longer follows from the preceding
+   * tokens.
    */
   #end = Number.POSITIVE_INFINITY
 
@@ -57,7 +57,7 @@ export class SharedPath implements Tail {
       this.#depth = 0
     }
     const { slabs, tables, length } = this.#source
-    // With recurrent state, others can only use state up to a checkpoint.
+    // With recurrent state, other sequences can use the state only up to a checkpoint.
     const usable = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
     const end = Math.min(usable, this.#known)
     while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {
@@ -100,7 +100,7 @@ export class SharedPath implements Tail {
     this.#end = end
   }
 
-  /** Takes over the path of the sequence that was forked. */
+  /** Takes over the path of the sequence from which this one was forked. */
   follow(other: SharedPath): void {
     this.#anchor = other.#anchor
     this.#depth = other.#depth

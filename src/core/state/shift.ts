@@ -1,4 +1,4 @@
-// Drops positions of a sequence and moves the later ones down, with their keys rotated to fit.
+// Drops positions of a sequence and moves the later ones down, rotating their keys to match.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -17,7 +17,7 @@ export interface Drop {
 
 /**
  * False if a window would see kept positions whose state it has already dropped, or if positions do not
- * determine the rotation of keys. Then the state of the later positions must be recomputed.
+ * determine the rotation of keys. In both cases the state of the later positions must be recomputed.
  */
 export function canShift(
   cache: StateCache,
@@ -30,13 +30,13 @@ export function canShift(
   )
 }
 
-/** Blocks needed by `shiftTable`. */
+/** Number of blocks that `shiftTable` needs. */
 export function shiftNeed(table: BlockTable, { keep, drop, length }: Drop): number {
   return table.missing(Math.floor(keep / BLOCK_POSITIONS), blocksOf(length - drop))
 }
 
 /**
- * Moves the stored positions of one group after the dropped ones. The blocks that it needs must be
+ * Moves the stored positions of one group that follow the dropped ones. The blocks that it needs must be
  * available.
  */
 export function shiftTable(
@@ -57,7 +57,7 @@ export function shiftTable(
   const source = cache.takeTables()
   try {
     for (let index = 0; index < table.end; index++) arena.u32[source / 4 + index] = table.at(index) ?? 0
-    // Only the first block has positions that stay.
+    // Only the first block contains positions that stay.
     table.fill(first, end, to % BLOCK_POSITIONS === 0 ? first : first + 1, held)
     if (length > from) {
       move(group, { table: source, position: from }, { table: table.address, position: to }, length - from)

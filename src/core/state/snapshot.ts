@@ -3,7 +3,7 @@
 //   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON |
 //   its SHA-256 in hex, u32 bytes, magic
 //
-// The index has a checksum of every block, so no byte is used unchecked. Numbers are little-endian.
+// The index has a checksum for every block, so no byte is used unchecked. Numbers are little-endian.
 
 import { ABI } from '../abi/constants.ts'
 import { quickTurn } from '../base/budget.ts'
@@ -12,7 +12,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { checksum, sha256 } from '../base/sha256.ts'
 import { areCounts, isCount, isObject } from '../base/values.ts'
-import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
+import { MAX_PARTS, type Part } from '../runtime/part-check.ts'
 import { SequenceState } from './sequence-state.ts'
 import type { StateCache } from './state-cache.ts'
 
@@ -21,19 +21,23 @@ const VERSION = 2
 const PREFACE = `${MAGIC}${String.fromCharCode(VERSION)}${'\0'.repeat(7)}`
 const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
-/** More than any context's index. A number read from a file must not decide how much memory is allocated. */
-const MOST_INDEX_BYTES = 256 * 1024 * 1024
-/** Nesting limit for call arguments in an index's messages, which came from a request. */
-const MOST_LEVELS = 512
+/**
+ * More than the index of any context needs. A number from a file must not decide how much memory is
+ * allocated.
+ */
+const MAX_INDEX_BYTES = 256 * 1024 * 1024
+/** What a snapshot contains besides its state, as plain JSON. */
+const MAX_LEVELS = 512
 
 /** The contents of a snapshot besides its state, as plain JSON. */
 export interface SnapshotHead {
   /**
-   * Identifies the model, its plan and the storage of its state. State with another fingerprint is rejected.
+   * Identifies the model, its plan and the storage of its state. State with a different fingerprint is
+   * rejected.
    */
   readonly fingerprint: string
   readonly tokens: readonly number[]
-  /** The caller's own data, returned on reading. */
+  /** The caller's own data, returned when the file is read. */
   readonly extra: unknown
 }
 
@@ -50,7 +54,7 @@ interface StatePart extends Part {
   readonly group: number
 }
 
-/** Approximate bytes read at once. Reads that copy into the heap should hold few bytes at a time. */
+/** Approximate number of bytes read at once. Reads that copy into the heap should be small. */
 const READ_BYTES = 16 * 1024 * 1024
 /** Approximate bytes written between two turns of the event loop. */
 const WRITE_BYTES = 1024 * 1024
@@ -62,8 +66,8 @@ export const snapshotBytes = (cache: StateCache, state: SequenceState): number =
   [...parts(cache, state)].reduce((sum, { bytes }) => sum + bytes, 0)
 
 /**
- * Yields the file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. Throws
- * the signal's reason between two pieces.
+ * Yields the file in chunks, one block at a time. `state` must not change meanwhile, so pass a fork. Throws
+ * the signal's reason between two chunks.
  */
 export async function* writeSnapshot(
   cache: StateCache,
@@ -107,8 +111,8 @@ export async function* writeSnapshot(
  * Reads the state from a file, for a sequence that shares nothing. Checksums show that no byte changed. They
  * do not show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
  * `format` for a file that is not a snapshot or has another version, `unsupported` for another model,
- * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. Nothing is left
- * allocated then.
+ * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. After an error,
+ * nothing stays allocated.
  */
 export async function readSnapshot(
   cache: StateCache,
@@ -141,7 +145,7 @@ export async function readSnapshot(
 }
 
 /**
- * Reads several parts concurrently. If one fails, it waits for the others, so that nobody writes to freed
+ * Reads several parts concurrently. If one fails, waits for the others, so that nobody writes to freed
  * blocks.
  */
 async function readParts(
@@ -155,7 +159,7 @@ async function readParts(
   const read = async ({ group, address, bytes }: StatePart): Promise<string | undefined> => {
     const start = offset
     offset += bytes
-    // Memory may grow during an await, and an old view is then invalid.
+    // Memory may grow during an await, which invalidates old views.
     const view = () => arena.u8.subarray(address, address + bytes)
     if (mirror === undefined && source.readInto !== undefined) await source.readInto(view(), start, signal)
     else {
@@ -169,7 +173,7 @@ async function readParts(
     return check === undefined ? checksum(view()) : undefined
   }
   for (let first = 0, end = 0; first < wanted.length; first = end) {
-    for (let bytes = 0; end < wanted.length && end < first + MOST_PARTS && bytes < READ_BYTES; end++)
+    for (let bytes = 0; end < wanted.length && end < first + MAX_PARTS && bytes < READ_BYTES; end++)
       bytes += wanted[end]!.bytes
     const some = wanted.slice(first, end)
     check?.touch(some)
@@ -190,7 +194,7 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   if (decode(preface) !== PREFACE) throw notSnapshot(source)
   const bytes = new DataView(trailer.buffer, trailer.byteOffset).getUint32(64, true)
   const start = source.size - TRAILER_BYTES - bytes
-  if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MOST_INDEX_BYTES) {
+  if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MAX_INDEX_BYTES) {
     throw damaged(source)
   }
   const json = await source.read(start, bytes)
@@ -210,7 +214,7 @@ async function partOf(
   return part
 }
 
-/** Blocks of the first `length` positions in file order, then slabs. */
+/** Blocks of the first `length` positions, in file order, then slabs. */
 function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<StatePart> {
   const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
   for (const [group, bytes] of cache.savedBytes.entries()) {
@@ -226,7 +230,7 @@ function* parts(cache: StateCache, state: SequenceState, length = state.length):
 /** Undefined for text that is not JSON. */
 function parsed(json: Uint8Array): unknown {
   try {
-    return parseJson(new TextDecoder().decode(json), MOST_LEVELS)
+    return parseJson(new TextDecoder().decode(json), MAX_LEVELS)
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
-// State cache. In: small real memories and random histories. Out: every position readable, no block lost or
-// written twice.
+// Tests the state cache. In: small real memories and random histories. Out: every position is readable, and
+// no block is lost or written twice.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
@@ -28,7 +28,7 @@ const errorOf = (work: () => unknown): HalfbyteError => {
   throw new Error('nothing was thrown')
 }
 
-/** Blocks in use, shared ones counted once. */
+/** Number of blocks in use; shared ones count once. */
 const liveBlocks = ({ pools }: StateCache): number => pools.reduce((sum, { live }) => sum + live, 0)
 
 const wordOf = (cache: StateCache, state: SequenceState, group: number, position: number): number => {
@@ -36,7 +36,7 @@ const wordOf = (cache: StateCache, state: SequenceState, group: number, position
   return block / 4 + (position % BLOCK) * (group + 1)
 }
 
-/** Simulates a step: reserve, write each position through the tables, advance. */
+/** Simulates a step: reserves, writes each position through the tables, and advances. */
 function append(cache: StateCache, state: SequenceState, values: readonly number[]): void {
   state.reserve(values.length)
   for (const [index, value] of values.entries()) {
@@ -121,7 +121,7 @@ test('the error beyond the context length has both numbers, and nothing changes'
   expect(read(cache, state, 0)).toEqual(count(0, 100))
 })
 
-test('the error beyond the budget is typed, and stored data stays readable and writable', () => {
+test('exceeding the budget throws a typed error, and stored data stays readable and writable', () => {
   const cache = cacheOf({ budgetBytes: 2 * (256 + 512) })
   const state = new SequenceState(cache)
   append(cache, state, count(0, 100))
@@ -217,7 +217,7 @@ function perform(cache: StateCache, pairs: Pair[], act: Action, next: () => numb
   }
 }
 
-test('random histories read back completely, share only unwritten blocks, and leak no block', () => {
+test('random histories read back completely, share only unwritten blocks, and leak no blocks', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 40 }), fc.boolean(), (actions, tight) => {
       const cache = cacheOf(tight ? { budgetBytes: 20 * (256 + 512), contextLength: 400 } : {})

@@ -16,7 +16,7 @@ export interface StateCacheOptions {
   readonly blockBytes: readonly number[]
   /** Positions that each of these groups attends to. 0: all. Default: all. */
   readonly windows?: readonly number[] | undefined
-  /** Bytes of a sequence's state, per recurrent group. Default: no recurrent groups. */
+  /** Bytes of a sequence's state, per recurrent group. Default: there are no recurrent groups. */
   readonly slabBytes?: readonly number[] | undefined
   /** Maximum number of positions of a sequence. */
   readonly contextLength: number
@@ -27,7 +27,7 @@ export interface StateCacheOptions {
    * false.
    */
   readonly isFixed?: boolean | undefined
-  /** Is notified of every change to blocks outside steps and `move`. */
+  /** Learns of every change to blocks outside of steps and `move`. */
   readonly mirror?: BlockMirror | undefined
   /** Maximum bytes of all state together. Default: as much as memory allows. */
   readonly budgetBytes?: number | undefined
@@ -90,7 +90,7 @@ export class StateCache {
       options.retainBytes ?? blocks.reduce((sum, pool) => sum + this.tableWords * pool.blockBytes, 0)
   }
 
-  /** Bytes of the blocks and slabs in use, by sequences or retained for later ones. */
+  /** Bytes of the blocks and slabs that sequences use or that are retained for later ones. */
   get liveBytes(): number {
     return this.pools.reduce((sum, pool) => sum + pool.live * pool.blockBytes, 0)
   }
@@ -135,7 +135,7 @@ export class StateCache {
 
   /**
    * The longest stored prefix of `ids`, with at most `most` tokens, from any sequence, live or ended. Pass it
-   * to `adopt` before using the cache for anything else.
+   * to `adopt` before any other use of the cache.
    */
   find(ids: ArrayLike<number>, most: number): Prefix | undefined {
     for (const path of this.sharing) path.share()
@@ -156,9 +156,9 @@ export class StateCache {
   }
 
   /**
-   * Makes sure that `needs[group]` blocks can be taken from each pool. Grows the pools, or otherwise evicts
-   * state that no sequence holds. Throws `out-of-memory` if that is not enough; no block of a sequence has
-   * then been taken or written.
+   * Ensures that `needs[group]` blocks can be taken from each pool: grows the pools or, failing that, evicts
+   * state that no sequence holds. Throws `out-of-memory` if that is not enough; no sequence has then lost or
+   * changed a block.
    */
   ensure(needs: readonly number[]): void {
     for (;;) {
@@ -171,7 +171,7 @@ export class StateCache {
   }
 
   /**
-   * First evicts the state that is least likely to be needed again: old checkpoints to free slabs, old
+   * First evicts the state that is least likely to be needed again: old checkpoints to free slabs, and old
    * branches to free blocks.
    */
   #evict(missing: readonly number[]): boolean {
@@ -179,7 +179,7 @@ export class StateCache {
     return (lacksSlabs && this.checkpoints.evict()) || this.tree.evict() || this.checkpoints.evict()
   }
 
-  /** Returns the error, or undefined if the pools have grown. */
+  /** Returns undefined if the pools have grown, and the error otherwise. */
   #tryGrow(missing: readonly number[]): HalfbyteError | undefined {
     const least = this.#bytesOf(missing)
     const left = this.#budgetBytes - this.capacityBytes
@@ -192,7 +192,8 @@ export class StateCache {
   }
 
   /**
-   * Allocates one region for all groups, so either all of them grow or none does. Returns the error, if any.
+   * Allocates one region for all groups, so that either all of them grow or none does. Returns the error, if
+   * any.
    */
   #grow(blocks: readonly number[]): HalfbyteError | undefined {
     let extent: Ptr

@@ -3,8 +3,8 @@ import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 /**
- * The recurrent state after `position` tokens: one slab per recurrent group. A slab is immutable while it is
- * held.
+ * The recurrent state after `position` tokens: one slab per recurrent group. A slab is immutable while a
+ * checkpoint holds it.
  */
 export interface Checkpoint {
   readonly position: number
@@ -13,7 +13,7 @@ export interface Checkpoint {
 
 /**
  * Holds checkpoints under a byte budget. Sequences and the token tree can hold the same checkpoint. When the
- * budget is exhausted, the least recently used checkpoint is evicted from all its holders: check `isKept`
+ * budget is exhausted, the least recently used checkpoint is evicted for all its holders: check `isKept`
  * before use.
  */
 export class Checkpoints {
@@ -43,13 +43,14 @@ export class Checkpoints {
   }
 
   /**
-   * Bytes of the slabs that are held only by checkpoints which in turn are held only by `holds`. `holds` has
-   * one entry per reference.
+   * Bytes of the slabs that only checkpoints hold, where these checkpoints are held only by `holds`. `holds`
+   * has one entry per reference.
    */
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
     const others = new Map(this.#holders)
     for (const checkpoint of holds) others.set(checkpoint, others.get(checkpoint)! - 1)
-    // All slabs of a checkpoint are shared, written and dropped together, so the first represents them all.
+    // All slabs of a checkpoint are shared, written and dropped together, so the first one represents them
+    // all.
     const alone = [...others].flatMap(([{ slabs }, count]) => (count === 0 ? slabs.slice(0, 1) : []))
     const only = (slab: Ptr) =>
       alone.filter((one) => one === slab).length === this.#pools[0]!.references(slab)
@@ -61,8 +62,8 @@ export class Checkpoints {
   }
 
   /**
-   * A new checkpoint with one holder. Its slabs become shared, so the next writer copies them. Undefined if
-   * one checkpoint exceeds the budget.
+   * A new checkpoint with one holder. Its slabs become shared, so the next writer copies them. Undefined if a
+   * single checkpoint exceeds the budget.
    */
   take(position: number, slabs: readonly Ptr[]): Checkpoint | undefined {
     if (this.slabBytes > this.#budgetBytes) return undefined
@@ -115,7 +116,7 @@ export class StateSlabs {
   #slabs: Ptr[] = []
   /** Ascending by position. */
   #checkpoints: Checkpoint[] = []
-  /** The checkpoint that `beginTrial` made, if it made one. */
+  /** The checkpoint that `beginTrial` made, if any. */
   #trial: Checkpoint | undefined
   /** Later positions where a checkpoint is needed, ascending. */
   #marks: readonly number[] = []
@@ -172,8 +173,8 @@ export class StateSlabs {
   }
 
   /**
-   * Makes sure that there is a checkpoint at `position`, so that the next rows can be undone. Returns false
-   * if there is no memory for it.
+   * Ensures that there is a checkpoint at `position`, so that the next rows can be undone. Returns false if
+   * there is no memory for it.
    */
   beginTrial(position: number): boolean {
     if (!this.areUsed || this.checkpoints.at(-1)?.position === position) return true
@@ -195,8 +196,7 @@ export class StateSlabs {
   }
 
   /**
-   * Requests a checkpoint at each of the ascending `positions`, to be made by `reach`. Replaces earlier
-   * requests.
+   * Requests checkpoints at the ascending `positions`, which `reach` will make. Replaces earlier requests.
    */
   markAt(positions: readonly number[]): void {
     if (this.areUsed) this.#marks = positions

@@ -17,33 +17,35 @@ export interface TokenRun {
 /** A prefix of a list of tokens whose state is stored. */
 export interface Prefix {
   readonly tokens: number
-  /** In order. Each except the last has 64 tokens. */
+  /** In order. All but the last have 64 tokens. */
   readonly runs: readonly TokenRun[]
   /** The recurrent state there. Absent for models without recurrent layers. */
   readonly checkpoint: Checkpoint | undefined
 }
 
-/** A possible end of a match: in `run`, after the first `depth` runs of the path. */
+/** A possible end of a match: inside `run`, after the first `depth` runs of the path. */
 interface End {
   readonly depth: number
   readonly run: TokenRun
   readonly tokens: number
 }
 
-/** The end of a sequence that is not in the tree yet. It continues from `anchor`. */
+/** The end of a sequence that is not yet in the tree. It continues from `anchor`. */
 export interface Tail {
   readonly anchor: TreeNode | undefined
   tail(): TokenRun | undefined
 }
 
-/** The tokens of one block. The tokens that follow are its children. Only leaves have fewer than 64. */
+/**
+ * The tokens of one block. Its children are the blocks that follow. Only leaves have fewer than 64 tokens.
+ */
 export class TreeNode implements TokenRun {
   ids: readonly number[]
   readonly parent: TreeNode | undefined
   readonly children: TreeNode[] = []
   readonly blocks: (Ptr | undefined)[]
   readonly checkpoints: Checkpoint[] = []
-  /** When this node was last used, in ticks of the tree's clock. */
+  /** When its blocks in groups with a window were last used. A window reads only the end of a path. */
   used = 0
   /** When its blocks of groups with a window were last used. A window reads only the end of a path. */
   windowUsed = 0
@@ -69,7 +71,7 @@ export interface TokenTreeOptions {
 
 /**
  * A radix tree over whole blocks of token ids, shared by all sequences. It holds a reference to each of its
- * blocks, so nobody writes them. When memory is needed, it evicts blocks that no sequence holds, least
+ * blocks, so nobody writes to them. When memory is needed, it evicts blocks that no sequence holds, least
  * recently used first.
  */
 export class TokenTree {
@@ -101,8 +103,8 @@ export class TokenTree {
   }
 
   /**
-   * Inserts `run` below `node` and returns its node. An existing node keeps its own blocks. A run
-   * of fewer than 64 tokens may become part of a longer one.
+   * Inserts `run` below `node` and returns the node for it. An existing node keeps its own blocks. A run of
+   * fewer than 64 tokens may become part of a longer one.
    */
   extend(node: TreeNode, run: TokenRun): TreeNode {
     const child = this.#childFor(node, run)
@@ -194,7 +196,7 @@ export class TokenTree {
 
   #fill(node: TreeNode, run: TokenRun): void {
     const { pools, checkpoints } = this.#options
-    // Part of a longer run, whose blocks already have these positions.
+    // This is part of a longer run, whose blocks already have these positions.
     if (node.ids.length === run.ids.length) {
       for (const [group, pool] of pools.entries()) {
         const block = run.blocks[group]
@@ -279,7 +281,7 @@ export class TokenTree {
     return block !== undefined && this.#options.pools[group]!.references(block) === 1
   }
 
-  /** Whether dropping the node's blocks, or only those of windows, would free memory. */
+  /** Whether dropping the node's blocks, or only those in windows, would free memory. */
   #frees(node: TreeNode, ofWindows: boolean): boolean {
     const { windows } = this.#options
     return node.blocks.some(
@@ -322,7 +324,7 @@ function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<TokenRun>
   }
 }
 
-/** How many tokens `run` has in common with `ids` from `start` on, up to index `most`. */
+/** How many tokens `run` shares with `ids`, starting at `start` and ending before index `most`. */
 function commonLength(run: readonly number[], ids: ArrayLike<number>, start: number, most: number): number {
   const end = Math.min(run.length, Math.min(most, ids.length) - start)
   let length = 0

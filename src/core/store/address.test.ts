@@ -1,4 +1,5 @@
-// Addresses. In: model names as users write them. Out: the requested files, and errors for invalid names.
+// Tests addresses. In: model names as users write them. Out: the requested files, and errors for invalid
+// names.
 import { expect, test } from 'vitest'
 import { givenPlace } from '../formats/names/named-files.ts'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
@@ -12,13 +13,13 @@ test('a name is the last part of the path, decoded if possible', () => {
   expect(fileName(`${HOST}100%.gguf`)).toBe('100%.gguf')
 })
 
-test('the address of a single file means that file', () => {
+test('the address of a single file stands for that file', () => {
   expect(filesOf(givenPlace(`${HOST}tiny.gguf?v=2`))).toEqual([
     { url: `${HOST}tiny.gguf?v=2`, optional: false },
   ])
 })
 
-test('the address of any part of a split model means all parts', () => {
+test('the address of any part of a split model stands for all parts', () => {
   for (const ending of ['gguf', 'hbm']) {
     const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.${ending}?token=x`)
     for (const part of parts) expect(urls(filesOf(givenPlace(part)))).toEqual(parts)
@@ -32,13 +33,13 @@ test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-9
   },
 )
 
-test('a folder means its configuration files, some of which may be missing', () => {
+test('a folder stands for its configuration files, some of which may be missing', () => {
   const files = filesOf(givenPlace(`${HOST}folder/`))
   expect(files).toContainEqual({ url: `${HOST}folder/config.json`, optional: false })
   expect(files).toContainEqual({ url: `${HOST}folder/model.safetensors.index.json`, optional: true })
 })
 
-test('files directly in a folder belong to it, even under a differently written name', () => {
+test('files directly in a folder belong to it, even if the name is written differently', () => {
   const isOfFolder = isFileOf(`${HOST}folder/`)
   for (const name of ['config.json', 'a%20b.gguf', 'onnx/model_q4.onnx', '2_Dense/model.safetensors'])
     expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
@@ -46,7 +47,7 @@ test('files directly in a folder belong to it, even under a differently written 
     expect(isOfFolder(HOST + name)).toBe(false)
 })
 
-test('the index names the shards, each once; without an index there is one file', () => {
+test('the index names each shard once; without an index there is one file', () => {
   const map = { a: 'model-2.safetensors', b: 'model-1.safetensors', c: 'model-2.safetensors' }
   expect(urls(shardsOf(givenPlace(HOST), index(map)))).toEqual([
     `${HOST}model-1.safetensors`,
@@ -55,7 +56,7 @@ test('the index names the shards, each once; without an index there is one file'
   expect(urls(shardsOf(givenPlace(HOST), undefined))).toEqual([`${HOST}model.safetensors`])
 })
 
-test('in a repository without safetensors the graphs are the weights, small ones first', () => {
+test('in a repository without safetensors, the graphs are the weights, smallest first', () => {
   const [file] = shardsOf(givenPlace(HOST), undefined)
   expect(file?.instead?.slice(0, 3)).toEqual([
     `${HOST}model.onnx`,
@@ -69,8 +70,8 @@ test('in a repository without safetensors the graphs are the weights, small ones
 })
 
 test.each([
-  ['a shard outside of the folder', index({ a: '../other/model.safetensors' })],
-  ['a shard in a folder below', index({ a: 'onnx/model.safetensors' })],
+  ['a shard outside the folder', index({ a: '../other/model.safetensors' })],
+  ['a shard in a subfolder', index({ a: 'onnx/model.safetensors' })],
   ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
   ['a shard that is not a safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],

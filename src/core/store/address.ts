@@ -11,11 +11,11 @@ import {
 } from '../formats/names/named-files.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
 
-/** One file to fetch; a missing optional file is not an error. */
+/** One file to fetch. A missing optional file is not an error. */
 export interface RemoteFile {
   readonly url: Place
   readonly optional: boolean
-  /** If this file is missing, one of these is needed. The preferred one comes first. */
+  /** If this file is missing, one of these is needed; the preferred one comes first. */
   readonly instead?: readonly Place[]
 }
 
@@ -32,7 +32,7 @@ const FOLDER_FILES = [
 /** Files that describe how a vision model prepares images. */
 const PROCESSORS = ['preprocessor_config.json', 'processor_config.json']
 
-/** Additional files of a folder with this config.json. */
+/** Additional files of a folder whose config.json is given. */
 export const processorsOf = (folder: Place, config: Uint8Array | undefined): readonly RemoteFile[] =>
   new TextDecoder().decode(config).includes('"vision_config"')
     ? PROCESSORS.map((name) => ({ url: own(folder, name), optional: true }))
@@ -91,7 +91,7 @@ const INNER_FOLDER = new RegExp(`^(${GRAPH_FOLDER}|\\d+_[A-Za-z]+/)?[^/]*$`)
 
 /**
  * Whether a file's URL belongs to `address`. A folder's files are directly in it, in its folder of graphs or
- * in those of its modules. Opens nothing.
+ * in the folders of its modules. Does not open anything.
  */
 export function isFileOf(address: string): (url: string) => boolean {
   if (address.endsWith('/'))

@@ -1,4 +1,4 @@
-// In: the catalogue. Out: whether each entry can be downloaded as described, and whether users' input finds
+// In: the catalogue. Out: whether each entry can be downloaded as described, and whether a user's input finds
 // it.
 import { describe, expect, test } from 'vitest'
 import { REAL_MODELS } from '../../../scripts/models/real-models.mjs'
@@ -17,7 +17,7 @@ describe.each(CATALOGUE)('$id', (model) => {
     )
   })
 
-  test('is marked as checked if its weights were set up, and only then', () => {
+  test('is marked as checked if and only if its weights were set up', () => {
     const name = parseHubAddress(model.address)!.repo.replace(/^.*\/|-GGUF$/g, '')
     const [first] = Object.values(REAL_MODELS).filter(({ title }) => title.startsWith(`${name}, `))
     expect(model.checked).toBe(first && /GGUF, (\w+)$/.exec(first.title)?.[1])
@@ -29,7 +29,7 @@ describe.each(CATALOGUE)('$id', (model) => {
       expect(catalogued(text)).toBe(model)
   })
 
-  test('does not match another file or revision of its repository', () => {
+  test('does not match another file or revision in its repository', () => {
     const { repo } = parseHubAddress(model.address)!
     for (const text of [`${repo}:other.gguf`, `${repo}@v1`, `${repo}/`, `./${repo}`, `${model.id}.gguf`])
       expect(catalogued(text)).toBeUndefined()

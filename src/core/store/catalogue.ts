@@ -1,7 +1,5 @@
 // The catalogue of small open models on the hub, with address, size, licence and use. docs/guide/models.md
 // says how each address was checked.
-//
-// docs/guide/models.md says how each address was checked.
 import { parseHubAddress } from './hub.ts'
 
 export interface CatalogueModel {
@@ -25,8 +23,8 @@ export interface CatalogueModel {
   /** Present for a base model, which was not trained to chat. */
   readonly isBase?: true
   /**
-   * The type of the file with which this model was loaded, answered, and was compared with llama.cpp
-   * (lab/measurements/real-models.md). It may differ from that of `address`.
+   * The dtype of the file with which this model was loaded, answered, and was compared with llama.cpp
+   * (lab/measurements/real-models.md). It may differ from the dtype of `address`.
    */
   readonly checked?: string
 }
@@ -166,8 +164,8 @@ export const CATALOGUE: readonly CatalogueModel[] = [
 ]
 
 /**
- * The catalogue model with this id, address, or repository without a file and a revision. Undefined if there
- * is none.
+ * The model in the catalogue with this id, address, or repository without a file and a revision; undefined if
+ * there is none.
  */
 export function catalogued(text: string): CatalogueModel | undefined {
   const named = CATALOGUE.find(({ id, address }) => text === id || text === address)
@@ -178,7 +176,7 @@ export function catalogued(text: string): CatalogueModel | undefined {
     : CATALOGUE.find(({ address }) => parseHubAddress(address)?.repo.toLowerCase() === asked.toLowerCase())
 }
 
-/** The repository, if the address consists of nothing else. */
+/** The repository, if the address is nothing but a repository. */
 function repositoryOf(text: string): string | undefined {
   const [, repo] = /^(?:hf:)?([\w.-]+\/[\w.-]+)$/.exec(text) ?? []
   return repo

@@ -1,4 +1,4 @@
-// Tests of disks. In: a download with a full disk, or a closed tab, at each of its changes. Out: a typed
+// Tests disks. In: a download during which the disk fills up or the tab closes, at each change. Out: a typed
 // error, and the exact bytes the next time.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -11,13 +11,13 @@ import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
 const URL = 'https://example.org/m.gguf'
 const OTHER = 'https://example.org/other.gguf'
-/** Slightly more than a chunk: two connections write alternately. */
+/** Slightly more than a chunk, so that two connections write alternately. */
 const BYTES = new Uint8Array(CHUNK_BYTES + 300_000).map((_, index) => (index * 31 + (index >> 9)) & 255)
-/** Bytes of another address stored before each step: few, because each byte is fetched again. */
+/** Bytes of another address that are stored before each step; few, because each byte is fetched again. */
 const OTHER_BYTES = BYTES.subarray(0, 5000)
 const bytesOf = (url: string): Uint8Array => (url === OTHER ? OTHER_BYTES : BYTES)
 /** A quota that is larger than any download here. */
-const MOST_STEPS = 200
+const MAX_STEPS = 200
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
 beforeEach(() => {
@@ -31,7 +31,7 @@ beforeEach(() => {
     return new Response(part, { status: 206, headers: { 'Content-Range': range, ETag: '"1"' } })
   })
 })
-/** True if the right bytes arrived, otherwise the error's code; anything else fails the test. */
+/** True if the right bytes arrived, otherwise the error's code. Anything else fails the test. */
 async function load(url = URL): Promise<true | string> {
   try {
     const [source] = await openAddress(givenPlace(url), { firstWaitMs: 1 })
@@ -49,14 +49,14 @@ async function load(url = URL): Promise<true | string> {
 const ending = (entry: string): string => entry.replace(/.*\./, '')
 
 /**
- * Runs `once` with a disk that fails at the first step, then at the second, and so on, until one is no longer
- * reached.
+ * Runs `once` with a disk that fails at the first step, then at the second, and so on, until the step is no
+ * longer reached.
  */
 async function atEachStep(
   fault: (isNow: (what: string) => boolean) => Disk,
   once: () => Promise<unknown>,
 ): Promise<number> {
-  for (let at = 1; at < MOST_STEPS; at++) {
+  for (let at = 1; at < MAX_STEPS; at++) {
     folder = memoryStorage()('halfbyte-models')
     expect(await load(OTHER)).toBe(true)
     let steps = 0
@@ -85,7 +85,7 @@ describe('a disk that becomes full at a write', () => {
   test.each([
     ['takes nothing', () => 0],
     ['returns what Chromium returns in a private window', () => 2 ** 32 - 8],
-    ['answers a number below 0', () => -8],
+    ['returns a negative number', () => -8],
     [
       'throws',
       () => {
@@ -93,7 +93,7 @@ describe('a disk that becomes full at a write', () => {
       },
     ],
     ['writes half of it first', (bytes: number) => bytes >> 1],
-  ])('and %s fails with storage-full at each of them', async (_, answer) => {
+  ])('and %s fails with storage-full at each write', async (_, answer) => {
     const codes = new Set<true | string>()
     const steps = await atEachStep(
       (isNow) => ({
@@ -122,7 +122,7 @@ describe('a disk that becomes full at a write', () => {
   })
 })
 
-test.each(['before it', 'in its middle'])(
+test.each(['before it', 'in the middle of it'])(
   'a tab that closes at any change, %s, leaves no file that counts as complete',
   async (when) => {
     const steps = await atEachStep(
@@ -133,7 +133,7 @@ test.each(['before it', 'in its middle'])(
         }
         return {
           step(what) {
-            if (isGone || (isNow(what) && !(what === 'write' && when === 'in its middle'))) {
+            if (isGone || (isNow(what) && !(what === 'write' && when === 'in the middle of it'))) {
               isGone = true
               gone()
             }
@@ -184,7 +184,7 @@ describe('a tab that closes during a load from storage', () => {
       globalThis.fetch = online
       expect([...folder.entries.keys()].sort()).toEqual(entries)
     }
-    // The records of its use and of its trust: a write, a truncation, a flush and a close each.
+    // The records of its use and of its trust take a write, a truncation, a flush and a close each.
     expect(at).toBeGreaterThan(8)
   })
 })

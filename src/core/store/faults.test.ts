@@ -1,5 +1,5 @@
-// Tests of the table of faults. In: each fault, on a real server. Out: the table's outcomes and delays, and
-// the model once the server works.
+// Tests the table of faults. In: each fault, on a real server. Out: the table's outcomes and delays, and the
+// model once the server works.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -18,14 +18,14 @@ import { memoryStorage } from './testing/memory-folders.ts'
 const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
 /**
- * If a load may take longer than 2 s, its delays are divided by this; retry.test.ts checks the default
+ * If a load may take longer than 2 s, its delays are divided by this factor; retry.test.ts checks the default
  * delays.
  */
 const HURRY = 12
 
 /**
  * How long a load has waited, in milliseconds: each timer that fires sets it to the time at which it would
- * have fired. Computing and sending are not counted.
+ * have fired. Computing and sending do not count.
  */
 interface Waited {
   ms: number
@@ -34,7 +34,7 @@ interface Waited {
 const waits = new AsyncLocalStorage<Waited>()
 const timer = globalThis.setTimeout
 
-/** Timers of a load count towards it; others are unchanged. */
+/** Timers of a load count towards it; others are left alone. */
 function countedTimer(run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) {
   const waited = waits.getStore()
   const end = waited === undefined ? 0 : waited.ms + ms * waited.hurry
@@ -82,7 +82,7 @@ async function outcomeOf(fault: Fault): Promise<Outcome> {
   const files = { 'm.gguf': await gguf(WEIGHTS), [NEXT]: await gguf(NEXT_WEIGHTS) }
   const server = await serveFiles(files)
   server.behaviour = behaviour
-  // Delays requested by a server are kept in full.
+  // Delays that a server requests are kept in full.
   const hurry = seconds > 2 && behaviour.retryAfter === undefined ? HURRY : 1
   const url = `${server.address}m.gguf`
   const address = isAbsent === true ? url.replace(/:\d+/, ':1') : url

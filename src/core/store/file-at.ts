@@ -1,4 +1,4 @@
-// One file at an address where there may be none.
+// Opens one file at an address, which may not exist.
 import type { ByteSource } from '../base/bytes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import type { Place } from '../formats/names/named-files.ts'
@@ -13,7 +13,7 @@ export async function fileAt(
   open: (address: Place) => Promise<{ readonly sources: readonly ByteSource[] }>,
 ): Promise<ByteSource | undefined> {
   try {
-    // A name with a part number means all parts.
+    // A name with a part number stands for all parts.
     return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
   } catch (error) {
     if (isNotFound(error)) return undefined

@@ -1,5 +1,5 @@
-// Hub addresses. In: names as users write them, a server that acts as a hub. Out: URLs, private files opened
-// with a token, and no token sent elsewhere.
+// Tests hub addresses. In: names as users write them, a server that acts as a hub. Out: URLs, private files
+// opened with a token, and no token sent elsewhere.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
@@ -37,12 +37,12 @@ describe('addresses', () => {
     ['https://huggingface.co/owner/name/resolve/main/x.gguf?download=true', 'x.gguf'],
     ['https://huggingface.co/owner/name/raw/main/sub/x%20y.gguf', 'sub/x%20y.gguf'],
     ['https://huggingface.co/owner/name/resolve/main/', ''],
-  ])('%s is an address as people copy it', (text, file) => {
+  ])('%s is an address that people copy', (text, file) => {
     const address = parseHubAddress(text)
     expect(address && hubUrl(address)).toBe(`https://huggingface.co/owner/name/resolve/main/${file}`)
   })
 
-  test('a page of another revision keeps the revision', () => {
+  test('the address of a page for another revision keeps the revision', () => {
     const address = parseHubAddress('https://huggingface.co/owner/name/blob/refs%2Fpr%2F1/x.gguf')
     expect(address).toEqual({ repo: 'owner/name', file: 'x.gguf', revision: 'refs/pr/1' })
   })
@@ -130,7 +130,7 @@ describe('addresses', () => {
     expect(() => hubUrl(address)).toThrow(/is not a hub address/),
   )
 
-  test('become URLs in which names cannot leave their repository', () => {
+  test('become URLs that names cannot use to leave their repository', () => {
     const base = { baseUrl: 'https://hub.example/mirror' }
     expect(hubUrl({ repo: 'o/n' })).toBe('https://huggingface.co/o/n/resolve/main/')
     expect(hubUrl({ repo: 'o/n', file: 'a b/c?.gguf', revision: 'refs/pr/1' }, base)).toBe(
@@ -185,7 +185,7 @@ describe('a hub', () => {
     expect(source).toMatchObject({ name: 'only.gguf', size: 100 })
   })
 
-  test('whose listing is temporarily unavailable is asked again', async () => {
+  test('is asked again if its listing is temporarily unavailable', async () => {
     server.behaviour = { only: 'api/models/o/n/tree/main', status: 503, refusals: 2 }
     expect(await open('o/n')).toMatchObject([{ size: 100 }])
   })
@@ -198,7 +198,7 @@ describe('a hub', () => {
     await expect(open(repo)).rejects.toThrow(says)
   })
 
-  test('explains, if there is no such repository, how the name was interpreted and how to write a path', async () => {
+  test('explains how the name was interpreted and how to write a path, if there is no such repository', async () => {
     const says = (repo: string) =>
       new RegExp(`${repo} was interpreted as a repository on ${server.address}; write \\./${repo} for`)
     for (const repo of ['o/many', 'o/none', 'o/gone']) await expect(open(repo)).rejects.toThrow(says(repo))

@@ -1,14 +1,14 @@
-// Turns an address of a repository into plain URLs and, for private repositories, a header.
+// Turns the address of a repository into plain URLs and, for private repositories, a header.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { addressInside, isTowerName, type Place } from '../formats/names/named-files.ts'
 
-/** The hub on which repositories are looked up. */
+/** The hub where repositories are looked up. */
 export interface Hub {
   /** Address of a hub with Hugging Face's paths. Default: Hugging Face. */
   readonly baseUrl?: string | undefined
   /**
-   * Access token for private repositories, sent only to the hub. Never stored, logged or put into an error.
-   * Default: none.
+   * Access token for private repositories, sent only to the hub. It is never stored, logged or put into an
+   * error. Default: none.
    */
   readonly token?: string | undefined
 }
@@ -37,8 +37,8 @@ const PAGE = new RegExp(
 
 /**
  * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. The address of a page
- * or a file of Hugging Face means the same, with or without a query. Without the prefix `hf:`, a name with
- * the extension of a model file is not a hub address but a file next to the page. Returns undefined for other
+ * or a file on Hugging Face works too, with or without a query. Without the prefix `hf:`, a name with the
+ * extension of a model file is not a hub address but a file next to the page. Returns undefined for other
  * kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
@@ -83,7 +83,7 @@ export function hubUrl({ repo, file = '', revision = 'main' }: RepoAddress, hub:
 /** The headers for a private repository; none for any other server. */
 export function hubHeaders(url: string, hub: Hub = {}): Record<string, string> {
   const base = baseOf(hub)
-  // Browsers resolve `..` before they send a request. It may lead out of a hub mirror that is in a folder.
+  // Browsers resolve `..` before they send a request, which may lead out of a hub mirror that is in a folder.
   return hub.token !== undefined && url.startsWith(base) && new URL(url).href.startsWith(new URL(base).href)
     ? { Authorization: `Bearer ${hub.token}` }
     : {}
@@ -103,8 +103,8 @@ export function hubListing(folder: string, hub: Hub = {}): string | undefined {
 }
 
 /**
- * The error of a failed lookup. The message says that the hub was asked, because a local path may have been
- * meant.
+ * The error of a failed lookup. The message says that the hub was asked, because the caller may have meant a
+ * local path.
  */
 export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
   const [repo] = partsOf(url, hub)
@@ -119,7 +119,7 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
   )
 }
 
-/** The only model among a listing's GGUF files. Throws `format` if there is none or more than one. */
+/** The only model among the GGUF files of a listing. Throws `format` if there is none or more than one. */
 export function onlyGguf(listing: unknown, folder: Place): Place {
   const paths = (Array.isArray(listing) ? listing : [])
     .map((entry: { path?: unknown } | null) => entry?.path)

@@ -8,8 +8,8 @@ import type { LostBytes } from './device/part-file.ts'
 const RENEWALS = 2
 
 /**
- * `again` fetches bytes and reopens the file; the earlier source has been closed by then. Reads wait for it
- * and throw its error.
+ * `again` fetches bytes and reopens the file, after the earlier source has been closed. Reads wait for it and
+ * throw its error.
  */
 export function mendedSource(
   opened: ByteSource,
@@ -68,7 +68,7 @@ export function mendedSource(
   return mended
 }
 
-/** The damaged bytes of a stored file, according to the read's error. */
+/** The damaged bytes of a stored file, as reported by a read's error. */
 function lostBytes(error: unknown): LostBytes | undefined {
   if (!isHalfbyteError(error) || error.code !== 'integrity') return undefined
   const { start, end } = error.detail

@@ -1,4 +1,4 @@
-// Decides, from the stored part of a folder, whether to request an optional file from the server.
+// Decides, from what is stored of a folder, whether to request an optional file from the server.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { GRAPH_FOLDER } from '../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from './address.ts'
@@ -14,7 +14,7 @@ import { WEIGHTS } from './hub.ts'
 export type Absence = 'noted' | 'assumed' | 'lost' | undefined
 
 /**
- * Whether this file of the model at `address` may be absent from its folder. Weights that a user names are
+ * Whether this file of the model at `address` may be absent from its folder. Weights that the user names are
  * always requested.
  */
 export const mayBeMissing = (address: string, url: string): boolean =>
@@ -42,7 +42,7 @@ export function absenceOf(address: string, file: RemoteFile, known: readonly Kno
     !known.some((each) => each.url === url) &&
     isStored(`${folder}config.json`) &&
     weights.some((each) => each.url.endsWith('.safetensors')) &&
-    // If there is neither the file nor a record that it is missing, the device has lost it.
+    // If neither the file nor a record that it is missing exists, the device has lost it.
     (instead === undefined || instead.some(isStored)) &&
     (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`))
   return isAssumed ? 'assumed' : undefined
@@ -53,7 +53,7 @@ function folderOf(url: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
-/** The error for a `lost` file says that this device had it. Other errors are unchanged. */
+/** For a `lost` file, the error says that this device had it. Other errors are unchanged. */
 export function lostError(url: string, error: unknown): unknown {
   if (!isHalfbyteError(error) || error.code !== 'network') return error
   const file = fileName(url)

@@ -1,5 +1,5 @@
-// Folders without a network. In: a folder of safetensors that lacks optional files, on a server that goes
-// away. Out: whether it opens from the device, which it may only if it was stored completely.
+// Tests folders without a network. In: a folder of safetensors that lacks optional files, on a server that
+// goes away. Out: whether it opens from the device; it must not unless it was stored completely.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { storedFiles, unstore } from '../../engine/api/stored.ts'
@@ -67,7 +67,7 @@ test('weights of another model in the same folder do not count for the folder', 
   expect(await names()).toContain('tokenizer_config.json')
 })
 
-test('a folder without stored weights does not open: missing files may only be unreachable', async () => {
+test('a folder without stored weights does not open: missing files may just be unreachable', async () => {
   server.files.delete('m/model.safetensors')
   await expect(names()).rejects.toMatchObject({ code: 'network' })
   await goOffline()
@@ -77,7 +77,7 @@ test('a folder without stored weights does not open: missing files may only be u
 /** The files that a folder may lack. */
 const OPTIONAL = ['tokenizer.json', 'tokenizer_config.json', 'generation_config.json', 'chat_template.jinja']
 
-/** Removes entries of a stored file, like a failing device. */
+/** Removes entries of a stored file, as a failing device would. */
 async function lose(name: string, endings: readonly string[]): Promise<void> {
   const key = await fileKey(`${server.address}m/${name}`)
   for (const ending of endings) folder.entries.delete(`${key}.${ending}`)
@@ -151,7 +151,7 @@ describe('a folder stored by an earlier release without records of missing files
     expect(await names()).toContain('model.safetensors')
   })
 
-  test('requests missing files once, and then recognises later losses', async () => {
+  test('requests missing files once, and can then detect later losses', async () => {
     await names()
     expect([...new Set(paths())]).toEqual([
       '/m/generation_config.json',
@@ -167,7 +167,7 @@ describe('a folder stored by an earlier release without records of missing files
     await expect(names()).rejects.toMatchObject({ detail: { file: 'tokenizer_config.json' } })
   })
 
-  test('recovers lost files unnoticed', async () => {
+  test('silently recovers lost files', async () => {
     await lose('tokenizer_config.json', ['json', 'bin'])
     expect(await names()).toContain('tokenizer_config.json')
   })
@@ -217,7 +217,7 @@ describe('a repository in the layout of transformers.js', () => {
   }
   const REST = ['config.json', 'tokenizer.json', 'tokenizer_config.json']
 
-  test('opens the first existing graph, and requests no graph again', async () => {
+  test('opens the first existing graph, and does not request any graph again', async () => {
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
     expect(paths()).toContain('/m/onnx/model_quantized.onnx')
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])

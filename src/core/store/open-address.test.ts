@@ -1,5 +1,5 @@
-// Opening addresses. In: a real server, well-behaved or not. Out: the exact bytes or a typed error, never
-// half a file.
+// Tests opening addresses. In: a real server, well-behaved or not. Out: the exact bytes or a typed error,
+// never half a file.
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
@@ -47,13 +47,13 @@ describe('a whole file', () => {
   test.each([
     ['with its length', {}],
     ['without a length', { length: false }],
-    ['compressed on the way', { gzip: true }],
+    ['compressed in transit', { gzip: true }],
   ])('arrives %s', async (_, behaviour) => {
     Object.assign(server.behaviour, behaviour)
     const seen: DownloadProgress[] = []
     const source = await open('small.gguf', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'small.gguf', size: SMALL.length })
-    expect(source.readAlone, 'it lies on the device').toBeUndefined()
+    expect(source.readAlone, 'it is on the device').toBeUndefined()
     expect(await whole(source)).toEqual(SMALL)
     expect(seen.at(-1)).toMatchObject({ loaded: 1000, total: 1000, cached: false })
   })
@@ -62,13 +62,13 @@ describe('a whole file', () => {
     expect(await whole(await open('moved/notes.txt'))).toEqual(SMALL)
   })
 
-  test.each([404, 410])('that does not exist (%i) is a network error', async (status) => {
+  test.each([404, 410])('that does not exist (%i) causes a network error', async (status) => {
     server.behaviour.status = status
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf does not exist/))
   })
 
   test.each([403, 500, 503])(
-    'from a server that answers %i is a network error that says so',
+    'from a server that answers %i causes a network error that says so',
     async (status) => {
       server.behaviour.status = status
       await expect(open('small.gguf')).rejects.toEqual(
@@ -77,7 +77,7 @@ describe('a whole file', () => {
     },
   )
 
-  test('of an unreachable server is a network error', async () => {
+  test('on an unreachable server causes a network error', async () => {
     await server.close()
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf could not be fetched/))
     server = await serveFiles({})
@@ -86,7 +86,7 @@ describe('a whole file', () => {
   test.each([
     ['with its length', {}],
     ['without a length', { length: false }],
-  ])('that breaks off %s is a network error', async (_, behaviour) => {
+  ])('that breaks off %s causes a network error', async (_, behaviour) => {
     Object.assign(server.behaviour, behaviour, { cutAfter: 300 })
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf stopped after 300 of/))
   })
@@ -114,7 +114,7 @@ describe('a whole file', () => {
   })
 })
 
-/** The number of blocks whose memory has been freed since. */
+/** The number of blocks whose memory has been freed since then. */
 function freedBlocks(): () => number {
   const freed = vi.spyOn(ArrayBuffer.prototype, 'transfer')
   onTestFinished(() => freed.mockRestore())
@@ -126,7 +126,7 @@ describe('a file on a server with ranges', () => {
     const seen: DownloadProgress[] = []
     const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
-    expect(source.readAlone, 'it comes in parts').toBeDefined()
+    expect(source.readAlone, 'it arrives in parts').toBeDefined()
     for (const [offset, length] of [
       [0, 10],
       [4 * MIB - 5, 10],
@@ -148,7 +148,7 @@ describe('a file on a server with ranges', () => {
     const source = await open('large.gguf')
     const freed = freedBlocks()
     expect(Buffer.compare(await whole(source), LARGE)).toBe(0)
-    // Responses are short, because they are held in addition to the cache, which is smaller than the file.
+    // Responses are short, because they take memory in addition to the cache, which is smaller than the file.
     expect(server.requests.splice(0)).toEqual([
       'GET /large.gguf bytes=0-4194303',
       'GET /large.gguf bytes=4194304-12582911',
@@ -184,7 +184,7 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that is empty is an empty file', async () => {
+  test('that is empty opens as an empty file', async () => {
     expect(await open('empty.gguf')).toMatchObject({ size: 0 })
   })
 
@@ -225,7 +225,7 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toEqual(starts.map((at) => `GET /large.gguf bytes=${at}-${12 * MIB - 1}`))
   })
 
-  test('is a network error if the server sends almost nothing of a range', async () => {
+  test('causes a network error if the server sends almost nothing of a range', async () => {
     const source = await open('large.gguf')
     server.behaviour.most = 10
     await expect(source.read(8 * MIB, 10)).rejects.toEqual(
@@ -233,7 +233,7 @@ describe('a file on a server with ranges', () => {
     )
   })
 
-  test('that is interrupted resumes where it stopped, and is a network error if that keeps happening', async () => {
+  test('that is interrupted resumes where it stopped, and causes a network error if that keeps happening', async () => {
     const source = await open('large.gguf')
     Object.assign(server.behaviour, { cutAfter: MIB, cuts: 3 })
     expect(await source.read(4 * MIB, 10)).toEqual(LARGE.subarray(4 * MIB, 4 * MIB + 10))
@@ -254,7 +254,7 @@ describe('a file on a server with ranges', () => {
       () => Object.assign(server.behaviour, { ranges: false }),
       /no longer supports range requests/,
     ],
-  ])('that changes %s while it is read is an integrity error', async (_, change, says) => {
+  ])('that changes %s while it is read causes an integrity error', async (_, change, says) => {
     server.behaviour.etag = '"1"'
     const source = await open('large.gguf')
     change()
@@ -273,7 +273,7 @@ describe('a file on a server with ranges', () => {
   })
 })
 
-describe('a model of several files', () => {
+describe('a model in several files', () => {
   test('in splits is found by the name of any split', async () => {
     for (const part of [1, 2]) server.files.set(`big-0000${part}-of-00002.gguf`, bytes(10 * part))
     const sources = await openAddress(givenPlace(`${server.address}big-00002-of-00002.gguf`), {
@@ -289,7 +289,7 @@ describe('a model of several files', () => {
     ).rejects.toEqual(failure('network', /big-00001-of-00002\.gguf does not exist/))
   })
 
-  test('in a folder is found through its index, without the files it may lack', async () => {
+  test('in a folder is found through its index, even without optional files', async () => {
     const index = { weight_map: { a: 'model-1.safetensors', b: 'model-2.safetensors' } }
     const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
     server.files.set('m/config.json', json({}))

@@ -23,7 +23,7 @@ export interface OpenOptions extends RetryOptions {
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
-  /** The precision of the graph in a transformers.js repository. Default: the first that exists. */
+  /** The precision of the graph in a transformers.js repository. Default: the first precision that exists. */
   readonly dtype?: GraphDtype | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
@@ -50,7 +50,7 @@ export async function openAddress(address: Place, options: OpenOptions = {}): Pr
     if (absence === 'noted') return withoutFile(file)
     if (absence === 'assumed') {
       if (!knowsMissing) return undefined
-      // Asked only once, because a stored model opens without a network.
+      // Looked up only once, because a stored model opens without a network.
       return open({ attempts: 1 }).catch((error) => {
         if (!isHalfbyteError(error) || error.code !== 'network') throw error
         knowsMissing = false
@@ -63,7 +63,7 @@ export async function openAddress(address: Place, options: OpenOptions = {}): Pr
   })
 }
 
-/** Undefined if an optional file is missing. Throws if a required one is. */
+/** Undefined if an optional file is missing. Throws if a required file is. */
 export function withoutFile({ url, optional }: RemoteFile): undefined {
   if (!optional) throw missingFile(url)
 }
@@ -107,7 +107,7 @@ export async function openEach(
   return sources
 }
 
-/** The file, or the first existing one of its alternatives. The error names the preferred one. */
+/** The file, or the first of its alternatives that exists. The error names the preferred one. */
 async function openOrInstead(
   file: RemoteFile,
   openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
@@ -150,7 +150,7 @@ interface Opening {
   readonly notesMissing: boolean
 }
 
-/** Opens a file as a source that can fetch parts again. */
+/** Opens a file as a source that can fetch damaged parts again. */
 async function openFile(
   file: RemoteFile,
   opening: Opening,
@@ -194,7 +194,7 @@ async function openOnce(
   return source ?? withoutFile(file)
 }
 
-/** Chromium fails only when the bytes are read, and without a disk it has room for at most 2 GB. */
+/** Chromium fails only when the bytes are read, and without a disk it holds at most 2 GB. */
 const notKept = (name: string, bytes: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
@@ -208,7 +208,7 @@ type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly onProgress?: (loaded: number, total: number) => void
 }
 
-/** Opens a file without storing it. If the server supports ranges, the file is never in memory as a whole. */
+/** Opens a file without storing it. If the server supports ranges, the whole file is never in memory. */
 export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : 'refused'
   if (found !== 'refused' && !(found instanceof Response)) return found

@@ -1,5 +1,5 @@
-// Faults while sessions are stored. In: a full disk, or a closed tab, at each change of a file in turn. Out:
-// either the old or the new session, complete.
+// Tests faults while sessions are stored. In: a full disk, or a closed tab, at each change of a file in turn.
+// Out: either the old or the new session, complete.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { SessionStore } from './device/sessions.ts'
@@ -53,7 +53,7 @@ describe('a session that is stored over another', () => {
     const needRoom = (await changesOf()).flatMap((what, index) =>
       what === 'write' || what === 'truncate' || what === 'flush' ? [index + 1] : [],
     )
-    // Four pieces and a manifest, and the flush of each file.
+    // Four chunks and a manifest, and the flush of each file.
     expect(needRoom.length).toBeGreaterThanOrEqual(7)
     for (const at of needRoom) {
       const { folder, error } = await storedOver((change) => {
@@ -61,7 +61,7 @@ describe('a session that is stored over another', () => {
       })
       expect(isHalfbyteError(error) && error.code).toBe('storage-full')
       expect(await textOf('trip')).toBe(OLD.join(''))
-      // The new one leaves nothing behind.
+      // The new session leaves nothing behind.
       expect(folder.entries.size).toBe(2)
     }
   })

@@ -1,4 +1,4 @@
-// Tests of the detokenizer. In: texts split into tokens at any byte. Out: the same text, in whole characters.
+// Tests the detokenizer. In: texts split into tokens at any byte. Out: the same text, in whole characters.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Detokenizer, type TokenSource } from './detokenizer.ts'
@@ -6,7 +6,7 @@ import { Detokenizer, type TokenSource } from './detokenizer.ts'
 const utf8 = new TextEncoder()
 const text = (bytes: Uint8Array) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 
-/** Tokens are the pieces themselves, by index; those in `special` are control tokens. */
+/** The pieces themselves are the tokens, by index; those in `special` are control tokens. */
 function pieces(
   list: readonly Uint8Array[],
   special: readonly number[] = [],
@@ -42,7 +42,7 @@ test('text split into tokens at any byte is restored, and no chunk ends in half 
   )
 })
 
-test('bytes that are not UTF-8 give the same text as decoding them all at once', () => {
+test('bytes that are not UTF-8 give the same text as decoding all of them at once', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
       const tokens = cutAt(bytes, cuts)

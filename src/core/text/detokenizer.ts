@@ -5,7 +5,7 @@ export class Matcher {
   /** Length of the longest prefix of the text that is a suffix of the units seen so far. */
   length = 0
   readonly #units: ArrayLike<number>
-  /** By length of a beginning: length of the longest shorter beginning that it ends with. */
+  /** For each prefix length: the length of the longest shorter prefix that this prefix ends with. */
   readonly #borders = [0, 0]
 
   constructor(units: ArrayLike<number>) {
@@ -33,8 +33,8 @@ export class Matcher {
 
 /**
  * Finds the stop string that is completed first, across any number of chunks. If several end at the same
- * position, the longest wins. No part of a stop string is released, and only text that could become one is
- * held back.
+ * position, the longest wins. Never releases a part of a stop string, and holds back only text that could
+ * become one.
  */
 interface StopMatcher {
   /** The stop string that was found. After a match no more text is released. */
@@ -100,8 +100,8 @@ export interface DetokenizeOptions {
   /** Writes special tokens too. Default false. */
   readonly special?: boolean
   /**
-   * True if the ids begin a text: the space that encoding prepended is removed. False if they continue a
-   * prompt. Default false, but true in `Tokenizer.decode`.
+   * True if the ids begin a text, so that the space added by encoding is removed. False if they continue a
+   * prompt. Default: false, but true in `Tokenizer.decode`.
    */
   readonly atStart?: boolean
 }
@@ -138,7 +138,7 @@ export class Detokenizer {
     return this.#decoder.decode(bytes, { stream: true })
   }
 
-  /** Call when no more ids follow. Returns held-back bytes as U+FFFD; the next push starts afresh. */
+  /** Call when no more ids follow. Returns held-back bytes as U+FFFD. The next push starts a new text. */
   flush(): string {
     return this.#decoder.decode()
   }

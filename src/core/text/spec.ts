@@ -16,7 +16,7 @@ export interface JsonTokenizerSpec {
 export interface GgufTokenizerSpec {
   readonly kind: 'gguf'
   readonly model: string
-  /** `general.name`, by which llama.cpp recognises some families. */
+  /** `general.name`, from which llama.cpp recognises some families. */
   readonly name?: string | undefined
   readonly pre?: string | undefined
   /** By id. */
@@ -24,7 +24,7 @@ export interface GgufTokenizerSpec {
   readonly scores?: readonly number[] | undefined
   /** GGUF token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. */
   readonly types?: readonly number[] | undefined
-  /** Each is `left right`; the highest priority comes first. */
+  /** Each is `left right`. The highest priority comes first. */
   readonly merges?: readonly string[] | undefined
   readonly bosId?: number | undefined
   readonly eosId?: number | undefined
@@ -49,7 +49,7 @@ export const MAX_MERGES = 1 << 21
 /** Maximum UTF-16 units of a token. */
 export const MAX_TOKEN_LENGTH = 1 << 14
 
-/** `what` is a clause with the numbers, e.g. `has 12 scores for 32000 tokens`. */
+/** `what`: a clause with the numbers, e.g. `has 12 scores for 32000 tokens`. */
 export function malformed(what: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError('format', `the tokenizer ${what}; convert or download the model again`, detail)
 }

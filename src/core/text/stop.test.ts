@@ -1,10 +1,10 @@
-// Tests of stop strings. In: texts in chunks of any size. Out: the text up to the stop string and not a
+// Tests stop strings. In: texts in chunks of any size. Out: the text up to the stop string and not a
 // character more.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { stopMatcher } from './detokenizer.ts'
 
-/** By definition: the match that ends first, the longest of those. */
+/** By definition: the match that ends first; among those, the longest. */
 function firstMatch(text: string, stops: readonly string[]): { start: number; stop: string } | undefined {
   return stops
     .filter((stop) => stop !== '' && text.includes(stop))
@@ -15,7 +15,7 @@ function firstMatch(text: string, stops: readonly string[]): { start: number; st
 const unit = fc.constantFrom('a', 'b', '\n', '👩', '🦙')
 const chunk = fc.string({ unit, maxLength: 4 })
 
-test('finds the same as indexOf on the joined text, whatever the chunks', () => {
+test('finds what indexOf finds in the joined text, whatever the chunks', () => {
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), fc.array(chunk, { maxLength: 4 }), (chunks, stops) => {
       const text = chunks.join('')
@@ -57,7 +57,7 @@ test('a stop string split over two tokens is still caught', () => {
   expect(matcher.flush()).toBe('')
 })
 
-test('the beginning of a stop string that does not complete is released', () => {
+test('the beginning of a stop string is released if the rest does not follow', () => {
   const matcher = stopMatcher(['aab'])
   expect(matcher.push('aa')).toBe('')
   expect(matcher.push('a')).toBe('a')

@@ -1,5 +1,5 @@
-// Tiles of images. In: patterns. Out: the same tiles as transformers' Idefics3ImageProcessor, by hash; the
-// positions of tiles in a prompt; and patches.
+// Tests image tiles. In: patterns. Out: the same tiles as from transformers' Idefics3ImageProcessor, by hash;
+// the positions of tiles in a prompt; and patches.
 import { describe, expect, test } from 'vitest'
 import { joinBytes } from '../base/bytes.ts'
 import { sha256 } from '../base/sha256.ts'
@@ -35,8 +35,8 @@ const towerOf = (imageSize: number, more: Partial<Tower> = {}) =>
 type Case = readonly [number, number, number, number, number, number, number, string]
 
 /**
- * Made by transformers 4.57.1 and Pillow 12.1.0: `Idefics3ImageProcessor(size={"longest_edge": side * tiles},
- * max_image_size={"longest_edge": side}, do_rescale=False, do_normalize=False, do_pad=False)`.
+ * Generated with transformers 4.57.1 and Pillow 12.1.0: `Idefics3ImageProcessor(size={"longest_edge": side *
+ * tiles}, max_image_size={"longest_edge": side}, do_rescale=False, do_normalize=False, do_pad=False)`.
  */
 const PROCESSED: readonly Case[] = [
   [40, 21, 12, 2, 1, 2, 3, 'a839253abd0b40a13f74ca3c584cf4ff04f2ede156d724df9d0e01ba2d414beb'],
@@ -113,7 +113,7 @@ describe('a thin image', () => {
     expect(cutPicture(tower, pattern(width, height)).tiles).toEqual(drawn.tiles)
   })
 
-  test.each(sizes)('of %i x %i is cropped as if it were resized completely', (width, height) => {
+  test.each(sizes)('of %i x %i is cropped as if the whole image were resized', (width, height) => {
     const tower = towerOf(8, { cut: 'cropped', filter: 'bicubic', shortestEdge: 9 })
     const side = (own: number) => Math.trunc((9 * own) / Math.min(width, height))
     const rgb = pattern(width, height).data.filter((_, at) => at % 4 < 3)
@@ -123,7 +123,7 @@ describe('a thin image', () => {
     expect(cutPicture(tower, pattern(width, height)).tiles).toEqual([middle])
   })
 
-  test.each(['padded', 'cropped', 'stretched', 'tiles'] as const)('of the longest side is %s', (cut) => {
+  test.each(['padded', 'cropped', 'stretched', 'tiles'] as const)('with the longest side is %s', (cut) => {
     const tower = towerOf(336, { cut, filter: 'bicubic', shortestEdge: 336 })
     for (const [width, height] of [
       [1 << 14, 1],
@@ -136,7 +136,7 @@ describe('a thin image', () => {
   })
 })
 
-test('patches are ordered row by row, and each one channel by channel', () => {
+test('patches are ordered row by row, and each patch channel by channel', () => {
   const tower = towerOf(8)
   const tile = cutPicture({ ...tower, cut: 'padded' }, pattern(8, 8)).tiles[0]!
   const { data } = tile

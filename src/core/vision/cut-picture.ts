@@ -1,5 +1,6 @@
-// Splits an image into the squares that a tower reads, like each model's processor.
+// Splits an image into the squares that a tower reads, as each model's processor does.
 import { checkPixels, type Pixels } from '../formats/pixels.ts'
+import { opaque } from './opaque.ts'
 import { crop, type Picture, type Rows, resize, resizeRows } from './resize.ts'
 import { patchesIn, type Sides, type Tower } from './tower.ts'
 import { wholeSides } from './whole-picture.ts'
@@ -62,32 +63,9 @@ const asOne = ({ projector }: CutRules, square: Picture): CutPicture => ({
   parts: projector === 'gemma3' ? ['\n\n<start_of_image>', 0, '<end_of_image>\n\n'] : [0],
 })
 
-/** Transparent pixels show a white background. */
-// hot
-function opaque({ width, height, data }: Pixels): Rows {
-  const rgb = new Uint8ClampedArray(width * 3)
-  return {
-    width,
-    height,
-    row(y) {
-      for (let from = 4 * y * width, to = 0; to < rgb.length; from += 4, to += 3) {
-        const alpha = data[from + 3]!
-        if (alpha === 255) {
-          rgb[to] = data[from]!
-          rgb[to + 1] = data[from + 1]!
-          rgb[to + 2] = data[from + 2]!
-        } else {
-          for (let i = 0; i < 3; i++) rgb[to + i] = 255 + ((data[from + i]! - 255) * alpha) / 255
-        }
-      }
-      return rgb
-    },
-  }
-}
-
 /**
- * LLaVA 1.5's `expand2square`: the image is centred on a square of the mean colour, which CLIP's processor
- * then resizes.
+ * LLaVA 1.5's `expand2square`: centres the image on a square of the mean colour, which CLIP's processor then
+ * resizes.
  */
 function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
   const { width, height } = rows
@@ -108,7 +86,7 @@ function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Pic
   return resizeRows(rows, width, height, filter, { part })
 }
 
-/** Maximum side of an image in transformers, regardless of its configuration. */
+/** Maximum side of an image in transformers, whatever its configuration says. */
 const LONGEST = 4096
 
 /**

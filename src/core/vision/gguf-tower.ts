@@ -14,10 +14,10 @@ const KINDS = {
   'qwen2.5vl_merger': { cut: 'whole', filter: 'bicubic', merge: 2, last: 'mm.2.weight', axis: 0 },
 } as const satisfies Record<Projector, object>
 
-/** Pixels per side of a window, if a file does not say. */
+/** Pixels per side of a window, if the file does not say. */
 const LLAMA_WINDOW = 112
 
-/** Minimum and maximum rows of the language model per image, if a file does not say. */
+/** Minimum and maximum number of rows of the language model per image, if the file does not say. */
 const LLAMA_ROWS = [4, 16_384]
 
 const PROJECTORS: readonly string[] = Object.keys(KINDS)

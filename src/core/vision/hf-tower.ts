@@ -118,7 +118,7 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
 
 const classOf = (config: Fields): string => config.textList('architectures')[0] ?? config.text('model_type')
 
-/** The supported towers of LLaVA's class. Others, such as Pixtral's, have the same class. */
+/** The supported towers of LLaVA's class. Others, such as Pixtral's, use the same class. */
 const LLAVA_TOWERS: readonly string[] = ['clip_vision_model', 'siglip_vision_model']
 
 /** The error for a tower of an unsupported class; undefined if its class is supported. */
@@ -127,7 +127,7 @@ export function unbuiltClass(file: ModelFile): HalfbyteError | undefined {
   if (config === undefined) return undefined
   const name = classOf(config)
   const refuse = (found: string, built: readonly string[]) =>
-    unbuiltVariant(file.name, `the vision of ${found}`, `that of ${built.join(', ')}`)
+    unbuiltVariant(file.name, `the vision tower of ${found}`, `that of ${built.join(', ')}`)
   if (!KINDS.has(name) && !QWEN_CLASSES.has(name))
     return refuse(name, [...KINDS.keys(), ...QWEN_CLASSES.keys()])
   const type = config.record('vision_config')?.text('model_type', '') ?? ''
@@ -149,7 +149,7 @@ function widthOf({ tensors }: ModelFile, projector: Projector): number {
   return tensors.get(`${projector === 'mlp' ? project : merged}.weight`)?.shape[0] ?? 0
 }
 
-/** Rejects settings that other models of LLaVA's class have. */
+/** Rejects settings that other models of LLaVA's class use. */
 function refuseLlava(config: Fields, file: ModelFile): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(file.name, found, supported)
   const layer = config.number('vision_feature_layer', -2)
@@ -172,7 +172,7 @@ function activationOf(fields: Fields, key: string, fallback: string): Tower['act
 
 type Preparation = Pick<Tower, 'cut' | 'filter' | 'longestEdge' | 'shortestEdge'>
 
-/** How the processor turns images into squares of `imageSize` pixels. */
+/** How the processor turns images into squares with `imageSize` pixels per side. */
 function preparation(
   processor: Fields,
   { projector, imageSize }: Pick<Tower, 'projector' | 'imageSize'>,
@@ -186,7 +186,7 @@ function preparation(
   if (filter === undefined) throw refuse(`resample ${resample}`, '1, 2 or 3')
   const sizes = (key: string) => processor.record(key) ?? Fields.of(processor.file, {})
   const check = (what: string, side: number) => {
-    if (side !== imageSize) throw refuse(`${what} of ${side} pixels`, `the ${imageSize} of its tower`)
+    if (side !== imageSize) throw refuse(`${what} of ${side} pixels`, `its tower's ${imageSize}`)
   }
   const rest = { filter, longestEdge: imageSize, shortestEdge: imageSize }
   const size = sizes('size')

@@ -95,7 +95,7 @@ function refuseOthers(vision: Fields, processor: Fields, usual: typeof TOWER | t
   if (activation !== usual.hidden_act)
     throw unbuiltVariant(file, `hidden_act ${activation}`, usual.hidden_act)
   const theta = vision.record('rope_parameters')?.number('rope_theta', THETA) ?? THETA
-  if (theta !== THETA) throw unbuiltVariant(file, `rope_theta ${theta} of the tower`, `${THETA}`)
+  if (theta !== THETA) throw unbuiltVariant(file, `the tower's rope_theta ${theta}`, `${THETA}`)
   check(vision, 'in_channels', 3)
   check(vision, 'temporal_patch_size', 2)
   check(processor, 'temporal_patch_size', 2)

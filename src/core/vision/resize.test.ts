@@ -1,4 +1,4 @@
-// Resized images. In: patterns of odd sizes. Out: the same bytes as Pillow's, by hash.
+// Tests resized images. In: patterns of odd sizes. Out: the same bytes as from Pillow, by hash.
 import { expect, test } from 'vitest'
 import { sha256 } from '../base/sha256.ts'
 import { crop, type Filter, type Picture, resize, resizeRows } from './resize.ts'

@@ -33,7 +33,7 @@ function cubic(distance: number): number {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0
 }
 
-/** An image whose rows are computed one after the other, so that none has to be stored. */
+/** An image whose rows are computed one after another, so that none has to be stored. */
 export interface Rows {
   readonly width: number
   readonly height: number
@@ -57,13 +57,13 @@ export interface Frame extends Area {
 interface ResizeOptions {
   /** The requested part of the result. Default: all of it. */
   readonly part?: Area | undefined
-  /** A frame that is resized together with the rows. */
+  /** A frame that is resized along with the rows. */
   readonly frame?: Frame | undefined
 }
 
 /**
- * For each output: its first input, the number of its inputs, their weights in a row of `most`, and the sum
- * of the weights that fall on the frame.
+ * For each output: its first input, the number of inputs, their weights in a row of `most`, and the sum of
+ * the weights that fall on the frame.
  */
 interface Weights {
   readonly first: Int32Array
@@ -131,7 +131,10 @@ const rowsOf = ({ width, height, data }: Picture): Rows => ({
   row: (y) => data.subarray(y * width * 3, (y + 1) * width * 3),
 })
 
-/** Like `resize`, for rows. Needs memory for the part, and for the rows that it needs in the part's width. */
+/**
+ * Like `resize`, for rows. Needs memory for the part and, at the part's width, for the input rows that the
+ * part depends on.
+ */
 export function resizeRows(
   rows: Rows,
   width: number,
@@ -199,7 +202,7 @@ function neededRows({ first, count }: Weights): [start: number, end: number] {
   return [Math.min(start, end), end]
 }
 
-/** A row of only the frame, in the width of the result. */
+/** A row that consists only of the frame, in the width of the result. */
 function framedRow({ first, count, values, framed, most }: Weights, colour: readonly number[]): Picture {
   const data = new Uint8ClampedArray(first.length * 3)
   for (let x = 0; x < first.length; x++) {

@@ -13,8 +13,7 @@ export interface RowOrder {
 }
 
 /**
- * `width`, `height`: of the image, in patches. Windows are ordered row by row, and so are the patches in
- * them.
+ * `width`, `height`: the image's, in patches. Windows are ordered row by row, and so are the patches in them.
  */
 export function rowOrder({ windows: own }: Pick<Tower, 'windows'>, { width, height }: Sides): RowOrder {
   const count = width * height

@@ -17,7 +17,7 @@ type Builder = GraphBuilder
 
 /**
  * From patches [rows][channel, y, x] to hidden states. The position table contains the vectors added to each
- * patch, and the class's own row.
+ * patch, and the row of the class embedding.
  */
 export function towerGraph(tower: Tower, b: Builder): Graph {
   const { hiddenSize, heads, layers, normEpsilon, patchSize } = tower
@@ -62,8 +62,8 @@ function innerOf(tower: Tower, b: Builder, at: string, input: Value): Value {
 }
 
 /**
- * From rows of the tower, squares of rows side by side, or the mean of squares, to rows of the language
- * model.
+ * From rows of the tower to rows of the language model: single rows, the rows of a square side by side, or
+ * their mean.
  */
 export function projectorGraph(tower: Tower, b: Builder): Graph {
   const { projector, hiddenSize, normEpsilon, width, projectorActivation } = tower

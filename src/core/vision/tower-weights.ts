@@ -34,12 +34,12 @@ export interface TowerNames {
    * means.
    */
   readonly names: Readonly<Record<Module, string>>
-  /** Tensors of other tasks, and those at the end of a tower whose last layers are not read. */
+  /** Tensors for other tasks, and those at the end of a tower whose last layers are not read. */
   readonly unused: RegExp
 }
 
 /**
- * Reads nothing yet. Throws `architecture` for a tensor that is missing or of another shape, `unsupported`
+ * Reads no data yet. Throws `architecture` for a tensor that is missing or has another shape, `unsupported`
  * for tensors that the graphs would ignore.
  */
 export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: TowerNames): TowerWeights {
@@ -113,7 +113,7 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
   return { tower: body, projector }
 }
 
-/** Finds a tensor of the file, or adds a product and its bias to others. */
+/** Finds a tensor of the file, or adds a product and its bias to the others. */
 interface Finders {
   readonly stored: (name: string, shape: readonly number[]) => TensorInfo
   readonly both: (into: Map<string, TensorInfo>, name: string, own: string, shape: readonly number[]) => void
@@ -144,7 +144,7 @@ function projectorWeights(
   return projector
 }
 
-/** The weights of a patch in two frames: one tensor [hiddenSize, 3, 2, side, side], or one for each frame. */
+/** The weights of a patch in two frames: one tensor [hiddenSize, 3, 2, side, side], or one per frame. */
 function framesOf(
   { tensors }: ModelFile,
   { hiddenSize, patchSize }: Tower,
@@ -158,7 +158,7 @@ function framesOf(
   return [first, second].map((each) => stored(each, [hiddenSize, 3, ...sides]))
 }
 
-/** f32 [hiddenSize][channel, y, x]: both frames of an image are the same, so their weights are added. */
+/** f32 [hiddenSize][channel, y, x]. Both frames of an image are the same, so their weights are added. */
 function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[]): TensorInfo {
   const area = patchSize * patchSize
   const width = 3 * area
@@ -185,17 +185,17 @@ function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[
 /** A matrix that is stored as [inputs, outputs]. Throws `unsupported` if it is quantised. */
 function turned(file: string, tensor: TensorInfo): TensorInfo {
   if (BLOCKS[tensor.dtype].elements > 1)
-    throw unbuiltVariant(file, `${tensor.name} in ${tensor.dtype}`, 'it in F32, F16 or BF16')
+    throw unbuiltVariant(file, `${tensor.name} in ${tensor.dtype}`, 'the matrix in F32, F16 or BF16')
   return pieceOf(tensor, { tensor: tensor.name, form: 'transposed' }, tensor.shape.toReversed())
 }
 
-/** Whether a file names the two products of the block in the opposite order. */
+/** Whether a file swaps the names of the two products of the block. */
 const swapsMlp = ({ tensors }: ModelFile, up: string, { hiddenSize, intermediateSize }: Tower): boolean =>
   hiddenSize !== intermediateSize && tensors.get(up)?.shape[0] === hiddenSize
 
 /**
  * The vectors added at each position, f32 [rows][hiddenSize]: the position's embedding plus the bias of
- * patches, or at the first position the class embedding, whose patch is zeros.
+ * patches. At the first position, whose patch is zeros, the class embedding takes the bias's place.
  */
 function positionTable(places: TensorInfo, bias?: TensorInfo, own?: TensorInfo): TensorInfo {
   const [rows = 0, width = 0] = places.shape

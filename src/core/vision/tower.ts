@@ -9,16 +9,16 @@ import type { Filter } from './resize.ts'
 
 /**
  * `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows; `gemma3`: Gemma 3's, which takes the
- * mean of squares; `qwen2vl_merger` and `qwen2.5vl_merger`: those of Qwen2-VL and Qwen2.5-VL, which merge
- * squares and then apply an `mlp`. The names are llama.cpp's.
+ * mean of squares; `qwen2vl_merger` and `qwen2.5vl_merger`: Qwen2-VL's and Qwen2.5-VL's, which merge squares
+ * and then apply an `mlp`. The names are llama.cpp's.
  */
 export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger' | 'qwen2.5vl_merger'
 
 /**
  * How an image becomes squares. `tiles`: SmolVLM's tiles. `padded`: centred on a square of the mean colour.
- * `cropped`: the centre of an image whose shorter side is `shortestEdge`. `stretched`: resized to a square.
- * `whole`: not a square, but resized to a whole number of merged squares per side, as close to the image as
- * possible.
+ * `cropped`: the centre of the image, resized so that its shorter side is `shortestEdge`. `stretched`:
+ * resized to a square. `whole`: not a square, but resized to a whole number of merged squares per side, as
+ * close to the image as possible.
  */
 type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched' | 'whole'
 
@@ -37,12 +37,12 @@ export interface Tower {
   /** `quick_gelu`: x * sigmoid(1.702 x), as in CLIP. */
   readonly activation: Activation | 'quick_gelu'
   readonly projectorActivation: Activation
-  /** A class row before those of the patches, which the projector does not read. */
+  /** True if a class row, which the projector does not read, precedes the rows of the patches. */
   readonly hasClass: boolean
   /** Norms before the first and after the last layer. */
   readonly hasPreNorm: boolean
   readonly hasPostNorm: boolean
-  /** Rows per side of the square that becomes one row of the language model. */
+  /** Rows per side of a square that becomes one row of the language model. */
   readonly merge: number
   /** Numbers in a row of the language model. */
   readonly width: number
@@ -51,17 +51,17 @@ export interface Tower {
   readonly deviation: readonly number[]
   readonly cut: Cut
   readonly filter: Filter
-  /** Pixels of the longer side of an image that is split into tiles. */
+  /** Pixels on the longer side of an image that is split into tiles. */
   readonly longestEdge: number
-  /** Pixels of the shorter side of an image that is cropped. */
+  /** Pixels on the shorter side of an image that is cropped. */
   readonly shortestEdge: number
-  /** Minimum and maximum number of pixels of an image that is read `whole`. */
+  /** Minimum and maximum number of pixels of an image that is read as `whole`. */
   readonly pixels?: readonly [least: number, most: number] | undefined
   /** Absent: every layer attends to all rows. */
   readonly windows?: TowerWindows | undefined
 }
 
-/** Layers whose rows attend only to those of the same square window of the image. */
+/** Layers whose rows attend only to rows in the same square window of the image. */
 export interface TowerWindows {
   /** Patches per side of a window; windows at the right and lower edges of an image may be smaller. */
   readonly side: number
@@ -87,11 +87,13 @@ export const patchesIn = (
 /** Maximum number of rows of the tower for one image. */
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
 
-/** Whether rows are rotated by their coordinates and squares merged, so that there is no position table. */
+/**
+ * Whether rows are rotated by their coordinates and squares are merged, so that there is no position table.
+ */
 export const isPlaced = ({ projector }: Pick<Tower, 'projector'>): boolean =>
   projector === 'qwen2vl_merger' || projector === 'qwen2.5vl_merger'
 
-/** Whether norms are of mean squares, without biases, and feed-forward blocks have a gate. */
+/** Whether norms are RMS norms without biases, and feed-forward blocks have a gate. */
 export const hasGates = ({ projector }: Pick<Tower, 'projector'>): boolean => projector === 'qwen2.5vl_merger'
 
 /** Numbers in a row that the projector reads. */
@@ -104,7 +106,7 @@ export const pictureRows = (tower: Tower, { width, height } = patchesIn(tower)):
 
 /**
  * The rows of each square side by side, top to bottom and left to right, in the order of `pixel_shuffle` in
- * transformers' Idefics3, or their mean. The class row is omitted.
+ * transformers' Idefics3; or their mean. The class row is left out.
  */
 export function gather(
   tower: Tower,
@@ -134,8 +136,8 @@ function addTo(sum: Float32Array, row: Float32Array, share: number): void {
   for (let i = 0; i < sum.length; i++) sum[i]! += row[i]! * share
 }
 
-/** No tower has ever exceeded these limits, so a header with larger numbers must be wrong. */
-const MOST = {
+/** No tower has exceeded these limits, so a header with larger numbers is almost certainly wrong. */
+const MAX = {
   imageSize: 1 << 11,
   patchSize: 1 << 7,
   hiddenSize: 1 << 13,
@@ -148,7 +150,7 @@ const MOST = {
   shortestEdge: 1 << 12,
 } as const
 /** Maximum number of patches per step. */
-const MOST_ROWS = 1 << 13
+const MAX_ROWS = 1 << 13
 
 /**
  * Throws `architecture` for impossible numbers, `unsupported` for head sizes that the kernels do not support.
@@ -156,19 +158,19 @@ const MOST_ROWS = 1 << 13
 export function checkTower(tower: Tower): Tower {
   const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation, windows } =
     tower
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+  for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) {
     const value = tower[key]
-    if (Number.isSafeInteger(value) && value > 0 && value <= MOST[key]) continue
-    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
+    if (Number.isSafeInteger(value) && value > 0 && value <= MAX[key]) continue
+    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${MAX[key]}`)
   }
   if (imageSize % (patchSize * merge) !== 0) {
     throw wrong(`images of ${imageSize} pixels cannot be divided into squares of ${merge} x ${patchSize}`)
   }
-  if (towerRows(tower) > MOST_ROWS)
-    throw wrong(`an image has ${towerRows(tower)} patches, more than ${MOST_ROWS}`)
+  if (towerRows(tower) > MAX_ROWS)
+    throw wrong(`an image has ${towerRows(tower)} patches, more than ${MAX_ROWS}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
   if (tower.cut === 'cropped' && tower.shortestEdge < imageSize)
-    throw wrong(`a square of ${imageSize} pixels is cropped from a side of ${tower.shortestEdge}`)
+    throw wrong(`a square of ${imageSize} pixels cannot be cropped from a side of ${tower.shortestEdge}`)
   for (const list of [mean, deviation]) {
     if (list.length !== 3 || !list.every((value) => value >= 0 && value <= 1))
       throw wrong(`the mean or deviation of channels is [${list}] but must be three numbers from 0 to 1`)
@@ -178,7 +180,7 @@ export function checkTower(tower: Tower): Tower {
     throw wrong(`windows of ${windows.side} patches are not a whole number of squares of ${merge}`)
   const headDim = hiddenSize / heads
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
-    throw unbuiltVariant(name, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
+    throw unbuiltVariant(name, `a head width of ${headDim}`, 'a multiple of 4 up to 256')
   }
   return tower
 
@@ -191,7 +193,7 @@ export function checkTower(tower: Tower): Tower {
   }
 }
 
-/** The steps that every processor of transformers applies to an image. */
+/** The steps that all transformers processors apply to an image. */
 export const PICTURE_STEPS: readonly string[] = ['do_resize', 'do_rescale', 'do_normalize']
 
 /** Throws `unsupported` for a processor that skips one of `steps`, or scales pixels differently. */

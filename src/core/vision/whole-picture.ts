@@ -1,15 +1,15 @@
-// The sizes of images that a tower reads whole, whatever their shape, computed like in transformers'
+// The sizes of images that a tower reads as a whole, whatever their shape, computed as in transformers'
 // Qwen2VLImageProcessor.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Sides, Tower } from './tower.ts'
 
 /**
- * Rows of the language model per tile of the option `imageTiles`, and the maximum number of tiles per side.
+ * Rows of the language model per tile in the option `imageTiles`, and the maximum number of tiles per side.
  */
 const TILE_ROWS = 256
-const MOST_TILES = 2
+const MAX_TILES = 2
 /** Maximum ratio of the longer side to the shorter one. */
-const MOST_RATIO = 200
+const MAX_RATIO = 200
 
 /** Minimum and maximum pixels of an image, and the side of a square with the maximum. */
 export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
@@ -18,10 +18,10 @@ export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
 export function pixelRange(
   { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
   stated: readonly [least: number, most: number],
-  tiles = MOST_TILES,
+  tiles = MAX_TILES,
 ): PixelRange {
   const step = patchSize * merge
-  const most = Math.min(stated[1], Math.min(tiles, MOST_TILES) ** 2 * TILE_ROWS * step ** 2)
+  const most = Math.min(stated[1], Math.min(tiles, MAX_TILES) ** 2 * TILE_ROWS * step ** 2)
   return { pixels: [Math.min(stated[0], most), most], imageSize: Math.ceil(Math.sqrt(most) / step) * step }
 }
 
@@ -35,7 +35,7 @@ export const windowSide = (
 
 type PictureRules = Pick<Tower, 'patchSize' | 'merge' | 'pixels' | 'imageSize'>
 
-/** Throws `unsupported` for an image that is too long for its width. */
+/** Throws `unsupported` for an image that is too elongated. */
 export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules, given: Sides): Sides {
   const [least, most] = pixels ?? [0, imageSize ** 2]
   const step = patchSize * merge
@@ -43,7 +43,7 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
   const area = width * height
   const sides = (side: (own: number) => number): Sides => ({ width: side(width), height: side(height) })
   let found = sides((own) => nearest(own / step) * step)
-  // Each formula has the same order as in Python: in a different order, whole results may round to the next
+  // Each formula keeps Python's order of operations, because otherwise whole results may round to the next
   // step.
   if (found.width * found.height > most) {
     const factor = Math.sqrt(area / most)
@@ -53,10 +53,10 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
     found = sides((own) => Math.ceil((own * factor) / step) * step)
   }
   const ratio = Math.max(width, height) / Math.min(width, height)
-  const isLong = ratio > MOST_RATIO
+  const isLong = ratio > MAX_RATIO
   if (!isLong && found.width * found.height <= imageSize ** 2) return found
   const reason = isLong
-    ? `its longer side is ${Math.ceil(ratio)} times the shorter one, and the limit is ${MOST_RATIO} times`
+    ? `its longer side is ${Math.ceil(ratio)} times the shorter one, and the limit is ${MAX_RATIO} times`
     : `it would be resized to ${found.width} x ${found.height}, but the limit is ${imageSize ** 2} pixels`
   throw new HalfbyteError(
     'unsupported',

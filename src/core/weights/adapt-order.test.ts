@@ -1,5 +1,5 @@
-// The rows that adapters change. In: an adapter in each format for a model of each format. Out: its rows, in
-// the order of the model's file.
+// Tests the rows that adapters change. In: an adapter in each format for a model in each format. Out: its
+// rows, in the order of the model's file.
 import { expect, test } from 'vitest'
 import type { ModelConfig } from '../arch/config/config.ts'
 import { SMALL } from '../arch/testing/files.ts'
@@ -48,7 +48,7 @@ test.each([
   ['llama', 'halves', 'safetensors', IN_ORDER],
   ['llama', 'interleaved', 'gguf', IN_ORDER],
   ['llama', 'interleaved', 'safetensors', [0, 4, 1, 5, 2, 6, 3, 7]],
-  // Helium's files rotate neighbours, so nothing moves.
+  // Helium's files rotate neighbouring pairs, so nothing moves.
   ['helium', 'interleaved', 'safetensors', IN_ORDER],
 ] as const)(
   '%s with pairs in %s gets an adapter’s rows in the order of %s',

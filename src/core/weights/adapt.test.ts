@@ -1,5 +1,5 @@
-// Forged adapters. In: a tiny model, and LoRA files with one defect that no trainer produces, through the
-// real load. Out: a typed error that names the defect, or the documented result.
+// Tests forged adapters. In: a tiny model, and LoRA files with one defect that no trainer produces, through
+// the real load. Out: a typed error that names the defect, or the documented result.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
 import {
@@ -33,7 +33,7 @@ interface Forgery {
   readonly b?: Half | undefined
   readonly alpha?: number
   readonly lacks?: 'A' | 'B' | 'both'
-  /** Names of additional tensors, with the same values as A. */
+  /** Names of additional tensors that have the same values as A. */
   readonly more?: readonly string[]
   /** Additional tensors, by the suffix after the matrix's name. */
   readonly others?: Readonly<Record<string, Half>>
@@ -154,11 +154,15 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
     ['A without B', { lacks: 'B' }, /^format: .* has A but no B/],
     ['B without A', { lacks: 'A' }, /^format: .* has B but no A/],
     [
-      'a matrix that the model has not',
+      'a matrix that the model lacks',
       { matrix: 'base_model.model.other' },
       /^architecture: .*a different model/,
     ],
-    ['the name of an object’s own property', { matrix: '__proto__' }, /^(architecture|unsupported|format): /],
+    [
+      'the name of a property that every object has',
+      { matrix: '__proto__' },
+      /^(architecture|unsupported|format): /,
+    ],
   ] satisfies [string, Forgery, RegExp][])('with %s is rejected', async (_, forgery, message) => {
     expect(await failure(load(kind, forgery))).toMatch(message)
   })
@@ -188,7 +192,7 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
     )
   })
 
-  test('with values that quantised codes cannot represent is an error', async () => {
+  test('with values that quantised codes cannot represent causes an error', async () => {
     for (const weights of ['w8', 'w4', 'w4_channel'] as const) {
       const forgery = { a: half(RANK, INPUTS, () => 1e4), b: half(OUTPUTS, RANK, () => 1e4) }
       expect(await failure(load(kind, forgery, { weights }))).toMatch(/^(unsupported|format): .*up_proj/)
@@ -201,7 +205,7 @@ const rowsOf = async (lora: readonly File[]) =>
     logitsOf(built, [1, 2, 3]),
   )
 
-test('alpha 0 has the meaning of its program: no change in PEFT, scale 1 in llama.cpp', async () => {
+test('alpha 0 means what it means in each program: no change in PEFT, scale 1 in llama.cpp', async () => {
   const bare = await withBuilt(safetensorsFiles(MODEL), {}, (built) => logitsOf(built, [1, 2, 3]))
   const whole = await rowsOf(await adapterOf('PEFT', {}))
   expect(largestDifference(await rowsOf(await adapterOf('PEFT', { alpha: 0 })), bare)).toBe(0)
@@ -209,7 +213,7 @@ test('alpha 0 has the meaning of its program: no change in PEFT, scale 1 in llam
   expect(largestDifference(whole, bare)).toBeGreaterThan(0)
 })
 
-describe('of PEFT alone', () => {
+describe('only of PEFT', () => {
   test('two adapters in one file are rejected with their names', async () => {
     expect(await failure(load('PEFT', { more: ['.lora_A.second.weight'] }))).toMatch(
       /^format: .*has A twice, as ".*lora_A.weight" and as ".*lora_A/,
@@ -264,7 +268,7 @@ describe('of PEFT alone', () => {
       /^format: .* contains NaN/,
     ],
     [
-      'lengths that no matrix has',
+      'lengths that do not fit any matrix',
       { use_dora: true },
       { '.lora_magnitude_vector': lengths(OUTPUTS, 1e30) },
       /^unsupported: .*the limit is 65504/,
@@ -275,9 +279,19 @@ describe('of PEFT alone', () => {
       { '.lora_magnitude_vector': lengths(OUTPUTS), '.lora_magnitude_vector.weight': lengths(OUTPUTS) },
       /^format: .*twice/,
     ],
-    ['a bias of B for a model without', {}, { '.lora_B.bias': lengths(OUTPUTS) }, /^architecture: .*bias/],
-    ['a whole matrix of another size', {}, { '.weight': half(OUTPUTS + 1, INPUTS) }, /^architecture: /],
-    ['a whole matrix of no module', {}, { '.other.weight': whole }, /^architecture: .*model does not have/],
+    [
+      'a bias of B for a model without biases',
+      {},
+      { '.lora_B.bias': lengths(OUTPUTS) },
+      /^architecture: .*bias/,
+    ],
+    ['a whole matrix with another size', {}, { '.weight': half(OUTPUTS + 1, INPUTS) }, /^architecture: /],
+    [
+      'a whole matrix that belongs to no module',
+      {},
+      { '.other.weight': whole },
+      /^architecture: .*model does not have/,
+    ],
     ['trained tokens', {}, { '.token_adapter.trainable_tokens_delta': whole }, /^unsupported: .*it changes/],
   ] satisfies [string, object, Record<string, Half>, RegExp][])(
     '%s: refused',

@@ -19,7 +19,8 @@ export interface ScaledAdapter {
 }
 
 /**
- * The graph of an adapted model: the output has a separate matrix if the adapters untie it from the table.
+ * The graph of an adapted model. If the adapters untie the output from the table, it gets a matrix of its
+ * own.
  */
 export interface Adapted {
   readonly weights: Weights
@@ -29,7 +30,7 @@ export interface Adapted {
 /**
  * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows are then scaled to the norms
  * given by the adapter. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
- * dequantised first, also for the norms, and become 8-bit groups, because 4-bit codes would round most of an
+ * dequantised first, for the norms too, and become 8-bit groups, because 4-bit codes would round most of an
  * adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored
  * without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
  * Reading throws `format` for values that are not finite, `unsupported` for sums that are too large.
@@ -78,7 +79,7 @@ function listOf<T>(lists: Map<string, T[]>, name: string): T[] {
 type Kind = 'changes' | 'replacements' | 'shifts'
 const KINDS = ['changes', 'replacements', 'shifts'] as const
 
-/** The names that an adapter changes, until each has been found in the model. */
+/** The names that an adapter changes, minus those already found in the model. */
 class Names {
   readonly #adapter: Adapter
   readonly #left: Set<string>
@@ -110,7 +111,7 @@ class Names {
 
 type Taken = { [K in Kind]: NonNullable<Adapter[K]> extends ReadonlyMap<string, infer T> ? T : never }
 
-/** `place` may have several names, separated by |. */
+/** `place` may hold several names, separated by |. */
 const foundName = (of: ReadonlyMap<string, unknown> | undefined, place: string): string | undefined =>
   place.split('|').find((name) => of?.has(name))
 
@@ -135,7 +136,7 @@ function withBases(weights: Weights, config: ModelConfig, adapters: readonly Sca
 const TABLE = 'embed.weight'
 const OUTPUT = 'output.weight'
 
-/** PEFT changes either the table or the logits matrix of a tied model, and leaves the other unchanged. */
+/** In a tied model, PEFT changes either the table or the logits matrix and leaves the other unchanged. */
 function untied(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Adapted {
   const table = weights.get(TABLE)
   if (!config.tiedEmbeddings || table === undefined) return { weights, config }
@@ -214,7 +215,7 @@ class Fit {
     return { tensor, scale: this.#factor(scale), rowOf: this.#rowOf() }
   }
 
-  /** A complete tensor, stored like the one it replaces. */
+  /** A complete tensor, stored in the same way as the one it replaces. */
   replacement({ tensor, isBase }: Replacement, base: TensorInfo): TensorInfo {
     const { shape, place } = this.#expected
     if (this.#scale !== 1 && !isBase)
@@ -245,7 +246,7 @@ class Fit {
     )
   }
 
-  /** The row of the stored matrix for a row of the weight. */
+  /** The row of the stored matrix that holds a row of the weight. */
   #rowOf(): (row: number) => number {
     const { shape, place } = this.#expected
     const [n = 0] = shape

@@ -1,4 +1,4 @@
-// Tests of the weight policies. In: policy, role, dtypes. Out: the encoding that the policy documents.
+// Tests the weight policies. In: policy, role, dtypes. Out: the encoding that the policy documents.
 import { expect, test } from 'vitest'
 import { chooseEncoding } from './choose-encoding.ts'
 
@@ -39,7 +39,7 @@ test('w8 and w4 quantise matrices with more bits and leave the others unchanged'
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
-test('a large table of rows has 4 bits if matrices do, but always in groups', () => {
+test('a large table of rows gets 4 bits if matrices do, but always in groups', () => {
   for (const policy of ['w4', 'w4_channel'] as const) {
     expect(chooseEncoding(policy, 'rows', ['BF16'])).toBe('w4_g32')
     expect(chooseEncoding(policy, 'rows', ['Q8_0'])).toBe('w4_g32')
@@ -57,13 +57,13 @@ test('w4_channel requantises every matrix and leaves tables in 8 bits', () => {
   expect(chooseEncoding('w4_channel', 'vector', ['F32'])).toBe('f32')
 })
 
-test('the embedding and the logits matrix have 8 bits unless the file has 4', () => {
+test('the embedding and the logits matrix get 8 bits unless the file has 4', () => {
   expect(chooseEncoding('w4', 'table', ['F16'])).toBe('w8_g32')
   expect(chooseEncoding('w4', 'table', ['Q8_0'])).toBe('w8_g32')
   expect(chooseEncoding('w4', 'table', ['Q4_0'])).toBe('w4_g32')
 })
 
-test('merged parts of different dtypes get an encoding that can represent both', () => {
+test('merged parts with different dtypes get an encoding that can represent both', () => {
   expect(chooseEncoding('auto', 'matrix', ['Q4_0', 'Q4_0', 'Q8_0'])).toBe('w8_g32')
   expect(chooseEncoding('auto', 'matrix', ['Q4_0', 'Q4_1'])).toBe('w4m_g32')
   expect(chooseEncoding('auto', 'matrix', ['F16', 'BF16'])).toBe('f32')

@@ -28,12 +28,12 @@ export interface Panels {
 type Packer = (rows: StoredRows, count: number, k: number, out: Panels) => void
 
 export interface Packing {
-  /** The encoding in which `auto` keeps the type. */
+  /** The encoding in which `auto` keeps this dtype. */
   readonly own: Encoding
   /** Functions that copy codes without changing them, by target encoding. Only scales are rounded, to f16. */
   readonly moves?: Readonly<Partial<Record<Encoding, Packer>>>
   /**
-   * Chooses the nearest codes of `w4m_g32`: the levels are so evenly spaced that 4 bits approximate them
+   * Chooses the nearest codes of `w4m_g32`: the levels are spaced so evenly that 4 bits approximate them
    * well.
    */
   readonly nearest?: Packer
@@ -55,7 +55,7 @@ const TERNARY: Packing = {
   own: 'w2_g256',
   moves: { ...W4_CODES.moves, w2_g256: (rows, count, k, { u32 }) => packTernary(rows, count, k, u32) },
 }
-/** No kernel supports groups of 16, or minimums with 5-bit codes, and 8 bits with one scale come closest. */
+/** No kernel supports groups of 16, or minimums with 5-bit codes. 8 bits with one scale come closest. */
 const ROUNDED_TO_W8: Packing = { own: 'w8_g32' }
 
 const halves: Packer = (rows, count, k, { u16 }) => packHalves(rows, count, k, u16)
@@ -110,7 +110,7 @@ export const PACKINGS: Readonly<Record<DType, Packing>> = {
     nearest: (rows, count, k, { u32 }) =>
       packCoded(rows, 'w4m_g32', count, k, u32, { step: 17, offset: 42.5 }),
   },
-  // 4 and every eighth level up to 52 stay unchanged, and 62 becomes 60.
+  // 4 and every eighth level up to 52 stay the same, and 62 becomes 60.
   IQ3_XXS: {
     own: 'w8_g32',
     moves: { w8_g32: w8Codes },
@@ -144,9 +144,9 @@ export function packerOf(dtype: DType, encoding: Encoding): Packer {
 }
 
 /**
- * `table`: the embedding, the logits matrix or both in one. `rows`: a table that may be larger than all other
- * weights, from which a step reads one row per token; one scale per row would be too coarse. `vector`: norm
- * weights and biases, always f32.
+ * `table`: the embedding, the logits matrix, or both in one. `rows`: a table that may be larger than all
+ * other weights and from which a step reads one row per token; one scale per row would be too coarse for it.
+ * `vector`: norm weights and biases, always f32.
  */
 export type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'
 

@@ -1,4 +1,4 @@
-// Tests of dealing. In: a tensor, runs of its rows and columns. Out: each shard has the bytes of a tensor of
+// Tests dealing. In: a tensor, runs of its rows and columns. Out: each shard has the bytes of a tensor with
 // only those rows and columns.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -21,7 +21,7 @@ const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
   source: bufferSource('model', bytes),
 })
 
-/** A deal that transfers bytes like messages: the sender's buffer is empty afterwards. */
+/** A deal that transfers bytes as messages do: the sender's buffer is empty afterwards. */
 const into =
   (slots: readonly Uint8Array[]): Deal =>
   (shard, offset, bytes) =>
@@ -40,7 +40,7 @@ describe('dealMatrix', () => {
   test.each([
     ['f32', 96, 64],
     ['w4_g32', 96, 64],
-    // Rows of 300 KB: 32 of them are one slab, so runs continue in the next slab.
+    // Rows of 300 KB, of which 32 are one slab, so that runs continue in the next slab.
     ['w8_g32', 72, 76_800],
   ] as const)('in %s gives each shard its runs of %i rows of %i in sequence', async (encoding, n, k) => {
     const values = new Float32Array(concat([...randomTensor('F32', [n, k], 3)]).buffer)

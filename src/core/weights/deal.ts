@@ -5,14 +5,14 @@ import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './pa
 import { rowSlabs } from './slabs.ts'
 
 /**
- * Takes ownership of bytes that belong at `offset` of a shard's slot: sending them in a message transfers
- * their memory. So offsets are computed from the shard's contents, never from bytes already sent. The next
- * bytes follow once it has finished.
+ * Takes ownership of bytes that belong at `offset` in a shard's slot, because sending them in a message
+ * transfers their memory. So offsets must be computed from the shard's contents, never from bytes already
+ * sent. The next bytes come only after this call has finished.
  */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
 export interface DealOptions extends StreamOptions {
-  /** Observes the whole slot: bytes at an `offset` in it, and the strips that they were made from. */
+  /** Sees the whole slot: bytes at an `offset` in it, and the strips from which they were made. */
   readonly onPacked?: ((offset: number, bytes: Uint8Array, strips?: Uint8Array) => void) | undefined
 }
 
@@ -89,7 +89,7 @@ export async function dealVector(
   }
 }
 
-/** The byte where each part begins in a shard's slot. */
+/** The byte at which each part begins in a shard's slot. */
 function beginsOf({ parts }: WeightRef, bytesOf: (n: number) => number): number[] {
   let end = 0
   return parts.map(({ n }) => {
@@ -99,7 +99,7 @@ function beginsOf({ parts }: WeightRef, bytesOf: (n: number) => number): number[
   })
 }
 
-/** The rows of a part that the shard has. */
+/** The rows of a part that the shard holds. */
 function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
   const { rows, n } = parts[index] as WeightPart
   return rows?.runs ?? [{ first: 0, count: n }]

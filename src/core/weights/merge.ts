@@ -13,7 +13,7 @@ import { unpackPanels } from './unpack.ts'
 
 /** A change to a matrix. Its scale includes the factor of the adapter. */
 export interface Change extends LowRank {
-  /** The row of B, or of a table, that changes a row of the matrix. */
+  /** Which row of B, or of a table, changes a row of the matrix. */
   readonly rowOf: (row: number) => number
 }
 
@@ -32,7 +32,7 @@ interface Loaded extends Pick<Change, 'rowOf' | 'scale'> {
 }
 
 /**
- * The matrix with its changes. Each DoRA's norms are computed with only this change, and it scales the result
+ * The matrix with its changes. Each DoRA computes its norms with only its own change, and scales the result
  * of the earlier changes, as PEFT does with several adapters.
  */
 export function merged(base: TensorInfo, changes: readonly Change[]): TensorInfo {
@@ -101,7 +101,7 @@ function changeRows(name: string, values: Float32Array, first: number, loaded: r
   if (!(peak <= LARGEST)) throw tooLarge(loaded.at(-1)!.change.down.source.name, name, peak)
 }
 
-/** scale * B * A of one row. */
+/** scale * B * A for one row. */
 // hot
 function deltaOf({ a, b, rank, scale, rowOf }: Loaded, row: number, delta: Float64Array): void {
   delta.fill(0)
@@ -179,7 +179,7 @@ function transposed(values: Float32Array, width: number): Float32Array {
   return out
 }
 
-/** The bias with its shifts, as f32. */
+/** The bias plus its shifts, as f32. */
 export function shifted(base: TensorInfo, shifts: readonly (Shift & Pick<Change, 'rowOf'>)[]): TensorInfo {
   const { name } = base
   const [n = 0] = base.shape
@@ -207,7 +207,7 @@ export function shifted(base: TensorInfo, shifts: readonly (Shift & Pick<Change,
 }
 
 /**
- * The largest F16. No trained matrix has such values; with far larger ones, sums of squares overflow, and
+ * The largest F16. No trained matrix has such values. With far larger ones, sums of squares overflow, and
  * norms then return zeros instead of an error.
  */
 const LARGEST = 65504
@@ -220,7 +220,7 @@ const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
     { file, tensor },
   )
 
-/** Returns `values`, which belong to a tensor. Throws `format` if one of them is not finite. */
+/** Returns the values of a tensor. Throws `format` if one of them is not finite. */
 function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
   const wrong = values.find((value) => !Number.isFinite(value))
   if (wrong === undefined) return values
@@ -229,7 +229,7 @@ function finite({ name, source }: TensorInfo, values: Float32Array): Float32Arra
   })
 }
 
-/** Rows of any tensor. Panels are read from a multiple of 8. */
+/** Rows of any tensor. Panels are read starting at a multiple of 8. */
 async function valuesOf(
   { source, offset, packed, dtype, coding, shape }: TensorInfo,
   first: number,

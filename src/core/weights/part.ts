@@ -1,4 +1,4 @@
-// A stored tensor together with the shape that the graph expects, and the numbers of a vector.
+// A stored tensor with the shape that the graph expects, and the numbers of a vector.
 
 import { isSparse, matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -15,11 +15,11 @@ export interface StreamPart {
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called with the number of the file's bytes consumed since the last call. */
+  /** Called with the number of bytes of the file that were consumed since the last call. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
-/** The numbers of a vector. Throws `architecture` if there are not as many as the graph expects. */
+/** The numbers of a vector. Throws `architecture` if their count differs from what the graph expects. */
 export async function readPart({ tensor, n }: StreamPart, { signal }: StreamOptions): Promise<Float32Array> {
   const values = await readVector(tensor, signal)
   if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
@@ -33,7 +33,7 @@ export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)
     throw wrongShape(tensor, `rows of 32`)
   const { packed } = tensor
-  // The table of a sparse tensor determines its length, and is checked when it is read.
+  // The table of a sparse tensor determines its length, and is checked when the tensor is read.
   if (packed === undefined || isSparse(packed)) return
   if (tensor.byteLength !== matrixBytes(packed, n, k)) {
     throw malformed(

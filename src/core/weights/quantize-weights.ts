@@ -50,8 +50,8 @@ const ROW_CLIPS: readonly number[] = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 1
 
 /**
  * The scale of weights[from..from+count) that leaves the least squared error in codes 0..15; the header has
- * the mathematics. `peak`: the weight of largest magnitude, not 0. `importance`: how much an error of each
- * weight counts, by the same indices. Default: all equal.
+ * the mathematics. `peak`: the weight of largest magnitude, not 0. `importance`: how much an error in each
+ * weight counts, with the same indices. Default: all equal.
  */
 export function searchScale(
   weights: Float32Array | Float64Array,

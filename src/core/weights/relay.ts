@@ -136,7 +136,10 @@ export function relayQ4_K(rows: StoredRows, count: number, k: number, out: Uint3
   }
 }
 
-/** Moves the low or, at a shift of 4, the high nibbles of 32 bytes at `a` and `b`, like `layNibbles`. */
+/**
+ * Moves the low nibbles of 32 bytes at `a` and `b` or, with a shift of 4, the high ones, as `layNibbles`
+ * does.
+ */
 function layHalfBytes(
   u16: Uint16Array,
   a: number,
@@ -152,7 +155,7 @@ function layHalfBytes(
   }
 }
 
-/** Spreads bit i of the index to bit 4 of byte i. */
+/** Moves bit i of the index to bit 4 of byte i. */
 const FIFTH_BITS = Uint32Array.from({ length: 16 }, (_, bits) =>
   [0, 1, 2, 3].reduce((word, i) => word + ((bits >>> i) & 1) * 2 ** (8 * i + 4), 0),
 )

@@ -24,7 +24,7 @@ import { checkMatrix, type StreamOptions, type StreamPart } from './part.ts'
 import { densePanels, stripRuns } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'
 
-/** Rows of a tensor. `target` has room for them in whole panels of 8. */
+/** Rows of a tensor. `target` has space for them in whole panels of 8. */
 interface PackJob {
   readonly dtype: DType
   /** For rows in coded groups. */
@@ -32,7 +32,7 @@ interface PackJob {
   readonly encoding: Encoding
   /** Elements per row. */
   readonly k: number
-  /** Number of rows in `source`. `target` may have more, which become zero rows. */
+  /** Number of rows in `source`. `target` may have more; the rest become zero rows. */
   readonly rows: number
   readonly source: Uint8Array
   /** Whole panels, aligned to 4 bytes. */
@@ -83,7 +83,7 @@ export interface RowSlab {
   readonly write: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
-  /** The rows as a pack stores them, if those are strips. */
+  /** The rows as a pack stores them, if it stores strips. */
   readonly strips?: Uint8Array
 }
 
@@ -132,7 +132,7 @@ async function* slabsOfRows(
   encoding: Encoding,
   options: StreamOptions,
 ): AsyncGenerator<RowSlab> {
-  // A pack's tensor that must change its encoding passes through f32.
+  // A pack's tensor that must change its encoding is converted through f32.
   const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
   const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
   const rows = slabRows(tensor, Math.max(stored, widest))
@@ -153,7 +153,7 @@ async function* slabsOfRows(
       file.readInto === undefined
         ? file.read(offset + row * stored, length, options.signal)
         : fill(row, length)
-    // If the reader stops early, nobody awaits this promise, and it must not count as unhandled.
+    // If the reader stops early, nobody awaits this promise, and its rejection must not count as unhandled.
     bytes.catch(() => undefined)
     return bytes
   }
@@ -209,7 +209,7 @@ function writeSlab(
   }
 }
 
-/** Padding rows change too; nobody reads them. */
+/** Padding rows are changed too, but nobody reads them. */
 function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: ValueChange): void {
   changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
 }
@@ -218,8 +218,8 @@ function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: Va
 function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
   const rows = Math.floor(SLAB_BYTES / bytesPerRow)
   if (rows >= ROW_PADDING) return rows - (rows % ROW_PADDING)
-  // The padding of a part's last rows is packed with them, so slabs may have twice the size to contain whole
-  // groups of 32 rows.
+  // The padding of a part's last rows is packed with them, so slabs may be twice as large in order to contain
+  // whole groups of 32 rows.
   if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
   throw new HalfbyteError(
     'unsupported',

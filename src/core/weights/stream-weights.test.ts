@@ -1,4 +1,4 @@
-// Tests of weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads,
+// Tests weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads,
 // typed errors.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -110,7 +110,7 @@ describe('streamMatrix', () => {
   test('many slabs produce the same bytes as one call of the packer', async () => {
     const tensor = random('Q8_0', [1100, 8192])
     const slot = await stream([tensor], 8192, 'w8_g32')
-    // The reference is slow: a row of each slab and the last.
+    // The reference is slow, so only a few rows of each slab are compared.
     for (const row of [0, 7, 900, 991, 992, 1099]) {
       const at = Math.floor(row / 8) * 8
       const panel = slot.subarray((at / 8) * 272 * 256, (at / 8 + 1) * 272 * 256)
@@ -120,7 +120,7 @@ describe('streamMatrix', () => {
     }
   }, 30_000)
 
-  test('a different shape is an architecture error with both shapes', async () => {
+  test('a different shape causes an architecture error with both shapes', async () => {
     const tensor = random('F32', [8, 64])
     const view = () => new Uint8Array(0)
     await expect(streamMatrix([{ tensor, n: 9 }], 64, 'f32', view)).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe('streamMatrix', () => {
     })
   })
 
-  test('a weight that no encoding can represent is a format error that names file and tensor', async () => {
+  test('a weight that no encoding can represent causes a format error that names file and tensor', async () => {
     const bytes = new Uint8Array(Float32Array.from({ length: 32 }, () => Number.NaN).buffer)
     await expect(stream([tensorOf('F32', [1, 32], bytes)], 32, 'w4_g32')).rejects.toMatchObject({
       code: 'format',
@@ -237,7 +237,7 @@ describe('a pack’s tensors', () => {
     expect(asFloats).toEqual(storedMatrix('Q4_0', tensor.bytes, 40, 64))
   })
 
-  test('whose size does not match their shape are a format error', async () => {
+  test('whose size does not match their shape cause a format error', async () => {
     const tensor = tensorOf('Q4_0', [40, 64], new Uint8Array(matrixBytes('w4_g32', 40, 64) - 16), 'w4_g32')
     await expect(stream([tensor], 64, 'w4_g32')).rejects.toMatchObject({ code: 'format' })
   })
@@ -266,7 +266,7 @@ describe('streamVector', () => {
     expect([...new Float32Array(slot.buffer, 0, 3)]).toEqual([1, -2, 0])
   })
 
-  test('a different length, or a matrix, is an architecture error', async () => {
+  test('a different length, or a matrix, causes an architecture error', async () => {
     const slot = new Uint8Array(512)
     await expect(streamVector([{ tensor: vector([1, 2]), n: 3 }], () => slot)).rejects.toMatchObject({
       code: 'architecture',

@@ -21,7 +21,7 @@ export type SlotView = () => Uint8Array
 
 /**
  * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are
- * copied if they have the slot's encoding, and must have it if it is sparse. Throws `architecture` if a
+ * copied if they have the slot's encoding; if that is sparse, they must have it. Throws `architecture` if a
  * tensor is not [n, k], `format` for weights that the encoding cannot represent, the signal's reason if
  * aborted.
  */
@@ -74,7 +74,7 @@ async function streamStrips(
     if (tensor.packed !== encoding) {
       throw new HalfbyteError(
         'internal',
-        `${shown(tensor.name)} is not stored as ${encoding}; make it with halfbyte convert`,
+        `${shown(tensor.name)} is not stored as ${encoding}; make the pack with halfbyte convert`,
       )
     }
     const table = await readStripTable(tensor, options.signal)

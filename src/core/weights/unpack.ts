@@ -5,7 +5,7 @@ import { halfTable, halfToFloat } from '../base/half.ts'
 import { storedRows } from '../formats/dtypes.ts'
 import { SCALE_FACTOR } from './quantize-weights.ts'
 
-/** The weights of all whole panels in `panels`, which have 8 rows of `k` each. */
+/** The weights of all panels in `panels`, each of which has 8 rows of `k`. */
 export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number): Float32Array {
   const count = panels.byteLength / panelBytes(encoding, k)
   const out = new Float32Array(count * PANEL_ROWS * k)
@@ -26,7 +26,7 @@ export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number):
 
 type Views = ReturnType<typeof storedRows>
 
-/** The scale or minimum of row r among those that begin at `byte`: row i with row i + 4. */
+/** The scale or minimum of row r among those that start at `byte`: row i with row i + 4. */
 const scaleAt = (u16: Uint16Array, byte: number, r: number): number =>
   halfToFloat(u16[byte / 2 + (r & 3) * 2 + (r >>> 2)]!) / SCALE_FACTOR
 

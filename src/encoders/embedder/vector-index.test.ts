@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
 import { type FoundVector, VectorIndex } from './vector-index.ts'
 
-/** By definition. */
+/** Computed by definition. */
 function fullSearch(vectors: ReadonlyMap<number, Float32Array>, query: Float32Array, k: number) {
   const all = [...vectors].map(([id, vector]): FoundVector => {
     let score = 0
@@ -59,7 +59,7 @@ const step = fc.oneof(
   fc.constant({ saved: true }),
 )
 
-test('any vectors, in any order of calls, are found like in a full search', () => {
+test('any vectors, in any order of calls, are found as in a full search', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       let index = new VectorIndex(3)
@@ -136,7 +136,7 @@ test('truncated or changed bytes are rejected, and nothing is read past their en
   ])
 })
 
-test('a wrong vector adds nothing, and each mistake is named', () => {
+test('a wrong vector is not added, and each mistake is named', () => {
   const index = new VectorIndex(2)
   const right = Float32Array.of(1, 2)
   expect(() => index.add([right, Float32Array.of(1)])).toThrow(/vectors\[1\] is .*a Float32Array of 1/)

@@ -20,8 +20,8 @@ export interface FoundVector {
   readonly score: number
 }
 
-const MOST_DIMENSIONS = 65_536
-const MOST_CODE = 127
+const MAX_DIMENSIONS = 65_536
+const MAX_CODE = 127
 /** Covers the rounding of every sum here, as a fraction of the vectors' lengths. */
 const ROUNDING = 1e-9
 
@@ -51,7 +51,7 @@ export class VectorIndex {
 
   /** Throws `unsupported` if `dimensions` is not a whole number from 1 to 65,536. */
   constructor(dimensions: number) {
-    checkValue('dimensions', dimensions, whole(1, MOST_DIMENSIONS))
+    checkValue('dimensions', dimensions, whole(1, MAX_DIMENSIONS))
     this.dimensions = dimensions
   }
 
@@ -122,7 +122,7 @@ export class VectorIndex {
   /** Reads what `toBytes` wrote. Throws `format` for other bytes. */
   static fromBytes(bytes: ArrayBuffer | Uint8Array): VectorIndex {
     const viewed = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes
-    const { dimensions, nextId, ids, values } = readIndex(viewed, MOST_DIMENSIONS)
+    const { dimensions, nextId, ids, values } = readIndex(viewed, MAX_DIMENSIONS)
     const index = new VectorIndex(dimensions)
     index.reserve(ids.length)
     for (const [row, id] of ids.entries())
@@ -148,8 +148,8 @@ export class VectorIndex {
   }
 
   /**
-   * Makes room for `count` rows, or twice as many as before if that is more, so that adding one by one stays
-   * cheap.
+   * Allocates memory for `count` rows, or twice as many as before if that is more, so that adding one by one
+   * stays cheap.
    */
   private reserve(count: number): void {
     const { dimensions } = this
@@ -201,7 +201,7 @@ type Bounds = readonly [scale: number, lost: number, kept: number]
 
 /** Writes the codes of a vector. Returns its row of `bounds`. */
 function encode(vector: Float32Array, codes: Int8Array): Bounds {
-  const scale = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / MOST_CODE
+  const scale = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / MAX_CODE
   let lost = 0
   let kept = 0
   for (const [at, value] of vector.entries()) {

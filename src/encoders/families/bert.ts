@@ -13,7 +13,7 @@ import { bertSizes, ggufSizes, NO_ROPE, RANK } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
-/** The beginnings and endings of class names. */
+/** How class names begin and end. */
 const CLASSES = /^(Bert|Roberta|XLMRoberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
 const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
   ['bert', 'bert'],
@@ -22,7 +22,7 @@ const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
   ['xlmroberta', 'roberta'],
 ])
 
-/** The kinds of tokens that have their own embedding: in pairs, if there are two. */
+/** The token types that have an embedding of their own: two for pairs. */
 const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
   isReranker && types > 1 ? types : undefined
 
@@ -43,7 +43,7 @@ interface Kind {
   readonly isReranker: boolean
 }
 
-/** The kind of encoder, or undefined for a file of another architecture. */
+/** The type of encoder, or undefined for a file with another architecture. */
 function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
   const plain = (family: BertFamily | undefined) => family && { family, isReranker: false }
   if (file.format === 'gguf')
@@ -80,7 +80,7 @@ function ggufConfig(file: ModelFile): Placed {
 
 function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind): Placed {
   const kind = fields.text('position_embedding_type', 'absolute')
-  if (kind !== 'absolute') throw unbuiltVariant(file.name, `positions of the kind "${kind}"`, 'absolute ones')
+  if (kind !== 'absolute') throw unbuiltVariant(file.name, `${kind} positions`, 'absolute ones')
   if (fields.fact('is_decoder', false)) {
     throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
   }
@@ -158,7 +158,7 @@ export const prefixOf = ({ tensors }: ModelFile): string =>
 
 /**
  * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A single text has only
- * tokens of the first kind, so their embedding is added to the positions'.
+ * tokens of the first type, so their embedding is added to the positions'.
  */
 const rowsWith = (table: TensorInfo, first: number, count: number, added?: TensorInfo): TensorInfo =>
   changedRows(table, first, count, async (values, _, signal) => {

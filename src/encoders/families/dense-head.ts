@@ -21,8 +21,8 @@ const ACTIVATIONS: ReadonlyMap<string, (x: number) => number> = new Map([
 
 /** The modules that a GGUF file has under these names, in order. */
 const GGUF_MODULES = ['dense_2', 'dense_3']
-/** No vector has ever been longer, so a header with a larger number must be wrong. */
-const MOST_OUTPUTS = 1 << 16
+/** No vector has been longer, so a header with a larger number is almost certainly wrong. */
+const MAX_OUTPUTS = 1 << 16
 
 /**
  * Reads the module of a folder, whose vectors have `inputs` numbers. Throws `architecture` for tensors that
@@ -73,8 +73,8 @@ async function readHead(
   signal: AbortSignal,
 ): Promise<DenseHead> {
   const outputs = requireTensor(file, weight).shape[0] ?? 0
-  if (outputs < 1 || outputs > MOST_OUTPUTS)
-    throw unbuiltVariant(file.name, `a Dense module of ${outputs} outputs`, `1 to ${MOST_OUTPUTS}`)
+  if (outputs < 1 || outputs > MAX_OUTPUTS)
+    throw unbuiltVariant(file.name, `a Dense module with ${outputs} outputs`, `1 to ${MAX_OUTPUTS}`)
   const read = (name: string, shape: readonly number[]) => {
     const tensor = requireTensor(file, name)
     checkShape(file.name, tensor, shape)

@@ -1,4 +1,4 @@
-// jina-bert-v2: reads the configuration and the tensors of a BERT with gated blocks whose scores fall with
+// jina-bert-v2: reads the configuration and the tensors of a BERT with gated blocks, whose scores fall with
 // the distance, from safetensors and GGUF. The code model also has norms of queries and keys, and one more
 // norm in each layer.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
@@ -125,7 +125,8 @@ const halvesOf = (layer: string, isUpFirst: boolean): readonly string[] =>
 /** ALiBi on both sides: scores fall with the distance, with a slope per head. */
 function falling(heads: number): BiasOf {
   const whole = 2 ** Math.floor(Math.log2(heads))
-  // Heads past a power of two have the slopes between those of twice as many.
+  // If the number of heads is not a power of two, the remaining heads get every other slope of twice as many
+  // heads.
   const slopes = Array.from({ length: heads }, (_, head) =>
     head < whole ? 2 ** ((-8 * (head + 1)) / whole) : 2 ** ((-4 * (2 * (head - whole) + 1)) / whole),
   )

@@ -33,7 +33,7 @@ function bucketOf(distance: number): number {
 function mpnetConfig(file: ModelFile): Placed {
   const fields = fieldsOf(file, '')
   const buckets = fields.number('relative_attention_num_buckets', BUCKETS)
-  if (buckets !== BUCKETS) throw unbuiltVariant(file.name, `${buckets} buckets of distances`, `${BUCKETS}`)
+  if (buckets !== BUCKETS) throw unbuiltVariant(file.name, `${buckets} distance buckets`, `${BUCKETS}`)
   const defaults = { family: 'mpnet', firstPosition: FIRST_POSITION, vocabSize: 30_527, normEpsilon: 1e-12 }
   const placed: Placed = {
     ...UNTABLED,

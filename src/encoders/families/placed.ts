@@ -18,7 +18,7 @@ export interface Placed {
   readonly extras?: Partial<EncoderTraits>
 }
 
-/** For families that use RoPE and therefore have no position table; most have no token types either. */
+/** For families with RoPE, which need no position table; most have no token types either. */
 export const UNTABLED = { firstPosition: 0, types: 1, isReranker: false } as const
 
 /** How encoders of one family are read. */
@@ -34,12 +34,12 @@ export interface EncoderFamily {
    */
   readonly weights: (file: ModelFile, placed: Placed) => Weights
   readonly graph: (placed: Placed) => Graph
-  /** True if chat models have the same architecture, without files that say how texts become vectors. */
+  /** True if chat models use the same architecture, but without files that say how texts become vectors. */
   readonly isDecoder?: boolean
 }
 
-/** No encoder has ever exceeded these limits, so a header with larger numbers must be wrong. */
-const MOST = {
+/** No encoder has exceeded these limits, so a header with larger numbers is almost certainly wrong. */
+const MAX = {
   hiddenSize: 1 << 14,
   layers: 1 << 8,
   heads: 1 << 9,
@@ -50,17 +50,17 @@ const MOST = {
 } as const
 
 export function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
+  for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) wholeUpTo(key, config[key], MAX[key])
   wholeUpTo('the first position', firstPosition + 1, 1 << 16)
   wholeUpTo('type_vocab_size', types, 1 << 10)
   const { headDim, normEpsilon, heads, kvHeads } = config
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
-    throw unbuiltVariant(file, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
+    throw unbuiltVariant(file, `a head width of ${headDim}`, 'a multiple of 4 up to 256')
   }
   if (heads % kvHeads !== 0)
     throw unbuiltVariant(file, `${kvHeads} KV heads for ${heads} heads`, `a divisor of ${heads}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
-  if (config.window !== undefined) wholeUpTo('the window', config.window.positions, MOST.contextLength)
+  if (config.window !== undefined) wholeUpTo('the window', config.window.positions, MAX.contextLength)
 
   function wholeUpTo(key: string, value: number, most: number): void {
     if (Number.isSafeInteger(value) && value > 0 && value <= most) return

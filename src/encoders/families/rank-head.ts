@@ -35,7 +35,7 @@ export interface RankHead {
 /** Names of the first and of the last matrix. BERT's first is the encoder's own pooler. */
 function namesOf(file: ModelFile, family: string): readonly [dense: string, out: string] {
   if (isGguf(file)) {
-    // Converters omit the pooler, so converted BERT rerankers give different scores.
+    // Converters omit the pooler, so converted BERT rerankers would give different scores.
     if (file.tensors.has('cls.weight')) return ['cls', 'cls.output']
     throw unbuiltVariant(file.name, 'a head without its first matrix', 'its folder of safetensors')
   }
@@ -61,7 +61,7 @@ export async function readRankHead(
     throw unbuiltVariant(
       file.name,
       `a head of ${labels} labels`,
-      'a reranker, whose head has one; run other classifiers with Network',
+      'a reranker, whose head has one label; run other classifiers with Network',
     )
   }
   const read = (name: string, shape: readonly number[]) => {

@@ -1,5 +1,5 @@
 // The inputs and outputs of an encoder's ONNX graph: finds them by name, and turns texts into inputs. For
-// graphs of other kinds, the error names the entry that runs them.
+// other graphs, the error names the entry that runs them.
 import { ABI } from '../../core/abi/constants.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, type JsonObject } from '../../core/base/values.ts'
@@ -67,8 +67,8 @@ export function positionsOf(config: JsonObject): {
 }
 
 /**
- * Throws `unsupported` for a graph that is not an encoder's, with the entry that runs it. `mustPool`: states
- * are to be pooled in a way that a graph which pools cannot follow.
+ * Throws `unsupported` for a graph that is not an encoder's, with the entry that runs it. `mustPool`: the
+ * caller pools the states, which is impossible if the graph already pools them.
  */
 export function graphForm(
   file: string,
@@ -131,7 +131,7 @@ function refuseInputs(file: string, inputs: readonly NetworkValue[]): void {
   const what = other?.name.startsWith('decoder_')
     ? `is half of an encoder-decoder model: its input ${other.name} belongs to the reply`
     : other !== undefined && hasIds
-      ? `has the input ${other.name}, which is not made from text`
+      ? `has the input ${other.name}, which cannot be derived from text`
       : `reads ${inputs.map(({ name }) => name).join(', ') || 'nothing'} instead of input_ids`
   throw refused(
     file,
@@ -159,7 +159,7 @@ function outputOf(
   if (only !== undefined && kind !== undefined) return [only.name, kind]
   throw refused(
     file,
-    `outputs ${outputs.map(({ name }) => name).join(', ') || 'nothing'} but none of ${[...OUTPUTS.keys()].join(', ')}`,
+    `outputs ${outputs.map(({ name }) => name).join(', ') || 'nothing'} instead of one of ${[...OUTPUTS.keys()].join(', ')}`,
     'choose an export for feature-extraction, or run the graph with Network.load of halfbyte/network',
   )
 }

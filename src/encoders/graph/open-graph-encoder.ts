@@ -1,5 +1,5 @@
-// Loads a sentence encoder from an ONNX graph, as repositories made for transformers.js have it, with the
-// network compiler.
+// Loads a sentence encoder from an ONNX graph, as in repositories made for transformers.js, with the network
+// compiler.
 import type { ByteSource } from '../../core/base/bytes.ts'
 import { wrongOption } from '../../core/base/check-options.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
@@ -98,7 +98,7 @@ async function describe(
   }
 }
 
-/** A chat model only makes vectors of texts if its files, or the caller, say how to pool its states. */
+/** The states of a chat model count as vectors only if its files, or the caller, say how to pool them. */
 function refuseChatModel(name: string, { architectures }: JsonObject, { isStated }: EmbedSettings): void {
   const [architecture] = Array.isArray(architectures) ? architectures : []
   if (isStated || typeof architecture !== 'string' || !/(?:CausalLM|LMHeadModel)$/.test(architecture)) return
@@ -171,7 +171,7 @@ function refuseLogits(name: string, width: number, rank: number): void {
       )
     : refused(
         name,
-        `classifies texts into ${width} labels, but a reranker has a single one`,
+        `classifies texts into ${width} labels, but a reranker has only one`,
         'run it with Network.load of halfbyte/network',
       )
 }
@@ -180,7 +180,7 @@ const poolMemory = (threads: number) => ({ memoryKind: threads > 1 ? 'shared' : 
 
 function shardNote({ pool }: EncoderRequest): EngineNote | undefined {
   if (pool !== 'shards') return undefined
-  const reason = 'the steps of an ONNX graph share one memory, so it cannot be split into shards'
+  const reason = 'the steps of an ONNX graph share one memory, so the graph cannot be split into shards'
   return { code: 'uncut-model', text: reason, values: { reason } }
 }
 

@@ -27,7 +27,7 @@ import type { GraphEncoders, LoadedEncoder } from './loaded-encoder.ts'
 import { moduleFiles } from './module-files.ts'
 import { type PreparedEncoder, prepareEncoder } from './prepare-encoder.ts'
 
-/** Implements the service's `load`. After a typed error or the signal's reason nothing is left allocated. */
+/** Implements the service's `load`. After a typed error or the signal's reason, nothing stays allocated. */
 export type EncoderLoader = (request: EncoderRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
 
 /** Throws the errors that `Embedder.load` documents. */
@@ -71,7 +71,7 @@ export async function loadEncoder(
   })
 }
 
-/** A graph reads weights whenever texts have a new length, so its files stay open as long as it does. */
+/** A graph reads weights whenever a text has a new length, so its files stay open as long as the graph. */
 const closing = (encoder: LoadedEncoder, close: () => Promise<void>): LoadedEncoder => ({
   ...encoder,
   async dispose() {
@@ -80,7 +80,7 @@ const closing = (encoder: LoadedEncoder, close: () => Promise<void>): LoadedEnco
   },
 })
 
-/** Weights in another format are preferred: they run in the engine, with its own kernels. */
+/** Weights in another format are preferred, because they run in the engine, with its own kernels. */
 function graphAmong(sources: readonly ByteSource[]): ByteSource | undefined {
   const hasOthers = sources.some(({ name }) => /\.(?:safetensors|gguf|hbm)$/i.test(baseName(name)))
   return hasOthers ? undefined : sources.find(({ name }) => name.endsWith('.onnx'))
@@ -194,7 +194,7 @@ function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtim
   }
 }
 
-/** Facts about a tokenizer that GGUF has besides its specification. */
+/** What GGUF says about a tokenizer besides its specification. */
 const ggufExtras = ({ metadata }: ModelFile) => {
   const idAt = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`)
   return {

@@ -141,7 +141,9 @@ function dimensionsOf(asked: unknown, most: number): number | undefined {
 /** The options of texts, besides the length of their vectors. */
 export const TEXT_OPTIONS = { kind: choice(['query', 'document']), prompt: TEXT }
 
-/** The prompt before each text. A kind without a prompt in the model's files has none. */
+/**
+ * The prompt before each text. If the model's files have no prompt for a kind, texts of that kind have none.
+ */
 function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
   checkValues(TEXT_OPTIONS, { kind, prompt })
   if (prompt !== undefined) return prompt
@@ -167,7 +169,7 @@ function givenIds(
       'token ids are used unchanged, so they cannot have a prompt; pass texts, or omit kind and prompt',
       { name: kind === undefined ? 'prompt' : 'kind' },
     )
-  const ids = checkedIds('a text of texts', text, { logitRows: { vocab: tokenizer.vocabSize } })
+  const ids = checkedIds('a text in texts', text, { logitRows: { vocab: tokenizer.vocabSize } })
   const { maxTokens } = info.model
   return { ids: ids.slice(0, maxTokens), isTruncated: ids.length > maxTokens, skipped: 0 }
 }

@@ -12,7 +12,7 @@ export type Pooling = 'mean' | 'cls' | 'last' | 'weighted-mean' | 'max'
 export const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
 
 export interface EmbedSettings {
-  /** True if the files say how texts become vectors. Those of chat models do not. */
+  /** True if the files say how texts become vectors. The files of chat models do not. */
   readonly isStated: boolean
   readonly pooling: Pooling
   readonly normalize: boolean
@@ -104,7 +104,7 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
       pooling = poolingOf(name, await readJson(pathInside(`${path}/config.json`, MODULES)))
     else if (kind === 'Dense' && typeof path === 'string' && pooling !== undefined && !normalize)
       dense.push(pathInside(path, MODULES))
-    else throw otherSettings(name, `the module ${shown(type)} in this place`)
+    else throw otherSettings(name, `the module ${shown(type)} in this position`)
   }
   return { ...settings, ...pooling, normalize, dense, isStated: true }
 }

@@ -51,7 +51,7 @@ export interface GraphParts {
 /** The exports of dist/readers/encoders.js. */
 export interface GraphEncoders {
   /**
-   * Throws the errors that `Embedder.load` documents, and then leaves nothing allocated. The sources must
+   * Throws the errors that `Embedder.load` documents, in which case nothing stays allocated. The sources must
    * stay open until the encoder is disposed.
    */
   openGraphEncoder(parts: GraphParts): Promise<LoadedEncoder>

@@ -104,15 +104,15 @@ async function splitPicked(files: readonly File[]): Promise<Picked> {
 const sizeOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined)
 
 /** Headers and configurations of modules are short. */
-const MOST_BYTES = 1 << 16
+const MAX_BYTES = 1 << 16
 
 /** The text of a config.json, or of the header of model.safetensors, if it can be that of a module. */
 async function headText(file: File): Promise<string | undefined> {
-  if (file.name === 'config.json') return file.size < MOST_BYTES ? file.text() : undefined
+  if (file.name === 'config.json') return file.size < MAX_BYTES ? file.text() : undefined
   if (file.name !== 'model.safetensors') return undefined
   const start = new DataView(await file.slice(0, 8).arrayBuffer())
   const length = start.byteLength < 8 ? 0n : start.getBigUint64(0, true)
-  return length < MOST_BYTES ? file.slice(8, 8 + Number(length)).text() : undefined
+  return length < MAX_BYTES ? file.slice(8, 8 + Number(length)).text() : undefined
 }
 
 function objectOf(text: string): JsonObject | undefined {
@@ -131,7 +131,7 @@ function pickedDense({ configs, weights }: Picked['dense'], path: string, inputs
   if (fitting.length === 1 && stored.length === 1) return [...stored, ...fitting].map(({ file }) => file)
   throw new HalfbyteError(
     'format',
-    `of the files, ${fitting.length} configurations and ${stored.length} weights fit the module ${path} of ${inputs} ` +
+    `${fitting.length} configurations and ${stored.length} weights among the files fit the module ${path} with ${inputs} ` +
       'inputs instead of one each; pass its config.json and model.safetensors, or load the folder by its address',
     { path, inputs },
   )

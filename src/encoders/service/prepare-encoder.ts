@@ -40,7 +40,7 @@ export interface PreparedEncoder extends PreparedModel {
 }
 
 /**
- * All rows of a text must be in one step, so a step has room for the longest text. Throws `architecture` or
+ * All rows of a text must be in one step, so a step has space for the longest text. Throws `architecture` or
  * `unsupported`.
  */
 export function prepareEncoder(

@@ -41,7 +41,7 @@ test.each(asked)('%s with an already aborted signal does nothing', async (_, ask
   expect(await errorOf(ask(session, AbortSignal.abort('no')))).toBe('no')
 })
 
-test('a fork includes the reply that was running when it was requested, and the system prompt', async () => {
+test('a fork includes the system prompt and the reply that was running when the fork was requested', async () => {
   const session = (await openToy()).createSession({ system: 'Be brief.' })
   const reply = session.send('one', GREEDY)
   const copy = await session.fork()
@@ -53,7 +53,7 @@ test('a fork includes the reply that was running when it was requested, and the 
   expect(right.usage.promptTokens).toBe(left.usage.promptTokens)
 })
 
-test('a file includes the reply that was running when it was requested', async () => {
+test('a file includes the reply that was running when the file was requested', async () => {
   const engine = await openToy()
   const session = engine.createSession()
   const reply = session.send('one', GREEDY)
@@ -128,7 +128,7 @@ test('scoring and embedding stop when aborted, and release their state', async (
   expect(toy.liveBytes()).toBe(0)
 })
 
-test('an abort while a large grammar compiles ends the reply at once, and the compilation after it', async () => {
+test('an abort while a large grammar compiles ends the reply at once, and then the compilation', async () => {
   const engine = await openToy()
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: 90 }, (_, at) => [`p${at}`, pattern(at + 1)])

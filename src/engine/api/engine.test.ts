@@ -19,7 +19,7 @@ describe('errors', () => {
     expect(session.messages).toEqual([])
   })
 
-  test('of a call keep class, code and detail too', async () => {
+  test('from a call keep class, code and detail too', async () => {
     const engine = await openToy()
     const role = 'critic' as 'user'
     const error = await errorOf(engine.countTokens([{ role, content: '' }]))
@@ -27,13 +27,13 @@ describe('errors', () => {
     expect(error).toMatchObject({ code: 'unsupported' })
   })
 
-  test('of NaN logits end only one generation', async () => {
+  test('about NaN logits end only one generation', async () => {
     const session = (await openToy()).createSession()
     expect(await errorOf(session.send(`a${NAN_LOGITS}`, GREEDY).result)).toMatchObject({ code: 'integrity' })
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
   })
 
-  test('of a dead pool end everything that runs', async () => {
+  test('about a dead pool end everything that runs', async () => {
     const engine = await openToy()
     const other = engine.complete('a', GREEDY)
     for await (const _ of other) {

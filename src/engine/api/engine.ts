@@ -52,7 +52,7 @@ export class Engine implements AsyncDisposable {
   readonly note: string | undefined
   /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
-  // A function, because pages keep engines in proxies (Vue's `ref`, MobX): private names cannot be read
+  // A function, because pages keep engines in proxies (Vue's `ref`, MobX): private members cannot be read
   // through a proxy, and objects read through one become proxies too.
   private readonly client: () => EngineClient
 

@@ -79,7 +79,7 @@ test('leaving the loop cancels exactly once', async () => {
   expect(await generation.result).toEqual(CANCELLED)
 })
 
-test('a finished loop cancels nothing', async () => {
+test('a finished loop does not cancel anything', async () => {
   const { generation, asked, sink } = await begun()
   sink.end(OUTCOME, 4)
   for await (const _ of generation) expect.unreachable()
@@ -105,7 +105,7 @@ test('cancel resolves the result and keeps the given reason', async () => {
   expect(await generation.result).toEqual({ ...CANCELLED, reason: 'enough' })
 })
 
-test('a generation that is cancelled before its turn starts nothing', async () => {
+test('a generation that is cancelled before its turn does not start', async () => {
   let release!: () => void
   const turn = new Promise<void>((resolve) => {
     release = resolve
@@ -136,7 +136,7 @@ test('an abort rejects at once with the same reason, and notifies the worker', a
   await expect(generation.text()).rejects.toBe(reason)
 })
 
-test('a signal that is already aborted starts nothing', async () => {
+test('a signal that is already aborted prevents the start', async () => {
   let started = false
   const generation = startGeneration(AbortSignal.abort('no'), async () => {
     started = true
@@ -159,7 +159,7 @@ test('a failure reaches the loop after the chunks before it', async () => {
   expect(seen).toEqual(['a'])
 })
 
-test('an unawaited result causes no unhandled rejection', async () => {
+test('an unawaited result does not cause an unhandled rejection', async () => {
   const unhandled: unknown[] = []
   const record = (reason: unknown) => unhandled.push(reason)
   process.on('unhandledRejection', record)

@@ -25,11 +25,11 @@ describe('messages', () => {
       /message 0 is .*"type":"video".* but must be .*parts of the type text or image/,
     ],
     ['a part without text', user([{ type: 'text', text: 3 }]), /message 0 is/],
-    ['a picture by address', user([{ type: 'image', data: 'a.png' }]), /pictures as Blobs/],
-    ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
+    ['an image given by its address', user([{ type: 'image', data: 'a.png' }]), /images as Blobs/],
+    ['a role that no template supports', { role: 'robot', content: 'x' }, /"role":"robot"/],
     ['no role', { content: 'x' }, /message 0 is/],
     ['a name that is not text', { ...user('x'), name: 4 }, /message 0 is/],
-  ])('that say %s are rejected', async (_, message, sentence) => {
+  ])('that contain %s are rejected', async (_, message, sentence) => {
     const engine = await openToy()
     const session = engine.createSession()
     const refusal = { code: 'unsupported', message: expect.stringMatching(sentence) }
@@ -139,12 +139,12 @@ describe('values that nest too deeply', () => {
 })
 
 test.each<[string, (engine: Engine) => Promise<unknown>]>([
-  ['continuations that are one text', (engine) => engine.score('a', 'b' as never)],
+  ['one text as the continuations', (engine) => engine.score('a', 'b' as never)],
   ['more tokens than can be listed', (engine) => engine.scoreTokens('a', { top: 101 })],
   ['ids outside the vocabulary', (engine) => engine.scoreTokens([97, 258])],
-  ['ids to continue outside the vocabulary', (engine) => engine.complete([-1]).result],
+  ['ids outside the vocabulary to continue', (engine) => engine.complete([-1]).result],
   ['a text without tokens', (engine) => engine.scoreTokens('')],
-  ['texts that are one text', (engine) => engine.embed('abc' as never)],
+  ['one text as the list of texts', (engine) => engine.embed('abc' as never)],
   ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
 ])('%s are rejected', async (_, ask) => {
   const error = await errorOf(ask(await openToy()))

@@ -18,7 +18,7 @@ class Storage {
   }
 }
 
-/** Locks that this visit's loads hold; a killed page loses them. */
+/** Locks that this visit's loads hold. A killed page loses them. */
 let held: Set<string>
 let storage: Storage
 
@@ -103,7 +103,7 @@ test('the last eight recorded loads are kept', async () => {
   expect(Object.keys(storage)).toHaveLength(8)
 })
 
-test('a killed load is forgotten on request and after a successful load of the same model, but of no other', async () => {
+test('a killed load is forgotten on request and after a successful load of the same model, but not of another', async () => {
   await killedLoad(MODEL)
   await killedLoad(`${MODEL}2`)
   await noted(MODEL, {}, async () => undefined)

@@ -22,11 +22,11 @@ const openToy = () => Engine.open(localConnection(createService(async () => toyM
 
 const ROUNDS = 12
 /** Objects of the last round may still be on the stack. */
-const MOST_LEFT = 3
+const MAX_LEFT = 3
 
 /**
- * How many more objects of a class exist after each of ROUNDS than after the first few, which create one-time
- * objects.
+ * How many more objects of a class exist after each of ROUNDS rounds than after the first few, which create
+ * one-time objects.
  */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
   const rounds = async (times: number) => {
@@ -44,7 +44,7 @@ test('disposed engines are collected, even in the middle of a reply', async () =
     const running = engine.createSession().send('x'.repeat(300), PLAIN)
     await Promise.all([engine.dispose(), errorOf(running.result)])
   }
-  expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
+  expect(await growth(EngineClient, round)).toBeLessThan(MAX_LEFT)
 })
 
 test('loads that failed are collected', async () => {
@@ -52,7 +52,7 @@ test('loads that failed are collected', async () => {
     const refused = localConnection(createService(() => Promise.reject(new Error('no'))))
     await errorOf(Engine.open(refused, 'toy'))
   }
-  expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
+  expect(await growth(EngineClient, round)).toBeLessThan(MAX_LEFT)
 })
 
 test('a request aborted before its turn leaves no port', async () => {
@@ -68,6 +68,6 @@ test('a request aborted before its turn leaves no port', async () => {
     await running.result
     session.setMessages([])
   }
-  expect(await growth(MessagePort, round)).toBeLessThan(MOST_LEFT)
+  expect(await growth(MessagePort, round)).toBeLessThan(MAX_LEFT)
   await engine.dispose()
 })

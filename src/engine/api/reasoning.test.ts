@@ -78,7 +78,7 @@ describe('a thought', () => {
     expect(stopped).toMatchObject({ text: 'one ', reasoning: 'one two', finishReason: 'stop' })
   })
 
-  test('is free if the answer is constrained, and never ends the reply', async () => {
+  test('is unconstrained if the answer is constrained, and never ends the reply', async () => {
     const choices = ['Hi', 'Ho']
     const thoughtful = { text: 'Ho', reasoning: 'Hi? No.', finishReason: 'stop' }
     expect(await say('<think>Hi? No.</think>Ho', { choices })).toMatchObject(thoughtful)
@@ -113,7 +113,7 @@ describe('a thought', () => {
   })
 })
 
-describe('a budget of the thought', () => {
+describe('a token budget for the thought', () => {
   test('forces it to end, and the answer begins', async () => {
     const message = `<think>${'a'.repeat(20)}</think>Hi`
     const { text, reasoning: thought, usage } = await say(message, { ...PLAIN, maxReasoningTokens: 5 })
@@ -122,7 +122,7 @@ describe('a budget of the thought', () => {
     expect(text).toBe(message.slice('<think>aaaaa</think>'.length))
   })
 
-  test('of zero leaves an empty thought', async () => {
+  test('of zero makes the thought empty', async () => {
     expect(await say('<think>aaa</think>Hi', { maxReasoningTokens: 0 })).toMatchObject({ reasoning: '' })
   })
 
@@ -148,7 +148,7 @@ describe('a budget of the thought', () => {
   })
 })
 
-describe('without the mark that opens it', () => {
+describe('without the opening mark', () => {
   const ANSWER = 'A fox.\n</think>\n\nHi'
 
   test('a thought is recognised if the template has only the closing mark', async () => {

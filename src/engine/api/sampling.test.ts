@@ -103,7 +103,12 @@ test.each([
     'unsupported',
     /has no default export that returns a function/,
   ],
-  ['fails to be made', 'export default () => { throw new Error("no") }', 'unsupported', /cannot be made: no/],
+  [
+    'fails when it is created',
+    'export default () => { throw new Error("no") }',
+    'unsupported',
+    /cannot be made: no/,
+  ],
   [
     'fails at a token',
     'export default () => () => { throw new Error("no") }',
@@ -112,10 +117,15 @@ test.each([
   ],
   ['is asynchronous', 'export default () => async () => {}', 'unsupported', /returned something/],
   ['fails later', 'export default () => async () => { throw 1 }', 'unsupported', /returned something/],
-  ['is made later', 'export default async () => { throw 1 }', 'unsupported', /has no default export that/],
+  [
+    'is created asynchronously',
+    'export default async () => { throw 1 }',
+    'unsupported',
+    /has no default export that/,
+  ],
   ['returns a row', 'export default () => (l) => l.slice(1)', 'unsupported', /returned something/],
   [
-    'throws what is not text',
+    'throws a value without text',
     'export default () => () => { throw Object.create(null) }',
     'unsupported',
     /threw/,

@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(await session.send('three', GREEDY).text()).toBe('You said three')
   })
 
-  test('diverges as a fork from the same state', async () => {
+  test('and its fork diverge from the same state', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result
     const copy = await session.fork()
@@ -155,7 +155,7 @@ describe('a session', () => {
     }
   })
 
-  test('that begins like another processes only the difference, whether the other is alive, was edited, or has ended', async () => {
+  test('that begins like another processes only the difference, whether the other is live, was edited, or has ended', async () => {
     const toy = toyModel()
     const engine = await openToy(toy)
     const system = 'You are brief, and you never say more than you were asked to say.'
@@ -298,9 +298,9 @@ describe('a session', () => {
 
   test.each<[string, (session: Session) => unknown]>([
     ['nothing to answer', (session) => session.send([]).result],
-    ['a message that is not there', (session) => session.edit(4, 'x').result],
+    ['a message that does not exist', (session) => session.edit(4, 'x').result],
     [
-      'messages replaced under a running generation',
+      'messages replaced during a generation',
       async (session) => {
         session.send('one')
         session.setMessages([])

@@ -133,7 +133,7 @@ class OpenSession {
       const copyId = ++this.#client.sessions
       const copy = createSession(this.#client, this.saved(), copyId)
       await service.fork(this.#id, copyId)
-      // No caller has this session, so free its state.
+      // No caller has this session, so its state must be freed here.
       if (signal?.aborted) await copy.dispose()
       return copy
     })
@@ -162,7 +162,7 @@ class OpenSession {
     }
   }
 
-  /** Sends the request after all generations so far, unless the signal has been aborted by then. */
+  /** Sends the request after all earlier generations, unless the signal has been aborted by then. */
   async ask<T>(
     options: AbortOptions | undefined,
     ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
@@ -189,7 +189,7 @@ class OpenSession {
     const generation = startReply(
       options,
       async (reply, sink, isWanted) => {
-        // Asking through the client ends this wait if the engine's worker dies.
+        // Going through the client ends this wait if the engine's worker dies.
         await this.#client.call(() => earlier)
         if (!isWanted()) return undefined
         const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted, reply.tools))
@@ -276,7 +276,7 @@ function checkAnswerable(messages: readonly Message[]): void {
   })
 }
 
-/** Restores a session from a file that `save` made or from a name that was given to `store`. */
+/** Restores a session from a file that `save` wrote or from a name that was passed to `store`. */
 export async function restoreSession(
   client: EngineClient,
   file: Blob | string,

@@ -35,7 +35,7 @@ describe('a reply with tools', () => {
     expect(next.usage.cachedTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens - 1)
   })
 
-  test('keeps text that calls no tool, and never has calls if there are no tools', async () => {
+  test('keeps text that does not call a tool, and never has calls if there are no tools', async () => {
     const session = (await openToy()).createSession()
     const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result
     expect(wrong).toMatchObject({ text: `You said ${call('rm')}`, toolCalls: [] })
@@ -100,7 +100,7 @@ describe('a reply with strict tools', () => {
     { name: 'any' },
   ]
 
-  test('is constrained to a complete call after the marker, and is free before and after it', async () => {
+  test('is constrained to a complete call after the marker, and is unconstrained before and after it', async () => {
     const session = (await openToy()).createSession()
     const wrong = '<tool_call>{"name": "rm", "arguments": {"a": "x"}}</tool_call>'
     const {
@@ -159,7 +159,7 @@ describe('a reply with strict tools', () => {
     }
   })
 
-  test('leaves a valid call as written, and text that no call follows', async () => {
+  test('leaves a valid call as it was written, and also text without a call after it', async () => {
     const session = (await openToy()).createSession()
     const python = await session.send('<|tool_call_start|>[add(a=1)]<|tool_call_end|>', {
       ...GREEDY,
@@ -217,7 +217,7 @@ describe('a reply with a constraint', () => {
     })
   })
 
-  test('is rejected if two are given', async () => {
+  test('is rejected if there are two of them', async () => {
     const { result } = (await openToy()).createSession().send('x', { choices: ['a'], pattern: 'a' })
     await expect(result).rejects.toMatchObject({
       code: 'unsupported',

@@ -50,7 +50,7 @@ function pythonLiteral(json: string): string {
 
 const { hermes, lfm2, phi4mini } = CALL_MARKS
 
-/** How to write calls in the forms of models whose templates omit them. */
+/** How to write calls in the form of models whose templates omit them. */
 const SPOKEN: Partial<Record<CallForm, (calls: readonly SpokenCall[]) => string>> = {
   hermes: (calls) => calls.map((call) => `${hermes.open[0]}\n${jsonCall(call)}\n${hermes.close}`).join('\n'),
   lfm2: (calls) => `${lfm2.open[0]}[${calls.map(pythonCall).join(', ')}]${lfm2.close}`,
@@ -76,7 +76,8 @@ export function callTurnsOf(tokenizer: Tokenizer, template: ChatTemplate): CallT
 }
 
 /**
- * The same messages with ids made of each call's name and number, if the template writes ids like Kimi K2's.
+ * The same messages, with ids that combine each call's name and number if the template writes ids like Kimi
+ * K2's.
  */
 export function withKimiIds(messages: readonly Message[], { source }: ChatTemplate): readonly Message[] {
   if (!source.includes(KIMI.separator)) return messages

@@ -58,7 +58,7 @@ export interface TurnTemplates {
   readonly pictureText?: string | undefined
 }
 
-/** The template input besides the messages. */
+/** The input of the template besides the messages. */
 export interface TurnOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Additional variables of the template. */
@@ -94,7 +94,7 @@ export function renderTurns(
   return render((text) => partsOf(text, (mark) => ({ type: 'text', text: mark })))
 }
 
-/** The parts of a text with marks. */
+/** The parts of a text that contains marks. */
 function partsOf(text: string, pictureOf: (mark: string) => object): readonly object[] {
   const pieces = splitAtPictures(text, () => true).flatMap(({ plain, key }) => [
     ...(plain === '' ? [] : [{ type: 'text', text: plain }]),
@@ -201,7 +201,7 @@ function renderedOr<T>(fallback: T, render: () => string): string | T {
   }
 }
 
-/** The tokenizer's tokens, with those spelled like one of the texts as plain text. */
+/** The tokenizer's tokens, in which those spelled like one of the texts count as plain text. */
 export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): TokenSource {
   if (texts.length === 0) return tokenizer
   const marks = new Set(texts.map((text) => tokenizer.idOf(text)))
@@ -283,7 +283,7 @@ const MAX_DEPTH = 500
 
 /**
  * The same value with every text in it quoted. Throws `unsupported` if it is nested too deeply, for example
- * in itself.
+ * because it contains itself.
  */
 function quoted(value: unknown, quote: (text: string) => string): unknown {
   if (countValues(value, MAX_DEPTH) !== undefined) return quotedWithin(value, quote)

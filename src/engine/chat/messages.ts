@@ -1,7 +1,7 @@
 // Checks messages from a page or from a saved session.
 import { isCount, isObject } from '../../core/base/values.ts'
 import type { Message, ToolCall } from '../types/conversation.ts'
-import { MOST_PICTURES } from './picture-marks.ts'
+import { MAX_PICTURES } from './picture-marks.ts'
 
 const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
 
@@ -12,7 +12,7 @@ export function isMessage(value: unknown): value is Message {
     ROLES.includes(role as string) &&
     typeof content === 'string' &&
     (images === undefined ||
-      (Array.isArray(images) && images.length < MOST_PICTURES && images.every(isPicture))) &&
+      (Array.isArray(images) && images.length < MAX_PICTURES && images.every(isPicture))) &&
     isTextOrAbsent(reasoning) &&
     (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
     isTextOrAbsent(toolCallId) &&

@@ -21,7 +21,7 @@ test.each([
   expect(pictureKeys(content, [first, second])).toBe(expected)
 })
 
-test('a text is split at known images only', () => {
+test('a text is split only at known images', () => {
   const parts = splitAtPictures(`a${first}b${second}`, (key) => key === two)
   expect(parts).toEqual([{ plain: `a${first}b`, key: two }, { plain: '' }])
 })
@@ -49,11 +49,11 @@ describe('a prompt', () => {
     expect(render(template, `${first}what?`, `and ${second}`)).toBe(prompt)
   })
 
-  test('from a template for parts has the texts of messages without images', () => {
+  test('from a template for parts also contains the texts of messages without images', () => {
     expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
   })
 
-  test('from a template that also supports parts is the usual one without images', () => {
+  test('from a template that also supports parts is the usual one if there are no images', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 

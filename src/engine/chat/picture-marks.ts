@@ -1,15 +1,15 @@
-// Marks that represent images in the text of a prompt: an image's key between two noncharacters, which
+// Marks that stand for images in the text of a prompt: an image's key between two noncharacters, which
 // neither users' text nor templates contain.
 
 const OPEN = '\uFDD2'
 const CLOSE = '\uFDD3'
 const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
 
-/** The object replacement character, which represents the next image in a message's text. */
+/** The object replacement character, which stands for the next image in a message's text. */
 export const PICTURE_PLACE = '\uFFFC'
 
-/** More images than fit in any context. */
-export const MOST_PICTURES = 1e4
+/** More images than any context can hold. */
+export const MAX_PICTURES = 1e4
 
 /** `key`: a SHA-256 in hexadecimal digits. */
 export const pictureMark = (key: string): string => OPEN + key + CLOSE

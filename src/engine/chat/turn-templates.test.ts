@@ -56,7 +56,7 @@ describe('arguments of calls', () => {
   )
 })
 
-describe('content beside calls', () => {
+describe('content next to calls', () => {
   const render = (source: string) => renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
 
   test('is none if there is no text', () => {
@@ -307,7 +307,7 @@ describe('earlier thoughts', () => {
     {%- for block in m.content %}{% if block.type == 'text' %}{{ block.text }}
     {%- elif block.type == 'thinking' %}{{ '[THINK]' + block['thinking'] + '[/THINK]' }}{% endif %}{% endfor %}
   {%- endif %}{% endfor %}`
-  test('are blocks of the content for templates that read those, and for no others', () => {
+  test('are blocks of the content only for templates that read such blocks', () => {
     const templates = { template: new ChatTemplate(BLOCKS) }
     const prompt = '<user>a<assistant>[THINK]A fox.[/THINK]b<user>c'
     expect(renderTurns(templates, tokenizer, later)).toBe(prompt)
@@ -317,7 +317,7 @@ describe('earlier thoughts', () => {
     expect(renderTurns(writes, tokenizer, later)).toContain('<assistant>b<user>c')
   })
 
-  test('and text beside calls do not make a template fail', () => {
+  test('and text next to calls do not make a template fail', () => {
     const both = asked.map((message) =>
       message.role === 'assistant' ? { ...message, content: 'So.' } : message,
     )

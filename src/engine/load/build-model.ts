@@ -29,8 +29,8 @@ import { sightOf } from './sight.ts'
 import type { Vision } from './vision/vision.ts'
 
 /**
- * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason
- * nothing is left allocated.
+ * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason,
+ * nothing stays allocated.
  */
 export async function loadModel(
   request: LoadRequest,
@@ -72,13 +72,13 @@ export async function loadModel(
 /**
  * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
  */
-const MOST_PADDING = 512
+const MAX_PADDING = 512
 
 /** Throws `unsupported` if an id that both models have stands for different text. */
 function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
   const shared = Math.min(target.vocabSize, draft.vocabSize)
-  if (Math.abs(target.vocabSize - draft.vocabSize) > MOST_PADDING) {
-    throw otherVocabulary(`it has ${draft.vocabSize} tokens but the model ${target.vocabSize}`)
+  if (Math.abs(target.vocabSize - draft.vocabSize) > MAX_PADDING) {
+    throw otherVocabulary(`it has ${draft.vocabSize} tokens but the model has ${target.vocabSize}`)
   }
   for (let id = 0; id < shared; id++) {
     if (isSame(target.tokenBytes(id), draft.tokenBytes(id)) && target.isSpecial(id) === draft.isSpecial(id))
@@ -129,7 +129,7 @@ export interface BuildOptions {
   readonly vision?: Vision | undefined
 }
 
-/** A loaded model, with the parts that evaluation needs in addition to generation. */
+/** A loaded model, with the parts that evaluation needs besides generation. */
 export interface BuiltModel extends LoadedModel {
   readonly scheduler: Scheduler
   readonly tokenizer: Tokenizer
@@ -286,14 +286,14 @@ function memoryUse({ main, draft, vision }: PlacedModels, arena: Runtime['arena'
   }
 }
 
-/** Stored measurements for this model in the same kind of runtime. */
+/** Stored measurements of this model in the same kind of runtime. */
 function noteOf(
   { config, plan }: PreparedModel,
   { build, memoryKind }: Runtime,
   { host: { notes }, threads }: BuildOptions,
 ): Note | undefined {
   if (notes === undefined) return undefined
-  // Created on first use: most loads with a given number of threads never use it.
+  // Created on first use, because most loads with a given number of threads never need it.
   let known: Promise<string> | undefined
   const key = (): Promise<string> => {
     known ??= modelFingerprint(config, plan).then((model) => `${build} ${memoryKind} ${threads} ${model}`)

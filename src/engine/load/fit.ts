@@ -16,13 +16,13 @@ export interface PromptFit {
 const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0), room: whole(1) }
 
 /**
- * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023).
+ * Attention sinks: how much of its beginning a context must keep at least (Xiao et al., StreamingLLM, 2023).
  */
 const SINKS = 4
 
 /**
- * Throws `unsupported` if the prompt has no tokens or `keep` is not a count, and `context-overflow` if there
- * is no space left for a reply and nothing may be dropped.
+ * Throws `unsupported` if the prompt has no tokens or `keep` is not a count, and `context-overflow` if no
+ * space is left for a reply and nothing may be dropped.
  */
 export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: readonly number[]): PromptFit {
   const { contextLength } = model.info.model

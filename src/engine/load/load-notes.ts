@@ -23,14 +23,14 @@ export function provenContext(asked: number, tokens: number): EngineNote[] {
     {
       code: 'proven-context',
       text:
-        `the context has ${tokens} tokens instead of ${asked}, because the file's graph may behave differently after ` +
-        'them; halfbyte inspect --plan names the node',
+        `the context has ${tokens} tokens instead of ${asked}, because the file's graph may behave differently beyond ` +
+        'that; halfbyte inspect --plan names the node',
       values: { tokens, asked },
     },
   ]
 }
 
-/** LongRoPE has one rotation for short texts and another for long ones. A context has one of the two. */
+/** LongRoPE has one rotation for short texts and another for long ones, and a context uses one of the two. */
 export function longRotation({ rope: { scaling } }: ModelConfig, context: number): EngineNote[] {
   if (scaling?.type !== 'longrope' || context <= scaling.originalContextLength) return []
   const tokens = scaling.originalContextLength
@@ -55,7 +55,9 @@ export function refusedSampling(refused: readonly string[]): EngineNote[] {
   ]
 }
 
-/** Notes matrices that have a scale per group of inputs in the file and get a single scale for all inputs. */
+/**
+ * Notes matrices that have one scale per group of inputs in the file but get a single scale for all inputs.
+ */
 export function coarserScales(weights: Weights, encodingOf: (name: string) => PackedEncoding): EngineNote[] {
   const found = [...weights].filter(
     ([name, { dtype, like = dtype, packed }]) =>
@@ -68,7 +70,7 @@ export function coarserScales(weights: Weights, encodingOf: (name: string) => Pa
       code: 'coarser-scales',
       text:
         `the file has a scale for each group of weights in ${matrices} of its matrices, which are rounded ` +
-        "again with one for each output, which can lose quality; weights: 'auto' keeps them",
+        "again with one scale per output, which can lose quality; weights: 'auto' keeps the groups",
       values: { matrices },
     },
   ]

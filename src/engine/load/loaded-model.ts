@@ -12,7 +12,7 @@ import type { Message } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse } from '../types/model.ts'
 import type { LoadRequest, Prompt } from '../wire/protocol.ts'
 
-/** Loads the model of a request. After a typed error or the signal's reason nothing is left allocated. */
+/** Loads the model of a request. After a typed error or the signal's reason, nothing stays allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
 
 export interface LoaderHooks {
@@ -22,7 +22,7 @@ export interface LoaderHooks {
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
-/** The template input besides the messages. */
+/** The input of the template besides the messages. */
 export type PromptOptions = Pick<
   Extract<Prompt, { readonly type: 'messages' }>,
   'tools' | 'prefix' | 'reasoningPrefix' | 'templateArguments'

@@ -46,7 +46,7 @@ export interface MemoryNeed {
   readonly wantBytes: number
 }
 
-/** Slabs of a conversation that is forked and edited: its own, and checkpoints to restore from. */
+/** Slabs of a conversation that is forked and edited: its own, plus checkpoints to restore from. */
 const SLABS = 16
 /** Step descriptors, block tables, stacks, padding: small compared with everything else. */
 const OVERHEAD_BYTES = 8 << 20

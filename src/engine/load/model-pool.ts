@@ -21,7 +21,7 @@ interface ModelPoolOptions {
 export interface ModelPool {
   /** Runs the model. */
   readonly pool: Pool | AsyncPool
-  /** Runs work that only needs this thread's memory: moving positions, a draft model. */
+  /** Runs work that only needs this thread's memory: moving positions, or a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
   /**

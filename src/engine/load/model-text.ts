@@ -31,8 +31,8 @@ export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
   if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file), rows })
   const next =
     file.format === 'safetensors'
-      ? 'pass its tokenizer.json with it'
-      : 'convert the model again, tokenizer included'
+      ? 'pass its tokenizer.json as well'
+      : 'convert the model again, including the tokenizer'
   throw new HalfbyteError('format', `${file.name} has no tokenizer; ${next}`)
 }
 

@@ -9,7 +9,7 @@ import type { LoadedModel } from './loaded-model.ts'
 type WithIds = Pick<LoadedModel, 'text' | 'logitRows'>
 
 /** Larger than any context. */
-const MOST_IDS = 1 << 24
+const MAX_IDS = 1 << 24
 
 /**
  * The ids of a list or a typed array. Throws `code` for an id outside the model's vocabulary, and
@@ -22,7 +22,7 @@ export function checkedIds(
   code: 'unsupported' | 'format' = 'unsupported',
 ): number[] {
   const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
-  checkList(name, given, MOST_IDS)
+  checkList(name, given, MAX_IDS)
   // Holes in a sparse list become undefined, which is rejected.
   const list = Array.from(given) as number[]
   const wrong = list.findIndex((id) => !(isCount(id) && id < vocab))

@@ -6,7 +6,7 @@ import type { Prompt } from '../wire/protocol.ts'
 import type { ModelText, Sight } from './loaded-model.ts'
 
 /**
- * `tower` is asked for prompts and sessions with pictures. `id`: the model's name. `hasOtherTower`: the model
+ * `tower` handles prompts and sessions with images. `id`: the model's name. `hasOtherTower`: the model
  * has a tower that is not supported.
  */
 export function sightOf(
@@ -23,8 +23,8 @@ export function sightOf(
       throw new HalfbyteError(
         'unsupported',
         hasOtherTower
-          ? `a message has pictures but the vision tower of ${id} is not supported; send text only`
-          : `a message has pictures but ${id} was loaded without a vision tower; load it with the option ` +
+          ? `a message has images but the vision tower of ${id} is not supported; send text only`
+          : `a message has images but ${id} was loaded without a vision tower; load it with the option ` +
               'vision, the address of its mmproj file',
       )
     },

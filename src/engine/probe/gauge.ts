@@ -113,14 +113,14 @@ export interface Speeds {
 /** Milliseconds for which decode and prefill are timed; each runs at least once. */
 const TIMED_MS = 60
 /** Ends the timing if the clock stands still: enough for a best time. */
-const MOST_RUNS = 32
+const MAX_RUNS = 32
 /** Shorter than any run, so that a coarse clock does not give infinite speeds. */
 const LEAST_MS = 0.001
 /**
  * Rows of the timed prefill: enough to use the kernels for many rows, fewer if these would exceed the time.
  */
 const FEWEST_ROWS = 8
-const MOST_ROWS = 32
+const MAX_ROWS = 32
 /** The position in a conversation that the estimates assume. */
 const POSITION = 512
 const PREFILL_ROWS = 128
@@ -151,7 +151,7 @@ export async function gaugeSpeeds(
       const start = now()
       let best = Number.POSITIVE_INFINITY
       let at = start
-      for (let runs = 0; at - start < forMs && runs < MOST_RUNS; runs++) {
+      for (let runs = 0; at - start < forMs && runs < MAX_RUNS; runs++) {
         run(rows)
         const end = now()
         best = Math.min(best, end - at)
@@ -163,7 +163,7 @@ export async function gaugeSpeeds(
     const fewMs = timed(FEWEST_ROWS, 1)
     const rows = Math.max(
       FEWEST_ROWS,
-      Math.min(MOST_ROWS, Math.floor((FEWEST_ROWS * TIMED_MS) / Math.max(fewMs, 0.1))),
+      Math.min(MAX_ROWS, Math.floor((FEWEST_ROWS * TIMED_MS) / Math.max(fewMs, 0.1))),
     )
     const prefillMs = timed(rows, TIMED_MS)
     const position = Math.min(POSITION, Math.floor(contextLength / 2))

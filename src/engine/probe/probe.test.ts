@@ -1,5 +1,5 @@
 // Probing. In: headers of models without weights, a host with little memory. Out: whether they fit, and what
-// would.
+// would fit instead.
 import { describe, expect, test } from 'vitest'
 import { LLAMA_1B, QWEN_05B, type Shape } from '../../../lab/bench/shapes.ts'
 import {
@@ -76,7 +76,7 @@ describe('a probe', () => {
     expect(report.decodeTokensPerSecond).toBeGreaterThan(0)
   })
 
-  test('proposes a smaller context, then int8 keys and values, then 4-bit weights, then these together', async () => {
+  test('proposes a smaller context, then int8 keys and values, then 4-bit weights, then combinations', async () => {
     const int8 = { k: 'int8', v: 'int8' } as const
     const full = (await probe()).neededBytes
     const short = (await probe({ contextLength: 512 })).neededBytes

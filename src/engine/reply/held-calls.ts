@@ -72,7 +72,8 @@ export class HeldCalls implements ReplyConstraint {
 
   #open(marker: string): void {
     const call = this.#calls()
-    // The rest of the token that completed the marker may not match any call; then the reply stays free.
+    // The rest of the token that completed the marker may not match any call; then the reply stays
+    // unconstrained.
     const fits = call.acceptText(encoder.encode(letterOf(marker) + this.#text))
     this.#forget()
     if (fits && !call.mustEnd) this.#call = call

@@ -1,4 +1,4 @@
-// The options of a reply and their checks. The sampler checks its own lists.
+// The options of a reply, and their checks. The sampler checks its own lists.
 import { checkKeys, checkTexts } from '../../core/base/check-options.ts'
 import {
   ANY,

@@ -34,7 +34,7 @@ export function openReasoning(
   // A constraint applies from the start of the reply, unless the model is known to think first.
   if (isAssumed && named === undefined && hasConstraint) return undefined
   const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
-  // Only the model's own marks are around it in the prompt.
+  // In the prompt, only the model's own marks enclose it.
   const isContinued = reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed
   const beginning = isContinued ? 'continued' : beginningAfter(text, form, prefix)
   return {

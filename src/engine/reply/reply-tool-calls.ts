@@ -1,4 +1,4 @@
-// Finds the tool calls in a reply that arrives in pieces, and gives them ids.
+// Finds the tool calls in a reply that arrives in chunks, and gives them ids.
 
 import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'

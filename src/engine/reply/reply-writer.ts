@@ -26,7 +26,7 @@ export interface ReplyLimits {
 /** Decodes ids, splits the thought off, holds back text that may become a stop text, and sends the rest. */
 export class ReplyWriter {
   readonly tokens: number[] = []
-  /** One entry for each token, if requested. */
+  /** One entry per token, if requested. */
   readonly logprobs: TokenLogprobs[] | undefined
   /** The same for the end-of-turn token. */
   endLogprobs: TokenLogprobs | undefined

@@ -88,7 +88,7 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
-    'a role (system, user, assistant or tool), a string as content (or parts of the type text or image), and pictures ' +
+    'a role (system, user, assistant or tool), a string as content (or parts of the type text or image), and images ' +
       'as Blobs or { width, height, data }',
   )
 }

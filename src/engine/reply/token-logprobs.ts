@@ -1,4 +1,4 @@
-// The log-probabilities of single tokens: those a model writes, and those of a given text.
+// The log-probabilities of single tokens: those that a model writes, and those of a given text.
 
 import { LogProbabilities } from '../../core/generate/sampler/candidates.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
@@ -21,7 +21,7 @@ export function tokenLogprobs(source: LogProbabilities, text: ModelText, id: num
 
 /**
  * How likely the model finds each of `ids` given those before it, with the `top` most likely ids at each
- * position. All ids are run, including those whose state is stored. Their state is kept for texts that
+ * position. All ids are processed, including those whose state is stored. Their state is kept for texts that
  * continue them. Throws `context-overflow`, errors of the scheduler, or the signal's reason.
  */
 export async function scoreTokens(

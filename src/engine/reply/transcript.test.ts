@@ -56,7 +56,7 @@ test('a reply that the template renders differently is encoded again', () => {
   expect(transcript.encode('Q1A|Q2', encode)).toEqual(codes('Q1A|Q2'))
 })
 
-test('a prompt with a different beginning starts afresh', () => {
+test('a prompt with a different beginning is encoded from the start', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)

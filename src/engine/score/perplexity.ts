@@ -125,7 +125,7 @@ export function negativeLogLikelihood(logits: Float32Array, id: number): number 
 // hot
 /** The logarithm of the sum of exponentials, in f64. Throws `integrity` on NaN or +Infinity. */
 export function logSum(row: Float32Array): number {
-  // Loops over indices, because iterators and Math.max took twice as long, a seventh of an evaluation.
+  // Loops over indices, because iterators and Math.max took twice as long, or a seventh of an evaluation.
   let peak = Number.NEGATIVE_INFINITY
   for (let at = 0; at < row.length; at++) {
     const value = row[at]!

@@ -22,12 +22,12 @@ const END = 256
 /** "You said ". The encoder never produces this id, so encoding a reply again yields different ids. */
 const OPENING = 257
 const VOCAB = 258
-/** Bytes 0..7 that break things on purpose. */
+/** Bytes 0..7 break things on purpose. */
 export const NAN_LOGITS = '\x01'
 export const DEAD_POOL = '\x02'
 
 export interface ToyModel extends LoadedModel {
-  /** Number of rows run so far. */
+  /** Number of rows processed so far. */
   rows(): number
   /** Bytes of state in live sequences. */
   liveBytes(): number

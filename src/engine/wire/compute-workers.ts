@@ -17,7 +17,7 @@ export function attendComputeWorkers(engine: Worker): () => void {
       workers.set(number, worker)
       const missing = () => failed(`its script ${addressOf(worker)} did not load`)
       worker.addEventListener('error', ({ message }) => (message ? failed(message) : missing()))
-      // A compute worker replies on its port; only the wrapper script that failed to import the worker's
+      // A compute worker replies on its port. Only the wrapper script that failed to import the worker's
       // script replies here.
       worker.addEventListener('message', missing)
       worker.addEventListener('messageerror', () => failed('a message to it could not be read'))

@@ -67,7 +67,7 @@ test('a failure before anyone listens reaches every later listener', () => {
   expect(deaths).toEqual(['first: its script did not load', 'second: its script did not load'])
 })
 
-test('there are no pings and no reports after the watch has ended', () => {
+test('there are no pings or reports after the watch has ended', () => {
   const { worker, deaths, unwatch } = watched()
   unwatch()
   worker.answers = false

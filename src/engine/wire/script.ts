@@ -69,9 +69,9 @@ export type LifeMessage =
   | { readonly type: 'ping' | 'pong' }
   /** The worker's module will be needed. */
   | { readonly type: 'prepare'; readonly assets: HostAssets }
-  /** A message arrived that could not be read. It may have been any pending call. */
+  /** A message arrived that could not be read. It may have been any of the pending calls. */
   | { readonly type: 'unread' }
-  /** From the script that was to import the worker's own. */
+  /** From the script that should have imported the worker's own. */
   | { readonly type: 'missing' }
 
 /** Browsers block worker scripts of another origin, but accept a script of this origin that imports one. */

@@ -39,7 +39,7 @@ test('the next load uses the prepared worker, and the load after it starts anoth
   expect(FakeWorker.started).toHaveLength(2)
 })
 
-test('a second preparation starts nothing', () => {
+test('a second preparation does not start another worker', () => {
   prepareEngineWorker(OWN)
   prepareEngineWorker(OWN)
   expect(FakeWorker.started).toHaveLength(1)

@@ -1,5 +1,5 @@
-// Long runs. In: graphs that take minutes, aborts, time limits, unresponsive workers. Out: whether each run
-// ends when it should, and the network's state afterwards.
+// Tests long runs. In: graphs that take minutes, aborts, time limits, unresponsive workers. Out: whether each
+// run ends when it should, and the network's state afterwards.
 import { expect, test, vi } from 'vitest'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -10,7 +10,7 @@ import { loadNetwork } from '../service/load-network.ts'
 import { createNetworkService } from '../service/network-service.ts'
 import { Network, type NetworkOptions } from './network.ts'
 
-/** Numbers in a row; summing them takes about 60 ms. */
+/** Numbers per row; summing a row takes about 60 ms. */
 const WIDTH = 2 ** 26
 /** Rows that take a minute to sum. */
 const MANY = 900
@@ -72,7 +72,7 @@ test.each([
   },
 )
 
-test('the limit of the load applies to runs without their own', async () => {
+test('the limit of the load applies to runs without a limit of their own', async () => {
   const network = await Network.load(long(), { timeLimitMs: 20 })
   await expect(network.run(rows(MANY))).rejects.toMatchObject({ name: 'TimeoutError' })
   await network.dispose()
@@ -149,7 +149,7 @@ test.each([1, 2] as const)('%d threads compute products of several parts correct
   const model = modelOf([node('MatMul', ['x', 'x'], 'p'), node('MatMul', ['p', 'x'], 'y')], [size, size], {})
   const service = createNetworkService((request, hooks) => loadNetwork(request, hooks, nodeHost()))
   const network = await Network.through(localConnection(service), model, { threads })
-  // Row r of the matrix is r % 3 in column r, and 1 in the column after it.
+  // Row r of the matrix is r % 3 in column r and 1 in the next column.
   const data = new Float32Array(size * size)
   for (let row = 0; row < size; row++) {
     data[row * size + row] = row % 3

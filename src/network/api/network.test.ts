@@ -1,5 +1,5 @@
-// Networks. In: a small encoder, right and wrong inputs. Out: the outputs of a run, and the error for each
-// mistake.
+// Tests networks. In: a small encoder, right and wrong inputs. Out: the outputs of a run, and the error for
+// each mistake.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'

@@ -25,6 +25,7 @@ import type { Connection } from '../../engine/wire/connection.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
+import { checkTensor, type NetworkTensor } from '../helpers/tensors.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
 import type { LoadedNetwork, NetworkHost } from '../service/build-network.ts'
 import type {
@@ -33,13 +34,23 @@ import type {
   NetworkRequest,
   NetworkValue,
 } from '../service/network-protocol.ts'
-import { checkTensor, type NetworkTensor } from './tensors.ts'
 import { inTime, TIME_LIMIT } from './time-limit.ts'
 
 export type { ForeignNode } from '../compile/refusal.ts'
+export { type CtcOptions, type CtcText, ctcDecode } from '../helpers/ctc-decode.ts'
+export { nonMaxSuppression, type SuppressionOptions } from '../helpers/non-max-suppression.ts'
+export {
+  type NetworkPicture,
+  type PictureOptions,
+  type PictureTensor,
+  pictureTensor,
+} from '../helpers/picture-tensor.ts'
+export type { Numbers } from '../helpers/rows.ts'
+export { softmax } from '../helpers/softmax.ts'
+export type { NetworkDType, NetworkTensor } from '../helpers/tensors.ts'
+export { type TopScore, topK } from '../helpers/top-k.ts'
 export type { NetworkLimits } from '../onnx/graph-budget.ts'
 export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/network-protocol.ts'
-export type { NetworkDType, NetworkTensor } from './tensors.ts'
 
 /** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
 export interface NetworkOptions {
@@ -54,8 +65,8 @@ export interface NetworkOptions {
    */
   readonly worker?: boolean | undefined
   /**
-   * Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
-   * is used. `auto`: one for each core, at most eight. Default: one.
+   * How many threads share a run. More than one needs a worker and a cross-origin isolated page; otherwise
+   * one is used. `auto`: one per core, at most eight. Default: one.
    */
   readonly threads?: number | 'auto' | undefined
   /**
@@ -63,7 +74,9 @@ export interface NetworkOptions {
    * where the browser allows it.
    */
   readonly cache?: 'opfs' | 'none' | undefined
-  /** Which precision to load if a repository has several. Default: the first of `Engine.load`'s order. */
+  /**
+   * The precision to load if a repository has several. Default: the first one in the order of `Engine.load`.
+   */
   readonly dtype?: GraphDtype | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
@@ -73,7 +86,7 @@ export interface NetworkOptions {
    */
   readonly build?: Build | 'auto' | undefined
   /**
-   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, and
+   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, then
    * multiplied by rows rounded to 8 bits, with one scale per 32 numbers. Default `auto`: 8-bit and 4-bit
    * codes in the file are used as they are; floats stay f32.
    */
@@ -108,7 +121,7 @@ export interface NetworkRunOptions extends AbortOptions {
   readonly timeLimitMs?: number | undefined
 }
 
-/** The parts that Node and tests replace. */
+/** What Node and tests replace. */
 interface Inside extends Partial<NetworkHost> {
   /** Finds external data in the graph's folder. */
   readonly beside?: OpenNetworkOptions['beside']
@@ -143,7 +156,7 @@ export class Network implements AsyncDisposable {
   readonly build: Build
   /** Number of threads that share a run. */
   readonly threads: number
-  // Functions, because frameworks wrap objects in proxies, through which private names cannot be read.
+  // Functions, because frameworks wrap objects in proxies, through which private members cannot be read.
   private readonly loaded: () => LoadedNetwork
   private readonly close: () => Promise<void>
   private readonly timeLimitMs: number | undefined
@@ -168,7 +181,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Loads an ONNX file. Its kernels are compiled the first time each input shape is run.
+   * Loads an ONNX file. Its kernels are compiled when an input shape is first run.
    *
    * ```ts
    * const network = await Network.load('/models/minilm.onnx', { worker: true })
@@ -220,7 +233,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread; for Node and tests. Several threads need `startWorker`.
+   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(
@@ -304,7 +317,7 @@ export class Network implements AsyncDisposable {
   }
 }
 
-/** The caller's thread starts no other threads, because a page must not block on them. */
+/** The caller's thread does not start other threads, because a page must not block on them. */
 const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
   loadModule: (build, memory) => engineModule(build, memory, assets),
   cores: 1,

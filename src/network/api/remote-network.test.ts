@@ -1,5 +1,5 @@
-// Networks in a worker's service. In: a small encoder, threads, aborts, mistakes. Out: the same results and
-// errors as from a network in this thread.
+// Tests networks in a worker's service. In: a small encoder, threads, aborts, mistakes. Out: the same results
+// and errors as from a network in this thread.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
@@ -34,7 +34,7 @@ test.each([1, 2] as const)(
     ] as const) {
       const inputs = inputsOf(batch, tokens)
       expect(await there.run(inputs)).toEqual(await here.run(inputs))
-      // The inputs are still the caller's.
+      // The caller still owns the inputs.
       expect(inputs.input_ids.data).toHaveLength(batch * tokens)
     }
     const { memoryBytes, codeBytes } = there.memory()
@@ -45,7 +45,7 @@ test.each([1, 2] as const)(
   },
 )
 
-test('auto uses a thread for each core, and at most eight', async () => {
+test('auto uses one thread per core, at most eight', async () => {
   const host = nodeHost()
   const few = await load({ threads: 'auto' }, { ...host, cores: 3 })
   expect(few.threads).toBe(3)

@@ -38,7 +38,7 @@ export async function loadRemotely(
           latest = told
           return new Map(outputs)
         } finally {
-          // The previous run may still be in progress, and still wanted.
+          // The previous run may still be in progress, and its result still wanted.
           const [running] = asked
           if (signal?.aborted === true && own !== undefined && own === running)
             void client.endUnless(own, STOP_MS)

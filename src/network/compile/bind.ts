@@ -1,5 +1,5 @@
-// Binds a graph to the sizes of a run: the inputs' symbols become numbers, the passes run again, and a
-// program is made.
+// Binds a graph to the sizes of a run: the inputs' symbols become numbers, the passes run again, and the
+// result becomes a program.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { ProgramBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
@@ -36,7 +36,7 @@ export function boundGraph(
 }
 
 /**
- * The program of a bound graph, and the graph with the constants that it made. Throws what `lower` throws.
+ * The program of a bound graph, and the graph with the constants created for it. Throws what `lower` throws.
  */
 export function boundProgram(graph: Graph, options: LowerOptions) {
   const lowered = lower(graph, options)
@@ -47,7 +47,7 @@ export function boundProgram(graph: Graph, options: LowerOptions) {
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
   new Map([...tensors].map(([name, { dims }]) => [name, dims]))
 
-/** A key of everything a program depends on: runs with equal keys share a program. */
+/** A key of everything that a program depends on: runs with equal keys share a program. */
 export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
   JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
 

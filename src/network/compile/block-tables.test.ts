@@ -1,5 +1,5 @@
 // Tables quantized in blocks. In: rows of 4 and 8 bits with scales and zero points. Out: whether a gather
-// returns its rows as floats, leaves the table as stored in the file, and rejects indices out of range.
+// returns its rows as floats, leaves the table as it is in the file, and rejects indices out of range.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { tensorOf } from '../onnx/ir/tensor.ts'

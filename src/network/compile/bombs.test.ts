@@ -10,7 +10,7 @@ import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
 import { BOMBS, type BombName } from './testing/bombs.ts'
 
-/** The integers from 0. */
+/** The integers, starting at 0. */
 async function run(graph: Graph, limits?: NetworkLimits) {
   const dims = graph.inputs[0]!.type!.dims as number[]
   const x = tensorOf(
@@ -26,15 +26,15 @@ const beyond = (limit: keyof NetworkLimits) => ({ code: 'out-of-memory', detail:
 test.each<[BombName, number, keyof NetworkLimits]>([
   ['resized places', 4e9, 'planning'],
   ['nearest places', 1.2e9, 'planning'],
-  ['resized places of nothing', 2e8, 'planning'],
-  ['taps of one place', 100_000, 'planning'],
-  ['one of many', 2 ** 31, 'planning'],
+  ['resized empty positions', 2e8, 'planning'],
+  ['taps of one position', 100_000, 'planning'],
+  ['a one-hot row of many', 2 ** 31, 'planning'],
   ['places apart', 4096, 'bytes'],
   ['a wide border', 2 ** 27, 'bytes'],
   ['repeats', 2 ** 26, 'bytes'],
-  ['a product of repeats', 2 ** 14, 'bytes'],
-  ['a product of repeats', 11_000, 'steps'],
-  ['a sum of repeats', 2 ** 19, 'steps'],
+  ['a product of repeated rows', 2 ** 14, 'bytes'],
+  ['a product of repeated rows', 11_000, 'steps'],
+  ['a sum of repeated rows', 2 ** 19, 'steps'],
   ['a value that doubles', 24, 'bytes'],
   ['many parts', 100_000, 'planning'],
 ])('%s (%d) exceed the limit of %s', async (name, n, limit) => {
@@ -42,13 +42,13 @@ test.each<[BombName, number, keyof NetworkLimits]>([
 })
 
 test('nested loops exceed the unrolling limit, and rejecting them is cheap', async () => {
-  await expect(run(BOMBS['loops in loops'](60), { planning: 2 ** 25 })).rejects.toMatchObject({
+  await expect(run(BOMBS['nested loops'](60), { planning: 2 ** 25 })).rejects.toMatchObject({
     code: expect.stringMatching(/^(?:unsupported|out-of-memory)$/),
   })
 })
 
 test('a sum of many inputs is rejected, naming it', async () => {
-  await expect(run(BOMBS['a sum of many'](20_000))).rejects.toMatchObject({
+  await expect(run(BOMBS['a sum of many inputs'](20_000))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining('20000 inputs'),
   })
@@ -121,7 +121,7 @@ test('an encoder takes less than a tenth of each limit', async () => {
   expect(budget.spentUnits).toBeLessThan(2 ** 27 / 10)
   expect(program.arenaBytes).toBeLessThan(2 ** 29 / 10)
   const taken = program.steps.reduce((sum, step) => sum + step.taken, 0)
-  // 6 layers of 10.6 million multiplications per token, plus attention.
+  // 6 layers with 10.6 million multiplications per token, plus attention.
   expect(taken).toBeGreaterThan(8 * 128 * 10e6)
   expect(taken).toBeLessThan(2 ** 40 / 10)
 })

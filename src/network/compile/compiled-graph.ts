@@ -17,14 +17,14 @@ import { type LeftOut, NOTHING } from './stages.ts'
 
 export type { CompileOptions } from './lazy-machine.ts'
 
-/** A runnable graph, regardless of which runtime its nodes use. */
+/** A runnable graph, whatever runtime its nodes use. */
 export interface RunnableGraph {
   readonly inputs: readonly Input[]
   /** Outputs in the graph's order, with the types and sizes known before a run. */
   readonly outputTypes: readonly Input[]
-  /** Numbers in the file's constants. */
+  /** Number of elements in the file's constants. */
   readonly parameters: number
-  /** Nodes known to run in another runtime. */
+  /** Nodes that are known to run in another runtime. */
   readonly foreign: readonly ForeignNode[]
   /** Its threads and its memory. Opening it starts the threads; otherwise the first run does. */
   readonly machine: LazyMachine
@@ -57,7 +57,10 @@ const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASS
 /** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
-/** The elements of all constants of the file; what a pass computes from them does not count again. */
+/**
+ * Number of elements in all constants of the file. Constants that passes compute from them do not count
+ * again.
+ */
 export const parametersOf = ({ constants }: Graph): number =>
   [...constants.values()].reduce((sum, { dims }) => sum + countOf(dims), 0)
 
@@ -106,8 +109,8 @@ export class CompiledGraph implements RunnableGraph {
   }
 
   /**
-   * Every input must be present and have its dtype. Throws what `prepare` throws, and `format` for indices
-   * out of range.
+   * Every input must be present and have the right dtype. Throws what `prepare` throws, and `format` for
+   * indices out of range.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(async () => {

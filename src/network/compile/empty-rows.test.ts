@@ -1,5 +1,5 @@
-// Reductions over no elements. In: a run whose reduced axis is empty, after one that leaves numbers in
-// memory. Out: whether each reduction matches the evaluator.
+// Tests reductions over no elements. In: a run whose reduced axis is empty, after a run that leaves numbers
+// in memory. Out: whether each reduction matches the evaluator.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

@@ -1,5 +1,5 @@
-// Grouped convolutions. In: one whose output another node reads under one more axis. Out: whether the graph
-// gives the same results as the evaluator.
+// Tests grouped convolutions. In: a convolution whose output another node reads with one more axis. Out:
+// whether the graph gives the same results as the evaluator.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

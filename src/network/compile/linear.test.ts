@@ -1,5 +1,5 @@
-// Products by the engine's kernels. In: random rows and constant matrices in every form found in files. Out:
-// whether each product is within its rounding error of the exact one.
+// Tests products by the engine's kernels. In: random rows and constant matrices in every form found in files.
+// Out: whether each product is within its rounding error of the exact one.
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
 import type { Build } from '../../core/runtime/features.ts'
@@ -140,7 +140,7 @@ const graphOf = ({ nodes, constants }: Case, k: number): Graph => ({
 })
 
 /**
- * How much a product may differ: half a step of its group of 32 for each number of x, and for each weight
+ * How much a product may differ: for each number of x, half a step of its group of 32, and for each weight,
  * the rounding of its scale to f16.
  */
 function boundOf(
@@ -262,7 +262,7 @@ test.each([
       const terms = Array.from({ length: k }, (_, i) => x[row * k + i]! * weightAt(i, column))
       const size = terms.reduce((sum, each) => sum + Math.abs(each), 0)
       const wanted = terms.reduce((sum, each) => sum + each, 0)
-      // 8-bit rows are off by a thousand times as much.
+      // With 8-bit rows, the error would be a thousand times as large.
       expect(Math.abs(Number(value) - wanted)).toBeLessThan(1e-6 * size)
     }
   },

@@ -1,5 +1,5 @@
-// Loops. In: graphs with Loop and Scan. Out: whether loops with a known step count match the evaluator, and
-// whether other loops are rejected with a named reason.
+// Tests loops. In: graphs with Loop and Scan. Out: whether loops with a known step count match the evaluator,
+// and whether other loops are rejected with a stated reason.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -74,7 +74,7 @@ test('a loop without steps returns its inputs', async () => {
   await compare(graph, new Map([['x', numbers([3])]]))
 })
 
-test("a loop whose count is an input's size runs at every size", async () => {
+test("a loop whose count is an input's size runs for every size", async () => {
   const g = new NodeWriter()
   const rows = g.op('Gather', [g.op('Shape', ['x']), g.int(0)])
   g.node('Loop', [rows, '', 'x'], ['last'], { body: body() })
@@ -104,7 +104,7 @@ test('a scan iterates over rows, even twice in one graph', async () => {
   for (const size of [1, 6]) await compare(graph, new Map([['x', numbers([size, 3])]]))
 })
 
-test('a loop in a loop is unrolled too', async () => {
+test('a nested loop is unrolled too', async () => {
   const inner = new NodeWriter('in_')
   const sum = inner.op('Add', ['part', 'outer'])
   const outer = new NodeWriter('out_')
@@ -142,7 +142,7 @@ test.each<[string, (g: NodeWriter) => void]>([
     'whose condition is computed',
     (g) => g.node('Loop', [g.int(3), '', 'x'], ['y'], { body: body('computed') }),
   ],
-  ['of too many steps', (g) => g.node('Loop', [g.ints([2 ** 50], []), '', 'x'], ['y'], { body: body() })],
+  ['with too many steps', (g) => g.node('Loop', [g.ints([2 ** 50], []), '', 'x'], ['y'], { body: body() })],
   [
     'whose count is computed',
     (g) => {

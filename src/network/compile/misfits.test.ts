@@ -1,5 +1,5 @@
-// Graphs that contradict themselves, or the sizes of a run. In: mismatched shapes, axes named twice. Out:
-// typed errors that name node and shapes, or the evaluator's results.
+// Tests graphs that contradict themselves or the sizes of a run. In: mismatched shapes, axes named twice.
+// Out: typed errors that name node and shapes, or the evaluator's results.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
@@ -8,7 +8,7 @@ import { CompiledGraph } from './compiled-graph.ts'
 
 const list = (values: readonly number[]): Tensor => tensorOf('i64', [values.length], values)
 
-/** A graph of one node that reads constants and the input `x`, whose sizes a run chooses. */
+/** A graph with one node that reads constants and the input `x`, whose sizes a run chooses. */
 function graphOf(
   op: string,
   constants: Readonly<Record<string, Tensor>>,
@@ -42,18 +42,21 @@ test.each([
   ['Concat', { other: tensorOf('f32', [], [1]) }, '[] is not part of'],
   ['Concat', { other: list([1, 2, 3]) }, '[3] is not part of'],
   ['Slice', { starts: list([0]), ends: list([1]), axes: list([4]) }, '4'],
-])('%s of mismatched sizes is an error that names the node and the sizes', async (op, constants, text) => {
-  const error: unknown = await run(graphOf(op, constants)).catch((thrown) => thrown)
-  expect(error).toMatchObject({ code: expect.stringMatching(/^(?:format|unsupported)$/) })
-  expect(error).toMatchObject({ message: expect.stringContaining(`(${op})`) })
-  expect(error).toMatchObject({ message: expect.stringContaining(text) })
-})
+])(
+  '%s with mismatched sizes causes an error that names the node and the sizes',
+  async (op, constants, text) => {
+    const error: unknown = await run(graphOf(op, constants)).catch((thrown) => thrown)
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(?:format|unsupported)$/) })
+    expect(error).toMatchObject({ message: expect.stringContaining(`(${op})`) })
+    expect(error).toMatchObject({ message: expect.stringContaining(text) })
+  },
+)
 
 test.each([
   [tensorOf('f32', [0, 2], new Float32Array(0)), 'its inputs have 3 and 0 numbers along the summed axis'],
   [tensorOf('f32', [1, 2], new Float32Array(2)), 'its inputs have 3 and 1 numbers along the summed axis'],
   [tensorOf('f32', [5, 2], new Float32Array(10)), 'its inputs have 3 and 5 numbers along the summed axis'],
-])('a matrix of %j is an error for rows whose width a run chooses', async (matrix, text) => {
+])('a matrix of %j causes an error for rows whose width a run chooses', async (matrix, text) => {
   const error: unknown = await run(graphOf('MatMul', { matrix })).catch((thrown) => thrown)
   expect(error).toMatchObject({ message: expect.stringContaining(text) })
 })
@@ -61,7 +64,7 @@ test.each([
 test.each([
   [[0, 3], [2, 4], '0 elements cannot have the shape [2, 4]'],
   [[2, 3], [2, 0, 9], '6 elements cannot have the shape [2, 0, 9]'],
-])('[%s], which has or becomes an empty tensor, is not reshaped to [%s]', async (from, to, text) => {
+])('[%s], which is or becomes an empty tensor, cannot be reshaped to [%s]', async (from, to, text) => {
   const attributes = { allowzero: { kind: 'int', value: 1 } } as const
   const graph = graphOf('Reshape', { shape: list(to) }, attributes)
   const given = tensorOf('f32', from, new Float32Array(from[0]! * from[1]!))

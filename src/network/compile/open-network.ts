@@ -11,12 +11,12 @@ export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
   /** Finds external data that is not among the sources, by its path relative to the graph. Default: none. */
   readonly beside?: FindFile | undefined
-  /** Which precision to open if the sources have several. */
+  /** The precision to open if the sources have several. */
   readonly dtype?: GraphDtype | undefined
 }
 
 /**
- * The graph in a model's files. Throws `format` for damaged files, `unsupported` for unsupported features.
+ * The graph among a model's files. Throws `format` for damaged files, `unsupported` for unsupported features.
  */
 export async function readNetwork(
   sources: readonly ByteSource[],
@@ -28,7 +28,7 @@ export async function readNetwork(
   return (await readModel(source, { find, signal })).graph
 }
 
-/** A single file without an extension is the graph: bytes and blob URLs have no name. */
+/** A single file without an extension is the graph, because bytes and blob URLs have no name. */
 function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefined): ByteSource {
   const [first] = sources
   if (first !== undefined && sources.length === 1 && !first.name.includes('.')) return first

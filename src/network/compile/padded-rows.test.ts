@@ -1,5 +1,5 @@
-// Padding of reduced values. In: results of reductions, padded along the reduced axis to its old size. Out:
-// whether each padded element has its row's result.
+// Tests padding of reduced values. In: results of reductions, padded along the reduced axis to its old size.
+// Out: whether each padded element has the result of its row.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { tensorOf } from '../onnx/ir/tensor.ts'

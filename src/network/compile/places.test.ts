@@ -1,5 +1,5 @@
-// Positions. In: scatters with equal indices, and top-k of rows with equal numbers. Out: whether compiled
-// graphs match the evaluator on one thread and on two; errors.
+// Tests positions. In: scatters with equal indices, and top-k of rows with equal numbers. Out: whether
+// compiled graphs match the evaluator on one thread and on two; errors.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -37,7 +37,7 @@ function graphOf(
   }
 }
 
-/** Expects the same results from the evaluator, one thread and two. */
+/** Expects the same results from the evaluator, one thread and two threads. */
 async function expectSame(
   nodes: readonly Made[],
   feeds: ReadonlyMap<string, Tensor>,
@@ -78,7 +78,7 @@ test('the last of several updates to a position wins, on any number of threads',
   await expectSame([{ ...node, outputs: ['y'], attributes: { reduction: text('add') } }], feeds)
 })
 
-test("an index shared by a row's elements writes them all to one position", async () => {
+test("an index shared by a row's elements writes all of them to one position", async () => {
   const feeds = new Map([
     ['data', floats([3, 5], (each) => each)],
     ['at', indices([3, 1], [4, -5, 1])],
@@ -125,7 +125,7 @@ test.each([
   [2, 0],
   [2, -3],
   [-4, 1],
-])('an index outside the data is a format error (%d, %d)', async (row, column) => {
+])('an index outside the data causes a format error (%d, %d)', async (row, column) => {
   const feeds = new Map([
     ['data', floats([2, 2], (each) => each)],
     ['at', indices([1, 2], [row, column])],

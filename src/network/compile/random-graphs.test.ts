@@ -12,7 +12,7 @@ import { roundingSpread } from './testing/conditioning.ts'
 import { difference } from './testing/difference.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
-/** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS more of them. */
+/** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 4)
 const COUNT = Number(process.env['HALFBYTE_GRAPHS'] ?? 150)
 
@@ -75,7 +75,7 @@ test(`compiled graphs give the evaluator's results (seed ${SEED}, ${COUNT} graph
   expect(passed.size).toBeGreaterThan(2)
 })
 
-test('rounding errors move a norm of nearly equal numbers far, and a sum hardly', () => {
+test('rounding errors move a norm of nearly equal numbers far, but hardly move a sum', () => {
   const node = (op: string, inputs: readonly string[], output: string): Node => ({
     ...{ name: output, op, domain: '', version: 17, inputs, outputs: [output] },
     attributes: new Map(),

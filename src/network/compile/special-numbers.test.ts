@@ -1,5 +1,5 @@
-// Numbers that JSON does not distinguish. In: a graph that uses each of them in the same expression. Out:
-// whether each node gets its own number.
+// Tests numbers that JSON does not distinguish. In: a graph that uses each of them in the same expression.
+// Out: whether each node gets its own number.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

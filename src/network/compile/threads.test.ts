@@ -1,5 +1,5 @@
-// Threads. In: random graphs, and an encoder in f32 and 8 bits. Out: whether two and three threads give
-// bit-identical results to one, and what errors do.
+// Threads. In: random graphs, and an encoder in f32 and 8 bits. Out: whether two and three threads give the
+// same bits as one, and what happens after errors.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -11,7 +11,7 @@ import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
-/** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS more of them. */
+/** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
 const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 8)
 const SHAPE = { layers: 2, hidden: 96, heads: 4, intermediate: 160, vocabulary: 50, positions: 64 }
@@ -49,7 +49,7 @@ const feedsOf = (batch: number, tokens: number, vocabulary: number): ReadonlyMap
 const encoder = async () => (await readModel(bufferSource('bert.onnx', bertBytes(SHAPE)))).graph
 
 test.each([2, 3])(
-  `%d threads compute random graphs like one thread (seed ${SEED}, ${GRAPHS} graphs)`,
+  `%d threads compute random graphs as one thread does (seed ${SEED}, ${GRAPHS} graphs)`,
   {
     timeout: 3_600_000,
   },
@@ -67,7 +67,7 @@ test.each([2, 3])(
 )
 
 test.each(['f32', 'w8', 'w4'] as const)(
-  'two threads compute an encoder in %s like one thread',
+  'two threads compute an encoder in %s as one thread does',
   async (weights) => {
     const graph = await encoder()
     const alone = open(graph, 1, weights)
@@ -87,7 +87,7 @@ test.each(['f32', 'w8', 'w4'] as const)(
   },
 )
 
-test('an id outside its table is an error on any thread, and the next run gives the right result', async () => {
+test('an id outside its table causes an error on any thread, and the next run gives the right result', async () => {
   const graph = await encoder()
   const alone = open(graph, 1)
   const together = open(graph, 2)

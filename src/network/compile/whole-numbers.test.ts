@@ -1,5 +1,5 @@
-// 64-bit integers, and f64. In: graphs with numbers around the 32-bit limits. Out: whether each run either
-// gives the i64 result or fails with an error that names the node or the value.
+// Tests 64-bit integers and f64. In: graphs with numbers around the 32-bit limits. Out: whether each run
+// either gives the i64 result or fails with an error that names the node or the value.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
@@ -77,11 +77,11 @@ test.each(LEAVING)('$op is rejected, naming its node, when a number overflows 32
 })
 
 test.each<[string, Case]>([
-  ['the input x0 has the number 1099511627776', { op: 'Add', inputs: [i64(2 ** 40), i64(0)] }],
-  ['the input x0 has the number -9223372036854775808', { op: 'Neg', inputs: [i64(-(2n ** 63n))] }],
+  ['the input x0 contains the number 1099511627776', { op: 'Add', inputs: [i64(2 ** 40), i64(0)] }],
+  ['the input x0 contains the number -9223372036854775808', { op: 'Neg', inputs: [i64(-(2n ** 63n))] }],
   ['its constant c0 has 1099511627776', { op: 'Add', inputs: [i64(1)], constants: [i64(2 ** 40)] }],
   ['its constant c0 has 4294967296', { op: 'Less', inputs: [i64(1, 2)], constants: [i64(1, 2 ** 32)] }],
-  ['the input x0 has the number 1e+300', { op: 'Neg', inputs: [tensorOf('f64', [1], [1e300])] }],
+  ['the input x0 contains the number 1e+300', { op: 'Neg', inputs: [tensorOf('f64', [1], [1e300])] }],
 ])('the error says that %s', async (what, each) => {
   const made = await outcome(each)
   expect(made).toMatchObject({ code: 'unsupported' })

@@ -69,10 +69,10 @@ const FORMS: Readonly<Record<string, Form>> = {
   'in groups': { group: 2 },
   'with a border': { pads: [1, 2, 0, 1] },
   'with strides': { strides: [2, 3] },
-  'apart along rows': { dilations: [2, 1] },
-  'apart along both axes': { dilations: [2, 2] },
-  'of one tap, with strides': { taps: [1, 1], strides: [2, 2] },
-  'of a row of taps': { taps: [1, 4] },
+  'spread along rows': { dilations: [2, 1] },
+  'spread along both axes': { dilations: [2, 2] },
+  'with one tap and strides': { taps: [1, 1], strides: [2, 2] },
+  'with one row of taps': { taps: [1, 4] },
 }
 
 for (const [name, form] of Object.entries(FORMS)) {

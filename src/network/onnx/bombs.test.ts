@@ -45,7 +45,7 @@ const graphOf = (...nodes: readonly WrittenNode[]): WrittenGraph => ({
   outputs: ['y'],
 })
 
-/** A budget with these limits that rejects the way a file's budget does. */
+/** A budget with these limits that rejects as a file's budget does. */
 const limited = (work: number, bytes: number) =>
   new Budget({
     work,
@@ -65,8 +65,8 @@ describe('folding', () => {
   })
 
   test.each([
-    ['that one node reads end with the budget of live bytes', 'bytes'],
-    ['that nobody reads end with the budget of work', 'work'],
+    ['that one node reads exceed the budget of live bytes', 'bytes'],
+    ['that nobody reads exceed the budget of work', 'work'],
   ] as const)('200 constants of 32 MB %s', async (_, what) => {
     const names = Array.from({ length: 200 }, (_, at) => `a${at}`)
     const reader = { op: 'Max', inputs: what === 'bytes' ? names : ['x'], outputs: ['y'] }

@@ -19,7 +19,7 @@ const NONE: Evaluators = new Map()
 
 /** What evaluation needs besides graphs and values. */
 export interface Resources {
-  /** Default: the budget of one file. */
+  /** What evaluation needs besides graphs and values. */
   readonly budget?: Budget | undefined
   readonly evaluators?: Evaluators | undefined
 }
@@ -72,7 +72,7 @@ const NODE_UNITS = 512
 class Run {
   readonly #budget: Budget
   readonly #evaluators: Evaluators
-  /** Reference counts of buffers: from names in running graphs and values carried by loops. */
+  /** Reference counts of buffers: from names in running graphs, and from values carried by loops. */
   readonly #readers = new Map<ArrayBufferLike, number>()
 
   constructor(budget: Budget, evaluators: Evaluators) {
@@ -120,7 +120,7 @@ class Run {
       const inputs = node.inputs.map((name) => {
         if (name === '') return undefined
         const value = lookup(name)
-        if (value === undefined) throw unfit(node, `it reads ${name}, which no earlier node makes`)
+        if (value === undefined) throw unfit(node, `it reads ${name}, which no earlier node produces`)
         return value
       })
       const made = this.node(node, inputs, lookup)
@@ -142,7 +142,7 @@ class Run {
       if (value !== undefined) return value
       throw new HalfbyteError(
         'format',
-        `graph ${graph.name}: no node makes its output ${name}; export it again`,
+        `graph ${graph.name}: no node produces its output ${name}; export it again`,
         { output: name },
       )
     })
@@ -211,7 +211,7 @@ function lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
   })
 }
 
-/** Converting or rounding elements one by one takes about four times as long. */
+/** Converting or rounding the elements one by one would take about four times as long. */
 const SLOW: readonly DType[] = ['i64', 'u64', 'f16', 'bf16']
 const SLOW_UNITS = 4
 
@@ -227,6 +227,10 @@ function rounded(tensor: Tensor): Tensor {
 }
 
 const stored = (name: string): HalfbyteError =>
-  new HalfbyteError('internal', `the weight ${name} lies in its file and is not read by the evaluator`, {
-    name,
-  })
+  new HalfbyteError(
+    'internal',
+    `the weight ${name} is still in its file, where the evaluator cannot read it`,
+    {
+      name,
+    },
+  )

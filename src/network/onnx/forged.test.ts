@@ -45,14 +45,18 @@ test.each<[string, WrittenGraph, RegExp]>([
   [
     'a cycle',
     { nodes: [add(['x', 'b'], 'a'), add(['a', 'x'], 'b')], inputs: ['x'], outputs: ['b'] },
-    /reads a, which no earlier node makes/,
+    /reads a, which no earlier node produces/,
   ],
   [
-    'a name made twice',
+    'a name defined twice',
     { nodes: [add(['x', 'x'], 'a'), add(['x', 'x'], 'a')], inputs: ['x'], outputs: ['a'] },
     /name a is defined twice/,
   ],
-  ['an output of nothing', { nodes: [], inputs: ['x'], outputs: ['y'] }, /no node makes its output y/],
+  [
+    'an output that no node produces',
+    { nodes: [], inputs: ['x'], outputs: ['y'] },
+    /no node produces its output y/,
+  ],
   ['dims of 2^60', withConstant({ dims: [2 ** 60, 2 ** 60], raw: two }), /impossible shape/],
   [
     'dims whose product is not a safe number',
@@ -70,11 +74,11 @@ const WEIGHTS = bufferSource('w.bin', new Uint8Array(64))
 const find = async (name: string) => (name === 'w.bin' ? WEIGHTS : undefined)
 
 test.each<[string, Record<string, string>, string, RegExp]>([
-  ['a path out of the folder', { location: '../w.bin' }, 'format', /outside of the folder/],
-  ['an absolute path', { location: '/etc/passwd' }, 'format', /outside of the folder/],
-  ['a path in the middle', { location: 'a/../../w.bin' }, 'format', /outside/],
-  ['a drive', { location: 'C:\\w.bin' }, 'format', /has the character/],
-  ['an address', { location: 'https://x/w.bin' }, 'format', /has the character :/],
+  ['a path that leaves the folder', { location: '../w.bin' }, 'format', /consists of dots/],
+  ['an absolute path', { location: '/etc/passwd' }, 'format', /starts at the root/],
+  ['a path that leaves the folder midway', { location: 'a/../../w.bin' }, 'format', /consists of dots/],
+  ['a drive', { location: 'C:\\w.bin' }, 'format', /contains the character/],
+  ['an address', { location: 'https://x/w.bin' }, 'format', /contains the character :/],
   [
     'an offset past the end',
     { location: 'w.bin', offset: '60' },
@@ -94,7 +98,12 @@ test.each<[string, Record<string, string>, string, RegExp]>([
     'format',
     /4 bytes in w\.bin, but its shape needs 8/,
   ],
-  ['a file that is not there', { location: 'v.bin' }, 'unsupported', /v\.bin, which is not among the files/],
+  [
+    'a file that does not exist',
+    { location: 'v.bin' },
+    'unsupported',
+    /v\.bin, which is not among the files/,
+  ],
 ])('external data with %s is rejected', async (_, external, code, message) => {
   const graph = withConstant({ dims: [2], external })
   await expect(read(graph, { find })).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
@@ -115,7 +124,7 @@ test('too deeply nested graphs are rejected', async () => {
   })
 })
 
-test('a value larger than memory is rejected before it is made', async () => {
+test('a value larger than memory is rejected before it is created', async () => {
   const shape = new Uint8Array(BigInt64Array.of(1n << 40n).buffer)
   const { graph } = await read({
     nodes: [{ op: 'ConstantOfShape', inputs: ['n'], outputs: ['y'] }],
@@ -141,7 +150,7 @@ test('an old opset, an unknown data type and a string constant are named in the 
   }
 })
 
-test('every truncated file is a format error', async () => {
+test('every truncated file causes a format error', async () => {
   const bytes = modelBytes(withConstant({ dims: [2], raw: two }))
   for (let end = 0; end < bytes.length; end++) {
     const cut = readModel(bufferSource('model.onnx', bytes.slice(0, end)))

@@ -41,8 +41,8 @@ const tooMuch = ({ what, asked, most }: Excess): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
     what === 'work'
-      ? `reading the graph takes ${asked} steps of work and the limit is ${most}; export the model with less computed in its graph, or as GGUF or safetensors`
-      : `the graph holds ${asked} bytes of computed values at once and the limit is ${most}; export the model with smaller masks and tables, or as GGUF or safetensors`,
+      ? `reading the graph takes ${asked} steps of work but the limit is ${most}; export the model with less computed in its graph, or as GGUF or safetensors`
+      : `the graph holds ${asked} bytes of computed values at once but the limit is ${most}; export the model with smaller masks and tables, or as GGUF or safetensors`,
     { what, asked, most },
   )
 
@@ -68,14 +68,14 @@ export class ProgramBudget extends Budget {
     this.#bytes = most
   }
 
-  /** Charges for steps of a run. `node`: the node that takes them. */
+  /** Charges for steps of a run. `node`: the node that needs them. */
   step(node: string, steps: number): void {
     this.#asked += steps
     if (!(this.#asked <= this.#steps))
       throw beyond('steps', `a run takes ${this.#asked} steps up to node ${node}`, this.#asked, this.#steps)
   }
 
-  /** Resets the count of steps, for a program that is made again. */
+  /** Resets the count of steps, for a program that is compiled again. */
   startAgain(): void {
     this.#asked = 0
   }
@@ -94,6 +94,6 @@ export const beyond = (
 ): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
-    `the network exceeds a limit: ${what}, and the limit is ${most}; give smaller inputs, or raise limits.${limit} of Network.load if you trust the file`,
+    `the network exceeds a limit: ${what}, but the limit is ${most}; give smaller inputs, or raise limits.${limit} of Network.load if you trust the file`,
     { limit, asked, most },
   )

@@ -10,8 +10,8 @@ export type Types = ReadonlyMap<string, Type>
 type Lookup = (name: string) => Type | undefined
 
 /**
- * Values of operators without an entry, and values that depend on them, are absent. Throws `format` for
- * incompatible inputs.
+ * Values of operators without an entry, and values that depend on them, have no type in the result. Throws
+ * `format` for incompatible inputs.
  */
 export const inferTypes = (graph: Graph): Types =>
   memo(INFERRED, graph, () =>
@@ -52,7 +52,9 @@ function infer(
 export const inputTypes = ({ inputs }: Graph): Map<string, Type> =>
   new Map(inputs.flatMap(({ name, type }) => (type === undefined ? [] : [[name, type] as const])))
 
-/** A node's outputs, once more is known about its inputs. Constants need not be among the types. */
+/**
+ * The types of a node's outputs, once more is known about its inputs. Constants need not be among the types.
+ */
 export const inferAgain = (
   { constants }: Pick<Graph, 'constants'>,
   types: Map<string, Type>,
@@ -124,7 +126,7 @@ function inferNode(node: Node, context: Inference): readonly (Type | undefined)[
     checkAxes(node, type?.dims)
     for (const size of type?.dims ?? []) {
       const isSize = typeof size === 'string' || (Number.isSafeInteger(size) && size >= 0)
-      if (!isSize) throw unfit(node, `it makes a value of size ${size}`)
+      if (!isSize) throw unfit(node, `it produces a value of size ${size}`)
     }
   }
   return made

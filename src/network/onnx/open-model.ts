@@ -29,12 +29,12 @@ import { HANDLERS } from './raise/handlers.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
-/** This few values are enough to recognise nearly every tensor that is not bf16. */
+/** So few values are enough to recognise nearly every tensor that is not bf16. */
 const FIRST_BYTES = 4096
 const CHUNK_BYTES = 4 << 20
 
 /**
- * Marks f32 matrices whose values are all bf16. It reads such matrices completely, but usually only the
+ * Marks f32 matrices whose values are all bf16. Reads such matrices completely, but usually only the
  * beginning of others. Skips files that are read by ranges, because they would be downloaded twice.
  */
 async function withBfloats(graph: Graph, signal?: AbortSignal): Promise<Graph> {
@@ -83,7 +83,9 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array<ArrayBuffer>): 
   new Uint8Array(buffer, byteOffset, byteLength)
 
 export interface OnnxOptions {
-  /** Makes the graph of the step. The engine provides this function, so the reader does not contain it. */
+  /**
+   * Makes the graph of the step. The engine supplies this function, so that the reader does not contain it.
+   */
   readonly newGraph: () => GraphBuilder
   readonly signal?: AbortSignal | undefined
   /** Finds files that are not among the sources, by their names. Default: none. */
@@ -93,7 +95,7 @@ export interface OnnxOptions {
    * Default: false.
    */
   readonly bfloats?: boolean | undefined
-  /** Which precision to open if the sources have several. Default: the first of `GRAPH_DTYPES`. */
+  /** The precision to open if the sources have several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
 }
 
@@ -118,7 +120,7 @@ export async function openOnnx(
   return openGraph(model, { source, find, newGraph, signal, bfloats })
 }
 
-/** The origin of a graph. */
+/** Where a graph comes from. */
 interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
   readonly source: ByteSource
   /** The files next to it: configurations, tokenizer, chat template. */
@@ -162,7 +164,7 @@ export async function openGraph(
   }
 }
 
-/** The same error; if it rejects a node, its message also suggests the entry that compiles any graph. */
+/** The same error. If it rejects a node, its message also suggests the entry that compiles any graph. */
 function withNetwork(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.detail['reason'] === undefined) return error
   const { code, message, detail } = error
@@ -314,7 +316,7 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
   if (heads > 0)
     throw new HalfbyteError(
       'unsupported',
-      `${name} has recurrent layers and attention with ${heads} heads; give a model that has only one of the two`,
+      `${name} has recurrent layers and attention with ${heads} heads; choose a model that has only one of the two`,
       { heads },
     )
   const steps = nodes.find(({ output }) => output === scan.dt)
@@ -330,8 +332,8 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
 }
 
 /**
- * For models in which some layers convolve tokens and others attend: the kind of each layer. Undefined if
- * none convolves.
+ * For models in which some layers convolve tokens and others attend: the type of each layer. Undefined if no
+ * layer convolves.
  */
 function mixedLayers({ nodes }: StepGraph): Pick<ModelConfig, 'convTaps' | 'attentionLayers'> | undefined {
   const conv = nodes.find(({ op }) => op === 'conv1d')
@@ -340,7 +342,7 @@ function mixedLayers({ nodes }: StepGraph): Pick<ModelConfig, 'convTaps' | 'atte
   return { convTaps: conv.weight.k, attentionLayers }
 }
 
-/** The simplest family with the same kinds of norms and positions. */
+/** The simplest family with the same types of norms and positions. */
 function familyOf({ norms, hasPositions }: Findings): Family {
   if (hasPositions) return 'gpt2'
   return norms.has('layer') ? 'gpt_neox' : 'llama'

@@ -22,7 +22,7 @@ export interface OperatorRow {
   readonly evaluate?: Evaluated
   /** What it computes in a decoder's step. */
   readonly raise?: string
-  /** Absent for operators without an entry, which occur only in one exporter's decoders. */
+  /** Absent for operators without an entry, which occur only in the decoders of one exporter. */
   readonly lower?: Lowered
 }
 

@@ -81,7 +81,7 @@ export function operatorOf({ domain, op, version }: Node): Operator | undefined 
 export function whyUnclaimed(node: Node, dtypes: readonly (DType | undefined)[] = []): string | undefined {
   const operator = operatorOf(node)
   const place = node.domain === '' ? `opset ${node.version}` : `${node.domain} ${node.version}`
-  if (operator === undefined) return `no operator ${node.op} of ${place} is known`
+  if (operator === undefined) return `the operator ${node.op} of ${place} is unknown`
   const { schema } = operator
   return (
     wrongCount('inputs', node.inputs.length, schema.inputs) ??
@@ -97,14 +97,14 @@ function wrongCount(
   [fewest, most]: readonly [number, number],
 ): string | undefined {
   if (count >= fewest && count <= most) return undefined
-  return `it has ${count} ${what}, and ${fewest} to ${most} are supported`
+  return `it has ${count} ${what}, but ${fewest} to ${most} are supported`
 }
 
 function wrongAttribute(given: ReadonlyMap<string, Attribute>, { attributes }: Schema): string | undefined {
   for (const [name, { kind }] of given) {
     const due = Object.hasOwn(attributes, name) ? attributes[name] : undefined
     if (due === undefined) return `its attribute ${name} is unknown`
-    if (due !== kind) return `its attribute ${name} is of kind ${kind} instead of ${due}`
+    if (due !== kind) return `its attribute ${name} has type ${kind} instead of ${due}`
   }
   return undefined
 }

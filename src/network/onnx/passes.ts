@@ -31,9 +31,13 @@ const SIMPLIFICATIONS: readonly Pass[] = [
 /** The passes that every graph gets. */
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
-/** The passes for a graph that is compiled directly. Not for decoders, whose loops must stay recognisable. */
+/**
+ * The passes for a graph that is compiled directly. They are not for decoders, whose loops must stay
+ * recognisable.
+ */
 export const COMPILER_PASSES: readonly Pass[] = [
-  // Each layer of an export computes the same shapes again; removing them early spares the other passes.
+  // Each layer of an export computes the same shapes again; removing them early saves work in the other
+  // passes.
   shareCommon,
   removeDead,
   decodeLayers,

@@ -110,7 +110,7 @@ const externalLocation = (file: string, name: string, entries: ReadonlyMap<strin
   pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
 
 /**
- * Throws `format` for a range outside the file or of the wrong size for the tensor; `unsupported` if the
+ * Throws `format` for a range outside the file or with the wrong size for the tensor; `unsupported` if the
  * file is missing.
  */
 function externalRange(
@@ -148,7 +148,7 @@ function count(file: string, name: string, what: string, text: string): number {
 function missing(file: string, name: string, location: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${file}: tensor ${name} lies in ${location}, which is not among the files; give the folder that has both`,
+    `${file}: tensor ${name} is in ${location}, which is not among the files; pass the folder that contains both`,
     { file, tensor: name, location },
   )
 }
@@ -165,7 +165,7 @@ function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new
   for (const node of graph.nodes) {
     for (const name of node.inputs) {
       if (name !== '' && !known.has(name) && !outer.has(name))
-        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which no earlier node makes`)
+        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which no earlier node produces`)
     }
     for (const { kind, value } of node.attributes.values()) {
       if (kind === 'graph') checkGraph(file, value, new Set([...known, ...outer]))
@@ -173,7 +173,7 @@ function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new
     for (const name of node.outputs) if (name !== '') make(name)
   }
   for (const name of graph.outputs) {
-    if (!known.has(name) && !outer.has(name)) throw wrong(`no node makes its output ${name}`)
+    if (!known.has(name) && !outer.has(name)) throw wrong(`no node produces its output ${name}`)
   }
 }
 
@@ -192,7 +192,7 @@ export interface ReadOptions {
   readonly find?: FindFile | undefined
   /** Maximum bytes of a constant that is held in memory. Default 65,536, and 4 MB for booleans. */
   readonly inlineBytes?: number | undefined
-  /** The oldest opset that is read. Default 11. Each operator declares which definitions it implements. */
+  /** The oldest supported opset. Default 11. Each operator declares which definitions it implements. */
   readonly oldestOpset?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -282,7 +282,7 @@ class ModelReader {
     const header = raw === undefined ? await this.#bytes(range, MAX_LIST) : await this.#around(range, raw)
     const fields = readTensorFields(new Message(file, header))
     const { name, dtype, dims, byteLength, data } = fields
-    if (constants.has(name)) throw malformed(file, `two constants are called ${name}`)
+    if (constants.has(name)) throw malformed(file, `two constants have the name ${name}`)
     const usual = dtype === 'bool' ? INLINE_TRUTHS : INLINE_BYTES
     const inline = this.#options.inlineBytes ?? usual
     const due = (length: number) => {
@@ -380,7 +380,7 @@ function checkOpset(file: string, version: number | undefined, oldest: number): 
   if (version === undefined || version >= oldest) return
   throw new HalfbyteError(
     'unsupported',
-    `${file} uses ONNX opset ${version}, and Halfbyte reads ${oldest} and later; export it with a later opset`,
+    `${file} uses ONNX opset ${version}, but Halfbyte supports ${oldest} and later; export it with a later opset`,
     { file, opset: version },
   )
 }

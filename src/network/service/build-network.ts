@@ -1,4 +1,4 @@
-// Builds a network in this thread from files that are open: its graph, and the threads that share its runs.
+// Builds a network in this thread from open files: its graph, and the threads that share its runs.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { addressInside, folderOf, type Place } from '../../core/formats/names/named-files.ts'
 import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../core/runtime/features.ts'
@@ -12,9 +12,9 @@ import type { Tensor } from '../onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
 
 /** More threads would gain little, because a network's steps are short. */
-const MOST_AUTO_THREADS = 8
+const MAX_AUTO_THREADS = 8
 
-/** What a network needs of its surroundings. Without `startWorker` it has one thread. */
+/** What a network needs from its environment. Without `startWorker` it has one thread. */
 export type NetworkHost = Pick<Host, 'loadModule' | 'startWorker' | 'cores'>
 
 /** A network that can be run, here or through a worker. */
@@ -27,9 +27,9 @@ export interface LoadedNetwork {
   dispose(): Promise<void>
 }
 
-/** A network of this thread. */
+/** A network in this thread. */
 export interface LocalNetwork extends LoadedNetwork {
-  /** Numbers in the file's constants. */
+  /** Number of elements in the file's constants. */
   readonly parameters: number
 }
 
@@ -44,7 +44,7 @@ export async function buildNetwork(
   const features = detectFeatures(globalThis)
   const chosen = chooseBuild(features, build)
   if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
-  const wanted = threads === 'auto' ? Math.min(cores, MOST_AUTO_THREADS) : threads
+  const wanted = threads === 'auto' ? Math.min(cores, MAX_AUTO_THREADS) : threads
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
   const graph = await open(files.sources, {
     ...reading,
@@ -88,7 +88,7 @@ const loaded = (
   },
 })
 
-/** Finds external data in the folder of the graph's address. Files that were picked have none. */
+/** Finds external data in the folder of the graph's address. Files picked by the user have no folder. */
 export function dataBeside(
   sources: OpenFiles['sources'],
   open: (place: Place) => Promise<OpenFiles>,

@@ -1,4 +1,4 @@
-// Loads a network in this thread: finds its files, and builds it from them.
+// Loads a network in this thread: finds its files and builds it from them.
 import type { Place } from '../../core/formats/names/named-files.ts'
 import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/requested-files.ts'

@@ -12,7 +12,7 @@ export interface NetworkValue {
   /** Undefined for an output whose type is known only after a run. */
   readonly dtype: DType | undefined
   /**
-   * Sizes; a string is a size that a run may choose, the same in all inputs that name it. Undefined if the
+   * Sizes. A string is a size that a run may choose, the same in all inputs that name it. Undefined if the
    * file does not say.
    */
   readonly dims: readonly (number | string)[] | undefined
@@ -54,8 +54,8 @@ export type NetworkRequest = Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dty
 export type NamedTensors = readonly (readonly [name: string, tensor: Tensor])[]
 
 /**
- * The answer to a load or a run. It includes memory and foreign nodes, so that the page can report them
- * synchronously.
+ * The answer to a load or a run. It includes the memory and the foreign nodes, so that the page can report
+ * them synchronously.
  */
 export type WithMemory<Answer> = Answer & {
   readonly memory: NetworkMemory

@@ -34,7 +34,7 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
   }
 }
 
-/** Each buffer once: two outputs may be the same tensor. */
+/** Lists each buffer once, because two outputs may be the same tensor. */
 const buffersOf = (tensors: NamedTensors): Transferable[] => [
   ...new Set(tensors.map(([, { data }]) => data.buffer as ArrayBuffer)),
 ]

@@ -1,5 +1,5 @@
-// The halfbyte command. In: the real program on tiny models. Out: what people and scripts rely on, mistakes
-// included.
+// The halfbyte command. In: the real program on tiny models, with right and wrong arguments. Out: the
+// behaviour that people and scripts rely on.
 
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
@@ -91,7 +91,7 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     expect(Math.abs(stored.perplexity / result.perplexity - 1)).toBeLessThan(0.05)
   })
 
-  test('convert writes an equivalent pack, and leaves nothing else behind', async () => {
+  test('convert writes an equivalent pack and no other file', async () => {
     const pack = path('packed.hbm')
     const { code, out } = await halfbyte(
       'convert',
@@ -112,7 +112,7 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
-test('convert rejects the name of another format, and describes matrices on request', async () => {
+test('convert rejects the extension of another format, and describes matrices on request', async () => {
   const refused = await halfbyte('convert', model, path('other.onnx'))
   expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/other\.onnx would be a \.hbm pack/) })
   expect(existsSync(path('other.onnx'))).toBe(false)
@@ -125,11 +125,11 @@ test('convert rejects the name of another format, and describes matrices on requ
   expect(verbose.out.split('\n').length).toBeGreaterThan(10)
 })
 
-test('an output has the name of its own format', async () => {
+test('an output must have the extension of its own format', async () => {
   const asked = [
     [['quantize', '--method', 'rtn'], 'other.safetensors', /would be a \.hbm pack .* end it with \.hbm/],
     [['quantize', '--method', 'rtn', '--as', 'gguf'], 'other.hbm', /would be a GGUF file .* with \.gguf/],
-    [['quantize', '--method', 'rtn', '--as', 'gptq'], 'other.hbm', /would be a folder .* leave off \.hbm/],
+    [['quantize', '--method', 'rtn', '--as', 'gptq'], 'other.hbm', /would be a folder .* omit \.hbm/],
     [['prune', '--method', 'magnitude', '--sparsity', '0.5'], 'other.gguf', /would be a \.hbm pack/],
     [['trim', '--languages', 'en'], 'other.gguf', /would be a \.hbm pack/],
   ] as const
@@ -140,7 +140,7 @@ test('an output has the name of its own format', async () => {
   }
 })
 
-test("an output's folders are created, and one that cannot be is reported before any work", async () => {
+test("an output's folders are created; a folder that cannot be created is reported before any work", async () => {
   const made = await Promise.all([
     halfbyte('convert', model, path('new/deep/whole.hbm')),
     halfbyte('convert', model, path('new/parts/cut.hbm'), '--shard-size', '1MB'),
@@ -190,7 +190,7 @@ describe('an existing output', () => {
 test('a chat template is read from a file, and one that cannot be read is rejected', async () => {
   const run = async (name: string, text: string | undefined) => {
     if (text !== undefined) await writeFile(path(name), text)
-    // Threads left behind by a failed load would keep the command from exiting.
+    // Threads left running by a failed load would keep the command from exiting.
     const asked = [...GREEDY, '--threads', '2', '--chat-template', path(name)]
     const { code, err } = await halfbyte('generate', model, ...asked)
     return { code, err }
@@ -292,7 +292,7 @@ describe.concurrent('a mistake', () => {
     ['inspect', 'embedded', 'another'],
   ]
 
-  test('in the usage exits with 2 and gives the next step', async () => {
+  test('in the usage exits with 2 and suggests what to do', async () => {
     const runs = await Promise.all(usage.map((args) => halfbyte(...args)))
     for (const { code, out, err } of runs) {
       expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -335,7 +335,7 @@ describe.concurrent('a mistake', () => {
     for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
-  test('with a file or folder exits with 1 and prints one line with a code and a sentence', async () => {
+  test('with a file or folder exits with 1 and prints one line: a code and a sentence', async () => {
     await writeFile(path('half.gguf'), await readFile(model))
     await truncate(path('half.gguf'), 60_000)
     await writeFile(path('part-00001-of-00002.gguf'), '')
@@ -356,7 +356,7 @@ describe.concurrent('a mistake', () => {
     }
   })
 
-  test('with the output path is distinguished from a full disk, and leaves no partial file', async () => {
+  test('with the output path is not reported as a full disk, and leaves no partial file', async () => {
     const asked = ['logits', model, '--tokens', '1,2', '--output']
     const [missing, full] = await Promise.all([
       halfbyte(...asked, path('no/where')),
@@ -376,7 +376,7 @@ describe.concurrent('a mistake', () => {
 })
 
 describe('addresses', () => {
-  test('of a file and of a folder work like the files; a missing one is a network error', async () => {
+  test('of a file and of a folder work like the files themselves; a missing file is a network error', async () => {
     const { address, close } = await openServer(files)
     try {
       const [local, file, remote, missing] = await Promise.all(

@@ -1,5 +1,5 @@
-// Tool use of the embedded model. In: questions, a calculator. Out: whether the model requests sums, they
-// run, and it answers with their results.
+// Tool use of the embedded model. In: questions, a calculator. Out: whether the model calls the calculator
+// and answers with its results.
 import { afterAll, expect, test } from 'vitest'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { RunnableTool } from '../../engine/api/types.ts'
@@ -27,7 +27,7 @@ const multiplied: RunnableTool['execute'] = ({ expression }) => {
   return one * other
 }
 
-test('the model requests a sum, the page computes it, and the model answers with it', async () => {
+test('the model requests a sum, the page computes it, and the model’s answer contains it', async () => {
   const session = (await opened).createSession()
   const options = { tools: [calculator(multiplied)], temperature: 0, maxTokens: 80 }
   const { text, steps } = await session.send('What is 12 * 7?', options).result

@@ -29,7 +29,7 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
-/** Maximum bytes of a text that is read into memory whole, such as a schema or a dataset. */
+/** Maximum bytes of a text that must fit into memory, such as a schema or a dataset. */
 const MAX_BYTES = 256 << 20
 
 /** The bytes as they arrive. Throws `format` if the file cannot be read. */
@@ -49,24 +49,24 @@ export async function* readPieces(path: string | undefined): AsyncGenerator<stri
 }
 
 /** UTF-8. Throws `format` if the file cannot be read or is too long. */
-export async function readText(path: string | undefined, mostBytes = MAX_BYTES): Promise<string> {
+export async function readText(path: string | undefined, maxBytes = MAX_BYTES): Promise<string> {
   const parts: Uint8Array[] = []
   let length = 0
   for await (const bytes of readBytes(path)) {
     parts.push(bytes)
     length += bytes.length
-    if (length > mostBytes) {
+    if (length > maxBytes) {
       throw new HalfbyteError(
         'format',
-        `the text file ${path ?? 'stdin'} has more than ${mostBytes} bytes and must fit into memory; give a part of it`,
-        { most: mostBytes },
+        `the text file ${path ?? 'stdin'} has more than ${maxBytes} bytes and must fit into memory; give a part of it`,
+        { most: maxBytes },
       )
     }
   }
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(parts))
 }
 
-/** The ids of a text, or the first `most` of them; the rest is not read. */
+/** The ids of a text, or only the first `most`; the rest of the text is not read. */
 export async function readIds(path: string, tokenizer: Tokenizer, most?: number): Promise<Uint32Array> {
   const parts = encodeStream(tokenizer, readPieces(path), { addSpecial: true })
   return (await collectIds(most === undefined ? parts : takeIds(parts, most))).ids
@@ -91,8 +91,8 @@ const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: proces
 
 /**
  * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a
- * catalogue model and a hub repository of the same name. A trailing slash is kept. A text that names nothing
- * is returned unchanged.
+ * catalogue model and a hub repository of the same name. A trailing slash is kept. Returns a text that
+ * matches nothing unchanged.
  */
 export async function placeOf(model: string): Promise<Place> {
   if (embeddedModel(model) !== undefined) return givenPlace(model)
@@ -108,7 +108,7 @@ export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Pro
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
-/** The library's message is meant for pages; Node also knows why the connection failed. */
+/** Replaces the library's message, which is meant for pages: Node knows why the connection failed. */
 const fromServer = <T>(asked: Promise<T>, place: string): Promise<T> =>
   asked.catch((error) => {
     throw unreached(error, place)
@@ -126,7 +126,7 @@ export async function peekModelFiles(
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
 
-/** The graphs in a folder that a load without `dtype` chooses from. */
+/** The graphs in a folder from which a load without `dtype` chooses. */
 async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
   if (!(await stat(path)).isDirectory()) return []
   const [graph = ''] = await pathsOf(path)

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The package's command, dist/cli.js. In: the Node that runs it. Out: the command, or one sentence if Node is
-// too old to parse the command's syntax. That's why this file uses old syntax.
+// The package's command, dist/cli.js. In: the Node that runs it. Out: the command, or one sentence if this
+// Node is too old to parse the command. That's why this file uses only old syntax.
 var oldest = 22
 var version = process.versions.node
 var refusal = 'halfbyte needs Node ' + oldest + ' or newer but runs under ' + version

@@ -1,5 +1,4 @@
-// Engines in a Node program: how `Engine` starts, with the service in this process and Node workers as
-// threads.
+// Starts `Engine` in a Node program, with the service in this process and Node workers as threads.
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { blobSource } from '../../core/base/bytes.ts'
@@ -55,7 +54,7 @@ async function support(): Promise<Support> {
   }
 }
 
-/** There is no worker to start in advance. */
+/** Node has no worker to start in advance. */
 function checkPrepare(): void {}
 
 const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
@@ -66,7 +65,7 @@ export const blobFiles = (files: readonly File[]) => ({
   async close() {},
 })
 
-/** Resolves model paths and names, so that they no longer depend on the working directory. */
+/** Resolves a model's paths and names, so that they no longer depend on the working directory. */
 async function placed(
   source: ModelSource,
   { draft, vision, lora }: Pick<LoadOptions, 'draft' | 'vision' | 'lora'>,
@@ -81,8 +80,8 @@ async function placed(
 }
 
 /**
- * Resolves paths and names, so that they no longer depend on the working directory; a Blob for the program's
- * own data.
+ * Resolves paths and names, so that they no longer depend on the working directory. Returns a Blob for the
+ * program's own data.
  */
 export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)

@@ -45,7 +45,9 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
 /** The solvers' module, which no page loads. Throws `internal` if it is missing. */
 export const loadSolver = (): Promise<WebAssembly.Module> => moduleAt(SOLVER)
 
-/** Modules by URL, compiled or being compiled. The next engine reuses the code that V8 has optimised. */
+/**
+ * Modules by URL, compiled or being compiled, so that the next engine reuses the code that V8 has optimised.
+ */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 
 function moduleAt(file: URL): Promise<WebAssembly.Module> {

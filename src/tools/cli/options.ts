@@ -61,7 +61,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-/** The parser of an option that is repeatable. */
+/** The parser of a repeatable option. */
 export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
 /** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
@@ -100,7 +100,7 @@ export interface EngineFlags {
   readonly chatTemplate?: string
   /** Which ONNX graph to open if a model has several precisions. */
   readonly dtype?: GraphDtype
-  /** The family to read the model as. */
+  /** Reads the model as one of this family. */
   readonly architecture?: string
 }
 
@@ -201,7 +201,7 @@ export function withEngineOptions(command: Command): Command {
 }
 
 export interface VisionFlags {
-  /** The vision tower, if it is not in the model's own files. */
+  /** The vision tower, if the model's own files do not include it. */
   readonly vision?: string
 }
 

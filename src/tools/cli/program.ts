@@ -1,4 +1,4 @@
-// Builds the program from its commands; nothing is parsed yet.
+// Builds the program from its commands, without parsing any arguments.
 import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'

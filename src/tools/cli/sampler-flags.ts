@@ -67,7 +67,7 @@ function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
 
 const OTHERS = 'Guidance, tokens and drafts:'
 
-/** Options other than numbers, under commander's names; numbers are handled separately. */
+/** Options other than numbers, under commander's names. */
 export interface SamplerFlags {
   readonly ban?: readonly number[]
   readonly force?: readonly number[]

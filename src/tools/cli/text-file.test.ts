@@ -1,4 +1,5 @@
-// Text files. In: bytes, UTF-8 or not. Out: the same text in pieces as at once, or a refusal with its size.
+// Text files. In: bytes, UTF-8 or not. Out: the same text whether read in pieces or at once, or an error with
+// its size.
 import { writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -7,7 +8,7 @@ import { path, testFolder } from './testing/program.ts'
 
 testFolder()
 
-test('pieces join to the text, whatever the bytes and wherever they are split', async () => {
+test('the pieces join into the text, whatever the bytes and wherever they are split', async () => {
   const file = path('bytes.txt')
   const unit = fc.constantFrom(
     [0x61],

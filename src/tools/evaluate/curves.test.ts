@@ -1,4 +1,4 @@
-// Curves. In: series of points. Out: an SVG whose points are in the right places and that no name can break.
+// Curves. In: series of points, names with markup. Out: a valid SVG with every point in the right place.
 import { expect, test } from 'vitest'
 import { svgCurves } from './curves.ts'
 

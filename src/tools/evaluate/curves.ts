@@ -6,7 +6,7 @@ const LEFT = 64
 const RIGHT = 190
 const TOP = 40
 const BOTTOM = 48
-/** Series are distinguished by brightness and dashes as well. */
+/** Series also differ in brightness and dashes. */
 const STYLES = [
   ['#1f5a96', ''],
   ['#d98032', '6 3'],

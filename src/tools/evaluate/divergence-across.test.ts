@@ -1,4 +1,5 @@
-// Positions that two tokenizations share. In: the tokens' bytes. Out: where both have read the same text.
+// Positions shared by two tokenizations. In: the tokens' bytes. Out: the positions at which both have read
+// the same text.
 import { expect, test } from 'vitest'
 import { commonPlaces } from './divergence-across.ts'
 
@@ -17,7 +18,7 @@ test('tokens that end at the same byte share a position', () => {
   ])
 })
 
-test('of tokens without bytes, the last one counts', () => {
+test('of several tokens without bytes, the last one counts', () => {
   expect(commonPlaces(bytes('a', '', 'b'), bytes('a', 'b'))).toEqual([
     [1, 0],
     [2, 1],

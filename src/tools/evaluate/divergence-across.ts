@@ -1,7 +1,7 @@
-// How far a model with a trimmed vocabulary is from the original model, on the same texts.
+// The divergence of a model with a trimmed vocabulary from the original model, on the same texts.
 //
-// A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. Where a
-// token begins in both, predictions are compared too, restricted to common tokens.
+// A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. Where
+// both tokenizations have a token boundary, predictions are compared too, restricted to common tokens.
 import { logSum } from '../../engine/score/perplexity.ts'
 import type { ScoringModel } from '../../engine/score/score.ts'
 import type { Divergence } from './divergence.ts'

@@ -55,7 +55,7 @@ test('a model does not differ from itself', async () => {
   expect(after).toBe(before)
 })
 
-test('losses, KL and agreement match their definitions, whether in several steps or one', async () => {
+test('losses, KL and agreement match their definitions, in several steps or in one', async () => {
   const before = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i))
   const after = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i + 0.05))
   const windows = [80, 33].map((length, w) => Array.from({ length }, (_, i) => (i * i + w) % 5))

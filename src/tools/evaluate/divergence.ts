@@ -19,13 +19,13 @@ export interface Divergence {
 }
 
 interface DivergenceOptions {
-  /** Ids; each window has at least two, and its first is not predicted. */
+  /** Token ids. Each window has at least two, of which the first is not predicted. */
   readonly windows: readonly (readonly number[])[]
   readonly signal?: AbortSignal | undefined
   readonly onWindow?: ((done: number, total: number) => void) | undefined
 }
 
-/** Tokens per step; the original's logits for them are all in memory. */
+/** Tokens per step. The original's logits for all of them are in memory at once. */
 const STEP = 32
 
 /**
@@ -75,7 +75,7 @@ async function windowSums(
   const first = original.newSequence()
   const second = changed.newSequence()
   try {
-    // Nothing is known about what follows the last token.
+    // The token after the last one is unknown.
     for (let from = 0; from < ids.length - 1; from += STEP) {
       const until = Math.min(ids.length - 1, from + STEP)
       const rows = new Map<number, Float32Array>()

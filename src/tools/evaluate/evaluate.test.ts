@@ -1,5 +1,5 @@
 // Evaluation. In: small data sets and a model defined by a table. Out: requests, windows, statistics, resumed
-// runs, tables, and rejections of files that are not data sets.
+// runs, tables, and errors for files that are not data sets.
 import { describe, expect, test } from 'vitest'
 import { type EvaluatedModel, encodePair } from '../../engine/score/score.ts'
 import { markdownTable } from './markdown.ts'
@@ -47,7 +47,7 @@ describe('requests', () => {
     expect(encodePair(model(), 'xa', 'bc')).toEqual({ context: codes('xa'), continuation: codes('c') })
   })
 
-  test('an empty context is BOS, and BOS precedes others if the tokenizer adds it', () => {
+  test('an empty context becomes BOS, and BOS precedes other contexts if the tokenizer adds it', () => {
     expect(encodePair(model(), '', ' y')).toEqual({ context: [1], continuation: codes(' y') })
     expect(encodePair(model(true), '', 'y')).toEqual({ context: [1], continuation: codes('y') })
     expect(encodePair(model(true), 'x', 'y')).toEqual({ context: [1, 120], continuation: codes('y') })
@@ -73,7 +73,7 @@ test('rolling windows score each token once, the last with as much context as fi
   expect(rollingWindows([], 99, 4)).toEqual([])
 })
 
-test('statistics are means, weighted perplexities, and the first of equals', () => {
+test('statistics are means, weighted perplexities, and the first of equal maxima', () => {
   expect(mean([1, 0, 1, 1])).toEqual({
     value: 0.75,
     error: 0.25,
@@ -114,7 +114,7 @@ describe('data sets', () => {
 
   test.each([
     [
-      'a choice that is not there',
+      'a choice that does not exist',
       () => ownChoices(of({ query: 'a', choices: ['b', 'c'], gold: 2 })),
       /line 1 .*2 choices as 2/,
     ],
@@ -130,7 +130,7 @@ describe('data sets', () => {
     ],
     ['a text of one word', () => lambada(of({ text: 'word' })), /line 1 has a text with only one word/],
     [
-      'a gap that is missing',
+      'a missing gap',
       () => winogrande(of({ sentence: 'a', option1: 'b', option2: 'c', answer: '1' })),
       /without "_"/,
     ],
@@ -144,17 +144,17 @@ describe('data sets', () => {
       /2 choices as "E"/,
     ],
     [
-      'another number of labels',
+      'a wrong number of labels',
       () => piqa(of({ goal: 'g', sol1: 'a', sol2: 'b' }), { name: 'l', text: '0\n1\n' }),
-      /l has 2 labels, and data\.jsonl 1 items/,
+      /l has 2 labels, and data\.jsonl has 1 items/,
     ],
     [
-      'an answer that is neither no nor yes',
+      'an answer other than yes or no',
       () => boolq(of({ question: 'q', passage: 'p', answer: 'maybe' })),
       /2 choices as "maybe"/,
     ],
     [
-      'half an item',
+      'an incomplete item',
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
       /h: line 1 starts an item with fewer than six/,
     ],
@@ -162,7 +162,7 @@ describe('data sets', () => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
   })
 
-  test('a seed draws the order of the items, the same for all models', () => {
+  test('a seed determines the order of the items, the same for all models', () => {
     const lines = of(
       ...Array.from({ length: 20 }, (_, gold) => ({ query: 'a', choices: ['b', 'c'], gold: gold % 2 })),
     )
@@ -240,7 +240,7 @@ describe('a run', () => {
     expect(await runTask(model(), counting(), { signal, limit: 3, known: kept })).toHaveLength(3)
   })
 
-  test('reports become a table and a plot, and names cannot break either', () => {
+  test('reports become a table and a plot, and special characters in names are escaped in both', () => {
     const report = (name: string, value: number): ModelReport => ({
       model: name,
       settings: {},

@@ -1,5 +1,5 @@
 // Two models on the same items. In: their reports. Out: differences with their paired errors, computed from
-// the items themselves, and none if the items differ.
+// the items themselves, or nothing if the items differ.
 import { expect, test } from 'vitest'
 import { markdownTable } from './markdown.ts'
 import { pairedTasks } from './paired.ts'
@@ -43,7 +43,7 @@ test("the error of two perplexities' difference comes from the items' losses", (
   )
   const { value, error } = paired!.metrics['perplexity']!
   expect(value).toBeCloseTo(after.value - perplexityOf(losses).value, 12)
-  // All items lose the same amount, so an error above 5 almost cancels.
+  // All items lose the same amount, so the errors, each above 5, almost cancel.
   expect(after.error).toBeGreaterThan(5)
   expect(error).toBeCloseTo(0.01 * after.error!, 1)
 })
@@ -58,7 +58,7 @@ test('results with different items, a different order or no items are not compar
   expect(pairedTasks(first, { ...report('b', { acc: mean(later) }), settings: { seed: 2 } })).toEqual([])
 })
 
-test('a table of several models ends with their differences, and the mean of the tasks that all have run', () => {
+test('a table of several models ends with their differences and the mean over the tasks that all have run', () => {
   const two = (model: string, values: readonly number[]): ModelReport => {
     const whole = report(model, { acc: mean(values) })
     return { ...whole, tasks: [...whole.tasks, { ...whole.tasks[0]!, task: 'winogrande' }] }

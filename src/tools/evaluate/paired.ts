@@ -1,6 +1,5 @@
 // Two models on the same items. In: their reports. Out: by how much the second differs, with the standard
-// error of that difference, which is smaller than the error of either result if the models agree on most
-// items.
+// error of the difference, which is smaller than that of either result if the models agree on most items.
 import type { ModelReport, TaskReport } from './report.ts'
 import { type Estimate, errorOf } from './task.ts'
 
@@ -28,7 +27,7 @@ const isSame = (left: TaskReport, right: TaskReport): boolean =>
   JSON.stringify(left.data.map(({ sha256 }) => sha256)) ===
     JSON.stringify(right.data.map(({ sha256 }) => sha256))
 
-/** Undefined if an item's influence on either result is unknown. */
+/** Undefined if an item's influence on one of the results is unknown. */
 function differenceOf(before: Estimate, after: Estimate | undefined): Estimate | undefined {
   const left = before.influence
   const right = after?.influence

@@ -9,7 +9,7 @@ const VALUES = 130
 const BAR = 16
 const GAP = 6
 const TITLE = 30
-/** Colours also differ in brightness. */
+/** Colours that also differ in brightness. */
 const COLORS = ['#1f5a96', '#d98032', '#5aa469', '#b23a48', '#7b6ba8', '#6b6b6b']
 
 export function svgPlot(reports: readonly ModelReport[]): string {
@@ -50,5 +50,5 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
   return svgText('x="8" y="18" font-weight="600"', title) + bars.join('') + line
 }
 
-/** Keeps the end of a name, because a path ends with the file's name. */
+/** Shortens a name at its start, because a path ends with the file's name. */
 const short = (name: string): string => (name.length > 28 ? `…${name.slice(-27)}` : name)

@@ -42,7 +42,7 @@ export function compareTable(rows: readonly Compared[]): string {
   return tableOf(['', ...columns.map(([title]) => title)], lines, 1)
 }
 
-/** A Markdown table. `texts`: how many text columns precede the numeric ones. */
+/** A Markdown table. `texts`: number of text columns before the numeric ones. */
 export function tableOf(
   head: readonly string[],
   lines: readonly (readonly string[])[],
@@ -67,7 +67,7 @@ export interface TaskReport {
   /** Notes on the metrics. */
   readonly notes?: readonly string[] | undefined
   readonly seconds: number
-  /** The files it was read from. */
+  /** The task's files. */
   readonly data: readonly { readonly file: string; readonly sha256: string }[]
 }
 

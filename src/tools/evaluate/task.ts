@@ -7,8 +7,8 @@ export interface Estimate {
   /** Standard error; undefined for a single item. */
   readonly error: number | undefined
   /**
-   * The influence of each item: how far it moves the value, to first order. The sum is 0. Two models on the
-   * same items are compared by their differences.
+   * The influence of each item: how far it moves the value, to first order. Influences sum to 0. Two models
+   * on the same items are compared by the differences of their influences.
    */
   readonly influence?: readonly number[]
 }
@@ -53,7 +53,7 @@ export function argmax(values: readonly number[]): number {
 /** A metric's name, e.g. `acc_norm`. */
 export type Metrics = Readonly<Record<string, Estimate>>
 
-/** An item's numeric results, which are all that `metrics` needs. */
+/** An item's numeric results; `metrics` needs nothing else. */
 export type ItemResult = readonly number[]
 
 export interface Task<Model = EvaluatedModel, Result = ItemResult> {

@@ -31,7 +31,7 @@ interface ComposerView {
 }
 
 /** Maximum characters of a message: far more than a model reads, yet few enough for every processing step. */
-const MOST_LETTERS = 200_000
+const MAX_LETTERS = 200_000
 /** Milliseconds within which a second click counts as part of the first. */
 const DOUBLE_CLICK = 500
 
@@ -82,7 +82,7 @@ export class Composer implements ReactiveController {
     // With an empty field the button keeps focus, which a disabled button would lose.
     return html`<form class="composer" part="composer" @submit=${submit} @click=${this.#onClick}>
       ${view.above ?? nothing}${view.before ?? nothing}
-      <textarea part="input" rows="1" dir="auto" maxlength=${MOST_LETTERS} aria-label=${words.message}
+      <textarea part="input" rows="1" dir="auto" maxlength=${MAX_LETTERS} aria-label=${words.message}
         placeholder=${view.placeholder} enterkeyhint=${isTouch() ? 'enter' : 'send'}
         @keydown=${(event: KeyboardEvent) => sends(event) && submit(event)}
         @input=${this.#onInput} @paste=${onPaste ?? nothing}></textarea>

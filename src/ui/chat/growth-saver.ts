@@ -1,9 +1,9 @@
 // Saves a streaming answer. In: notices that it has new text, and that the page may close. Out: timely saves.
 
 /** Maximum milliseconds from new text to its save. A sudden end of the page loses at most this much. */
-const MOST_WAIT_MS = 500
+const MAX_WAIT_MS = 500
 
-/** Saves new text at once, and then at most once per `MOST_WAIT_MS`. */
+/** Saves new text at once, and then at most once per `MAX_WAIT_MS`. */
 export class GrowthSaver {
   readonly #save: () => void
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -17,8 +17,8 @@ export class GrowthSaver {
   grown(): void {
     const waited = performance.now() - this.#saved
     // The timer alone is not enough: in a hidden page it may fire only once a minute.
-    if (waited >= MOST_WAIT_MS) this.#now()
-    else this.#timer ??= setTimeout(() => this.#now(), MOST_WAIT_MS - waited)
+    if (waited >= MAX_WAIT_MS) this.#now()
+    else this.#timer ??= setTimeout(() => this.#now(), MAX_WAIT_MS - waited)
   }
 
   /** Saves pending changes in this task. */

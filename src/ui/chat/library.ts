@@ -12,4 +12,5 @@ export { CATALOGUE, type CatalogueModel, catalogued } from '../../core/store/cat
 export { parseHubAddress } from '../../core/store/hub.ts'
 export { resolveSource } from '../../engine/api/request/load-request.ts'
 export { PICTURE_PLACE } from '../../engine/chat/picture-marks.ts'
+export { startPdfWorker } from '../../engine/wire/pdf-script.ts'
 export { prepareEngineWorker } from '../../engine/wire/script.ts'

@@ -15,9 +15,9 @@ export type PictureFault =
   | { readonly reason: 'other' | 'broken'; readonly name: string; readonly cause?: unknown }
 
 /** Maximum bytes of one picture, which is stored unchanged. */
-const MOST_BYTES = 20e6
+const MAX_BYTES = 20e6
 /** Maximum number of pictures in one message. */
-const MOST_PICTURES = 8
+const MAX_PICTURES = 8
 
 /** SVG is text, which models understand. */
 const isPictureFile = ({ type }: Blob): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
@@ -27,7 +27,7 @@ export async function pictureOf(file: File): Promise<Picture | PictureFault> {
   // On one line, so that a message can quote it.
   const name = file.name.replaceAll(/\s+/g, ' ')
   if (!isPictureFile(file)) return { reason: 'other', name }
-  if (file.size > MOST_BYTES) return { reason: 'large', name, size: file.size, most: MOST_BYTES }
+  if (file.size > MAX_BYTES) return { reason: 'large', name, size: file.size, most: MAX_BYTES }
   try {
     const content = await file.arrayBuffer()
     const copy = new Blob([content], { type: file.type })
@@ -46,7 +46,7 @@ export async function picturesOf(
   taken: number,
 ): Promise<readonly Picture[] | PictureFault> {
   const count = files.length + taken
-  if (count > MOST_PICTURES) return { reason: 'many', count, most: MOST_PICTURES }
+  if (count > MAX_PICTURES) return { reason: 'many', count, most: MAX_PICTURES }
   const read = await Promise.all(files.map(pictureOf))
   return read.find((each) => 'reason' in each) ?? read.filter((each) => 'file' in each)
 }

@@ -1,8 +1,6 @@
 // Texts. In: sizes, times, errors. Out: the displayed text.
 import { type ErrorCode, isHalfbyteError } from '../../core/base/errors.ts'
 
-export { fill } from '../words/message.ts'
-
 const unit = (language: string | undefined, name: string, digits: number, value: number) =>
   new Intl.NumberFormat(language, {
     style: 'unit',

@@ -13,18 +13,21 @@ import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
 import { visibleText } from '../chat/visible.ts'
+import { readsDocuments } from '../documents/choose.ts'
 import { ENGLISH, type Words } from '../words/english.ts'
 import { ChatProperties, planOf, reported, settingsOf } from './chat-properties.ts'
-import { Conversation } from './conversation/conversation.ts'
-import type { Entry, EntryPicture } from './conversation/entries.ts'
+import { type AskedFiles, Conversation } from './conversation/conversation.ts'
+import type { Entry } from './conversation/entries.ts'
 import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
 import { Speech } from './speech.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
+import { documentStyles } from './styles/documents.ts'
 import { messageStyles } from './styles/messages.ts'
 import { Cover } from './view/cover.ts'
+import { AttachedDocuments } from './view/documents.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
@@ -55,9 +58,14 @@ class Frames {
 
 /** The element; element.ts documents its members. */
 export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
-  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
+  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles, documentStyles]
   /** What the element needs from its page; set once by `define`. */
-  static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
+  static outside: {
+    readonly page: Outside
+    readonly tabs: Outside
+    readonly loadEncoder: LoadEncoder
+    readonly startPdf: () => Promise<Worker>
+  }
 
   readonly #conversation = new Conversation({
     onChange: () => {
@@ -81,7 +89,17 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     words: () => this.#words,
     language: () => this.#speech.tag,
     sees: () => this.#sees,
+    others: (files) => this.#documents.takeFrom(files),
     onAttached: () => this.focus(),
+  })
+  readonly #documents = new AttachedDocuments(this, {
+    words: () => this.#words,
+    language: () => this.#speech.tag,
+    isAllowed: () => this.allowFiles,
+    reads: () => (this.engine === undefined ? undefined : readsDocuments(this.engine.model.contextLength)),
+    startPdf: () => HalfbyteChatElement.outside.startPdf(),
+    onAttached: () => this.focus(),
+    onError: (error) => this.report(error),
   })
   #kept: Kept | undefined
   /** False if the conversation could not be stored. */
@@ -130,14 +148,15 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     if (!Array.isArray(pictures) || pictures.some((file) => !(file instanceof Blob)))
       throw wrongOption('the pictures', pictures, 'a list of files')
     const named = pictures.map((file) => ({ name: file instanceof File ? file.name : '', file }))
-    this.#ask(text, named)
+    this.#ask(text, { pictures: named })
   }
 
-  #ask(text: string, pictures: readonly EntryPicture[]): void {
+  #ask(text: string, files: AskedFiles): void {
+    const { documents = [], pictures = [] } = files
     const question = visibleText(text)
-    if ((question === '' && pictures.length === 0) || !this.#canSend) return
+    if ((question === '' && documents.length + pictures.length === 0) || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(question, pictures)
+    this.#conversation.ask(question, files)
     this.#go()
   }
 
@@ -225,7 +244,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
         lang=${this.#speech.language ?? nothing} dir=${this.#speech.direction ?? nothing}
         aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
-        data-drop=${this.#pictures.isOver ? this.#words.dropPictures : nothing}
+        data-drop=${this.#pictures.isOver ? (this.allowFiles ? words.dropDocuments : words.dropPictures) : nothing}
         @dragover=${this.#pictures.onDrag} @dragleave=${this.#pictures.onDrag} @drop=${this.#pictures.onDrop}
         @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
@@ -287,12 +306,13 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       placeholder: this.placeholder ?? words.placeholder,
       stopTitle: words.stop,
       isAnswering: this.#conversation.activity !== undefined,
-      canSend: this.#canSend && !this.#pictures.isReading,
-      hasMore: this.#pictures.hasSome,
-      above: this.#pictures.above(),
-      before: this.#pictures.buttons(),
+      canSend: this.#canSend && !this.#pictures.isReading && !this.#documents.isReading,
+      hasMore: this.#pictures.hasSome || this.#documents.hasSome,
+      above: html`${this.#documents.above()}${this.#pictures.above()}`,
+      before: html`${this.#documents.button()}${this.#pictures.buttons()}`,
       onPaste: this.#pictures.onPaste,
-      onSend: (text) => this.#ask(text, this.#pictures.take()),
+      onSend: (text) =>
+        this.#ask(text, { documents: this.#documents.take(), pictures: this.#pictures.take() }),
       onStop: () => this.#byHand(() => this.stop()),
     })
   }
@@ -350,7 +370,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     this.#say(this.#words.answering)
     await this.#conversation.answer(
       engine,
-      settingsOf(this, this.#words, () => this.#encoder()),
+      settingsOf(this, this.#words, () => this.#encoder(), this.#speech.tag),
     )
     // Reported even if it was stopped or failed. A later answer may already be in progress.
     if (this.#conversation.activity === undefined) {

@@ -29,6 +29,7 @@ export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
   words: Words,
   encoder?: Settings['encoder'],
+  language = 'en',
 ): Settings => ({
   system: system === '' ? undefined : system,
   tools,
@@ -41,6 +42,9 @@ export const settingsOf = (
     }),
   },
   toolLabels: toolLabels(words),
+  words,
+  language,
+  documentsUnread: words.documentsUnread,
   passagesPrompt: words.passages,
 })
 
@@ -63,10 +67,10 @@ export const reported = (error: unknown): HalfbyteError =>
  * stored.
  */
 const LONGEST = 10_000
-const MOST_SUGGESTIONS = 100
-const MOST_OPTIONS = 1000
-const MOST_TOOLS = 1000
-const MOST_DOCUMENTS = 100_000
+const MAX_SUGGESTIONS = 100
+const MAX_OPTIONS = 1000
+const MAX_TOOLS = 1000
+const MAX_DOCUMENTS = 100_000
 
 /** A JSON list of texts, or texts separated by `|`. */
 export function listOf(value: string | null): readonly string[] {
@@ -104,13 +108,13 @@ const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
 
 const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
 const TOOLS = list(
-  MOST_TOOLS,
+  MAX_TOOLS,
   'objects with a name and a function execute',
   (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
 )
 /** An object whose options can all be read. */
 const OPTIONS: OptionKind = {
-  fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
+  fits: (value) => isObject(value) && Object.values(value).length <= MAX_OPTIONS,
   wanted: 'an object of options',
 }
 
@@ -128,14 +132,15 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   assist: choice(['care', 'all', 'none']),
   open: SWITCH,
   autoload: SWITCH,
+  allowFiles: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
-  suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
+  suggestions: list(MAX_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
   tools: {
     fits: (value) => value === 'assist' || TOOLS.fits(value),
     wanted: `assist, or ${TOOLS.wanted}`,
   },
   documents: list(
-    MOST_DOCUMENTS,
+    MAX_DOCUMENTS,
     'texts, or objects with a text, a title and a url',
     (it) =>
       isText(it) ||
@@ -172,6 +177,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   open: false,
   theme: 'inherit',
   autoload: false,
+  allowFiles: false,
   keep: 'none',
   name: 'default',
   share: 'page',
@@ -196,6 +202,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     open: { type: Boolean, reflect: true },
     theme: { reflect: true },
     autoload: { type: Boolean },
+    allowFiles: { type: Boolean, attribute: 'allow-files' },
     downloadBytes: { type: Number, attribute: 'download-bytes' },
     keep: {},
     name: {},
@@ -219,6 +226,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare open: HalfbyteChatProps['open']
   declare theme: HalfbyteChatProps['theme']
   declare autoload: HalfbyteChatProps['autoload']
+  declare allowFiles: HalfbyteChatProps['allowFiles']
   declare downloadBytes: HalfbyteChatProps['downloadBytes']
   declare keep: HalfbyteChatProps['keep']
   declare name: HalfbyteChatProps['name']

@@ -27,6 +27,10 @@ HalfbyteChatElement.outside = {
     const { Embedder } = await import('../../encoders/embedder/embedder.ts')
     return Embedder.open(startEmbedderWorker(), source, options)
   },
+  startPdf: async () => {
+    const { startPdfWorker } = await import('../../engine/wire/pdf-script.ts')
+    return startPdfWorker()
+  },
 }
 
 // Another copy of the package on the page may have defined it first.

@@ -25,6 +25,11 @@ export interface HalfbyteChatProps {
   theme: 'inherit' | 'auto' | 'light' | 'dark'
   /** Loads the model when the element appears, without a gesture and without asking. Default false. */
   autoload: boolean
+  /**
+   * Whether the user may attach documents: PDF, Word (.docx), web pages, tables (.csv), Markdown, text. Default
+   * false.
+   */
+  allowFiles: boolean
   /** Size of the download in bytes. If given, no request is made before the user has agreed. */
   downloadBytes: number | undefined
   /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
@@ -49,7 +54,7 @@ export interface HalfbyteChatProps {
   documents: readonly (string | WidgetDocument)[]
   /**
    * A sentence encoder that finds the passages: its location, as for `Embedder.load`, or the page's own
-   * encoder. As an attribute: an address. Default: none; the language model finds them.
+   * encoder. As an attribute: an address. Default: none; they are found by words.
    */
   embedder: Embedder | ModelSource | undefined
   /** Options of the load, without `signal` and `onProgress`. A property only. */
@@ -58,7 +63,7 @@ export interface HalfbyteChatProps {
   generateOptions: GenerateOptions
   /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
-  /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
+  /** Texts in place of the widget's in the language of its page: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
   /**
    * The engine that answers; undefined until one is loaded. Set it to use the page's own. A property only.

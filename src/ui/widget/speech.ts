@@ -29,7 +29,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
 }
 
 /** How long, in milliseconds, the first rendering waits for a translation. */
-const MOST_WAIT = 1000
+const MAX_WAIT = 1000
 
 /** The element's own `lang`, or that of the nearest element around it; empty if there is none. */
 function tagOf(element: Element): string {
@@ -105,7 +105,7 @@ export class Speech implements ReactiveController {
 
   /** Resolves when the first rendering need not wait any longer; undefined if it need not wait at all. */
   get settled(): Promise<unknown> | undefined {
-    return this.#loading && Promise.race([this.#loading, new Promise((end) => setTimeout(end, MOST_WAIT))])
+    return this.#loading && Promise.race([this.#loading, new Promise((end) => setTimeout(end, MAX_WAIT))])
   }
 
   #follow(): void {

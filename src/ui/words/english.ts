@@ -1,5 +1,6 @@
 // Every text that the widget shows or announces, in English, and those among them that the page shows too. A
 // page replaces any of the widget's through the property `messages`.
+import { DOCUMENT_WORDS } from './documents.ts'
 import type { Message } from './message.ts'
 
 /** The texts shared by the page and the widget, in English. Both add their own. */
@@ -27,6 +28,7 @@ export const COMMON = {
 /** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
   ...COMMON,
+  ...DOCUMENT_WORDS,
   heading: 'Chat',
   open: 'Open the chat',
   close: 'Close the chat',
@@ -58,6 +60,11 @@ export const ENGLISH = {
   preparing: 'Preparing the model',
   ready: 'Ready',
 
+  attachDocuments: 'Attach documents',
+  attachedDocuments: 'Attached documents',
+  dropDocuments: 'Drop documents to attach them',
+  documentOpening: 'Reading {name}',
+  documentsUnread: 'The model of this chat is too small to read documents.',
   attachPictures: 'Attach pictures',
   takePhoto: 'Take a photo',
   attached: 'Attached pictures',

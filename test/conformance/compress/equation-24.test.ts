@@ -1,5 +1,5 @@
-// Equation 24 on a trained layer. In: the embedded model, a text. Out: the loss predicted by the update from
-// a walk's Hessian, compared with the actual change in the layer's outputs.
+// Equation 24 on a trained layer. In: the embedded model, a text. Out: whether the loss that the update
+// predicts from a walk's Hessian matches the actual change in the layer's outputs.
 import { expect, test } from 'vitest'
 import { buildGraph } from '../../../src/core/arch/families.ts'
 import { openModel } from '../../../src/core/arch/open-model.ts'

@@ -32,7 +32,7 @@ const random = (options: Omit<RandomOptions, 'seed'>) =>
 
 const FOLDERS: Readonly<Record<string, readonly File[]>> = {
   llama: random({ scaling }),
-  'llama of one table': random({ tied: true, heads: 4, kvHeads: 4 }),
+  'llama with tied tables': random({ tied: true, heads: 4, kvHeads: 4 }),
   qwen2: random({ family: 'qwen2', headDim: 32 }),
   ...Object.fromEntries(
     FAMILY_CASES.filter(({ family }) => GGUF_FAMILIES.includes(family)).map((one) => [
@@ -58,14 +58,14 @@ async function written(files: readonly File[], dtype: GgufDType): Promise<File> 
 const rowsOf = (files: readonly File[]) =>
   withBuilt(files, { weights: 'f32', contextLength: 128 }, (built) => logitsOf(built, TOKENS))
 
-test('every family that can be written has a folder here', () => {
+test('every family that can be written as GGUF has a case', () => {
   expect(Object.keys(FOLDERS)).toEqual(expect.arrayContaining([...GGUF_FAMILIES]))
 })
 
 describe.each(Object.keys(FOLDERS))('%s', (name) => {
   const folder = FOLDERS[name] ?? []
 
-  test('has the logits of its folder, and its tokens', async () => {
+  test('has its folder’s logits and tokens', async () => {
     const gguf = await written(folder, 'F32')
     expect(largestDifference(await rowsOf([gguf]), await rowsOf(folder))).toBeLessThan(1e-4)
     const texts = ['The quick brown fox', ' 3 dogs, 14\n\n cats', 'naïve 漢字 <|im_end|>']
@@ -77,7 +77,7 @@ describe.each(Object.keys(FOLDERS))('%s', (name) => {
   })
 
   test.skipIf(addon === undefined).each(['F16', 'Q8_0', 'Q4_0'] as const)(
-    '%s: llama.cpp reads it and gives our logits',
+    '%s: llama.cpp reads the file and gives our logits',
     async (dtype) => {
       const gguf = await written(folder, dtype)
       const native = (await llamaCppLogProbabilities(gguf, TOKENS, addon ?? '')).map(centred)

@@ -1,5 +1,5 @@
-// K-quants by llama.cpp. In: a random Llama. Out: files in its blocks, which give llama.cpp's greedy tokens
-// here, and are closer to the float model the more bits they have.
+// K-quants by llama.cpp. In: a random Llama. Out: whether files in its blocks give llama.cpp's greedy tokens
+// here, and come closer to the float model the more bits they have.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,12 +25,12 @@ const FOLDER = safetensorsFiles(
 const PROMPT = [71, 64, 79, 79, 88]
 const COUNT = 24
 /**
- * Nats between two tokens that either engine may prefer: llama.cpp rounds the activations to 8 bits, and a
- * random model has many tokens that are about as likely.
+ * Maximum difference in nats between two tokens of which either engine may prefer one: llama.cpp rounds the
+ * activations to 8 bits, and many tokens of a random model are about equally likely.
  */
 const NEAR = 0.3
 
-/** The type of most matrices, and how far the logits may be from the float model's. */
+/** The type of most matrices, and the allowed distance of the logits from the float model's. */
 const TYPES: Readonly<Partial<Record<KQuant, readonly [string, number]>>> = {
   q2_k: ['Q2_K', 1.1],
   q3_k_m: ['Q3_K', 0.8],
@@ -68,7 +68,7 @@ const greedy = (file: File): Promise<number[]> =>
 describe('K-quants', () => {
   beforeEach((context) => {
     needsModules(context, 'llama_cpp')
-    if (addon === undefined) context.skip('left out: node-llama-cpp is not installed')
+    if (addon === undefined) context.skip('skipped: node-llama-cpp is not installed')
   })
 
   test.each(Object.entries(TYPES))('%s', async (format, [dtype, most]) => {

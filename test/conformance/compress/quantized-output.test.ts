@@ -99,12 +99,12 @@ test.each(['w4', 'w8'] as const)(
       )
       expect(own!.map((value) => value + 0)).toEqual(packed!.map((value) => value + 0))
     }
-    // The pack has 8-bit tables, the folder the model's own.
+    // The pack has 8-bit tables, and the folder has the model's own.
     expect(relativeError(await rowsOf(folder, 'f32'), await rowsOf([pack], 'f32'))).toBeLessThan(0.03)
   },
 )
 
-test('output that cannot be written is rejected with the reason and an alternative', async () => {
+test('output that cannot be written is rejected with a reason and an alternative', async () => {
   await quantized(safetensorsFiles(MODEL), 'w4m', async (prepared, contents) => {
     await expect(bytesOf(quantizedGguf(prepared, contents, signal))).rejects.toThrow(
       /is not a GGUF file.*write a \.hbm/,

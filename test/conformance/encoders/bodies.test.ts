@@ -1,5 +1,5 @@
-// Sentence encoders with decoder layers. In: random ones of odd shapes. Out: the vectors of a definition in
-// f64, from safetensors and GGUF.
+// Sentence encoders with decoder layers. In: random encoders of odd shapes. Out: the vectors of a definition
+// in f64, from safetensors and GGUF.
 import { describe, expect, test } from 'vitest'
 import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
@@ -62,7 +62,7 @@ describe('Qwen3-Embedding', () => {
     })
   })
 
-  test('has a step for 2048 tokens, or for as many as requested', async () => {
+  test('has steps of 2048 tokens, or of as many as requested', async () => {
     const files = bodyFolder({ ...model, config: { ...model.config, max_position_embeddings: 32_768 } })
     const mostOf = (maxTokens?: number) =>
       withEmbedder(files, { maxTokens }, async (embedder) => embedder.model.maxTokens)

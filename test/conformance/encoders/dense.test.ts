@@ -27,7 +27,7 @@ const meanOf = (model: RandomBody | RandomModern): Float64Array =>
 
 const MODULES = ['Transformer', 'Pooling', 'Dense', 'Dense', 'Normalize']
 
-/** EmbeddingGemma's two modules: one that widens, and one that narrows. */
+/** EmbeddingGemma's two modules: one widens the vector, the other narrows it. */
 const gemmaModules = (seed: number, width: number): [RandomDense, RandomDense] => [
   randomDense(seed, width, 4 * width + 1),
   randomDense(seed + 100, 4 * width + 1, width),
@@ -38,7 +38,7 @@ describe('EmbeddingGemma', () => {
     const model = randomBody('gemma', seed)
     const modules = gemmaModules(seed, model.config.hidden_size)
     const right = modules.reduce((x, module) => denseOf(module, x), meanOf(model))
-    // Files of a picked folder come in any order.
+    // A picked folder's files may come in any order.
     const others = modules.flatMap(denseFiles)
     const files = bodyFolder(model, {
       modules: MODULES,
@@ -53,7 +53,7 @@ describe('EmbeddingGemma', () => {
     })
   })
 
-  test('has them from GGUF', async () => {
+  test('has the vectors of the definition from GGUF', async () => {
     const model = randomBody('gemma', 2)
     const modules = gemmaModules(2, model.config.hidden_size)
     const weights = new Map(model.weights)
@@ -109,7 +109,7 @@ describe('a Dense module', () => {
       'before the pooling',
       () => load(good(), ['Transformer', 'Dense', 'Pooling']),
       'unsupported',
-      /in this place/,
+      /in this position/,
     ],
     ['without weights', () => load(good().slice(1)), 'format', /1 configurations and 0 weights/],
     ['without a configuration', () => load(good().slice(0, 1)), 'format', /0 configurations/],
@@ -119,7 +119,7 @@ describe('a Dense module', () => {
       'format',
       new RegExp(`${width} inputs`),
     ],
-    ['that may be another', () => load([...good(), ...good()]), 'format', /2 configurations/],
+    ['that is ambiguous', () => load([...good(), ...good()]), 'format', /2 configurations/],
   ])('%s is rejected', async (_, loaded, code, message) => {
     await expect(loaded()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })

@@ -1,9 +1,9 @@
 // Encoders with distance biases. In: random MPNets and jina-bert-v2s of odd shapes. Out: the vectors of a
 // definition in f64, from safetensors and GGUF.
 //
-// transformers/encoders has hidden states from transformers to check the definition against.
-// transformers/encoders.py writes them. There is no jina-bert-v2 in transformers: llama-cpp.test.ts compares
-// it with llama.cpp.
+// transformers/encoders has hidden states from transformers, written by transformers/encoders.py, with which
+// the definition is compared. Transformers has no jina-bert-v2, so llama-cpp.test.ts compares that with
+// llama.cpp.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { bertFolder, bertGguf, pooled, scaled, wordPieces } from '../testing/random-bert.ts'
@@ -17,7 +17,7 @@ import {
   randomDistances,
 } from './random-distances.ts'
 
-/** The last one has texts of the maximum length, so all distances occur. */
+/** The last case has texts of the maximum length, so that all distances occur. */
 const TEXTS = ['the cat', '', 'a', 'The running cats, 12 of the runners.', 'abc the runner '.repeat(30)]
 const MAX_TOKENS = 150
 const idsOf = (text: string): number[] => {
@@ -66,7 +66,7 @@ describe.each<[DistanceFamily, string]>([
     expect(threaded.vectors).toEqual(together.vectors)
   })
 
-  test('in int8 is nearly the same', async () => {
+  test('gives almost the same vectors in int8', async () => {
     const model = randomDistances(family, 7)
     await withEmbedder(bertFolder(model), { weights: 'w8' }, async (embedder) => {
       const { vectors } = await embedder.embed(TEXTS)

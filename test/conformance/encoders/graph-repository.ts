@@ -24,7 +24,7 @@ const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 const LENGTH = { model_max_length: 48 }
 
 /**
- * `graph`: the name of a fixture, or the bytes of a graph. `others`: further files; undefined removes one.
+ * `graph`: the name of a fixture, or the bytes of a graph. `others`: more files; undefined removes a file.
  */
 export function repository(
   graph: string | Uint8Array<ArrayBuffer>,

@@ -60,7 +60,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('xlm-roberta'), { pooling }, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('of the states of a graph that pools, if the caller says how to pool them', async () => {
+  test('of the states of a graph that pools, if the caller chooses a pooling', async () => {
     const rights = resultsOf('bert').map((result) => pooledResult(result, 'cls'))
     await withPicked(repository('bert'), { pooling: 'cls' }, (embedder) => expectVectors(embedder, rights))
   })
@@ -85,7 +85,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('bert'), { weights }, (embedder) => expectVectors(embedder, rights, most))
   })
 
-  test('bit for bit with one thread and two, alone and next to others', async () => {
+  test('bit for bit with one thread and with two, alone and next to others', async () => {
     const vectorsOf = (options: EmbedderOptions) =>
       withPicked(repository('xlm-roberta'), options, async (embedder) => {
         const { vectors } = await embedder.embed(TEXTS)
@@ -133,7 +133,7 @@ const IDS: WrittenValue = { name: 'input_ids', type: 7, dims: ['batch', 'tokens'
 const STATES: WrittenValue = { name: 'last_hidden_state', type: 1, dims: ['batch', 'tokens', 4] }
 const ROWS = Float32Array.from({ length: 68 * 4 }, (_, at) => Math.sin(at))
 
-/** Looks tokens up in a table, which is in a separate file. */
+/** A graph that looks tokens up in a table, stored in a separate file. */
 const lookup = (inputs: readonly WrittenValue[] = [IDS], outputs: readonly WrittenValue[] = [STATES]) =>
   Uint8Array.from(
     modelBytes({
@@ -152,7 +152,7 @@ const withData = (graph: Uint8Array<ArrayBuffer>, others = {}): Repository =>
 
 describe('a repository with external data', () => {
   const files = withData(lookup())
-  /** The mean of the rows of [CLS], "the", "cat" and [SEP]. */
+  /** The mean over the rows of [CLS], "the", "cat" and [SEP]. */
   const right = () => {
     const ids = [2, 57, 58, 3]
     return unit([0, 1, 2, 3].map((at) => ids.reduce((sum, id) => sum + ROWS[id * 4 + at]!, 0)))
@@ -160,7 +160,7 @@ describe('a repository with external data', () => {
   const expectRight = async (embedder: Embedder) => {
     const { vectors } = await embedder.embed(['the cat'])
     expect(distance(vectors[0]!, right())).toBeLessThan(1e-6)
-    // A new length after the load reads the weights again.
+    // A text of a new length reads the weights again.
     await embedder.embed(TEXTS)
     const { totalBytes, weightsBytes } = await embedder.memory()
     expect(totalBytes).toBeGreaterThanOrEqual(weightsBytes)
@@ -199,7 +199,7 @@ describe('a repository with external data', () => {
   })
 })
 
-describe('other graphs are rejected, naming the entry that runs them:', () => {
+describe('other graphs are rejected with the entry that runs them:', () => {
   const mask: WrittenValue = { name: 'attention_mask', type: 7, dims: ['batch', 'tokens'] }
   const named = (name: string, dims: readonly (number | string)[]): WrittenValue => ({ name, type: 1, dims })
   const cases: readonly (readonly [what: string, files: Repository, message: string])[] = [
@@ -218,12 +218,16 @@ describe('other graphs are rejected, naming the entry that runs them:', () => {
     ['pictures', withData(lookup([IDS, named('pixel_values', ['b', 3, 8, 8])])), 'pixel_values'],
     ['no ids', withData(lookup([{ ...IDS, name: 'ids' }])), 'instead of input_ids'],
     [
-      'half of an encoder-decoder model',
+      'one half of an encoder-decoder model',
       withData(lookup([IDS, { ...IDS, name: 'decoder_input_ids' }])),
       'encoder-decoder',
     ],
-    ['several texts at a time', withData(lookup([{ ...IDS, dims: [8, 'tokens'] }])), '8 texts at a time'],
-    ['so many tokens without a mask', withData(lookup([{ ...IDS, dims: [1, 32] }])), 'no attention_mask'],
+    ['a fixed number of texts', withData(lookup([{ ...IDS, dims: [8, 'tokens'] }])), '8 texts at a time'],
+    [
+      'a fixed number of tokens without a mask',
+      withData(lookup([{ ...IDS, dims: [1, 32] }])),
+      'no attention_mask',
+    ],
     [
       'unknown outputs',
       withData(lookup([IDS, mask], [named('a', ['b', 't', 4]), named('b', [68, 4])])),
@@ -232,7 +236,7 @@ describe('other graphs are rejected, naming the entry that runs them:', () => {
     [
       'logits of each position',
       withData(lookup([IDS, mask], [named('logits', ['batch', 'tokens', 4])])),
-      'filling in words',
+      'a head that fills in words',
     ],
     ['an unknown module', withData(lookup(), { 'modules.json': [module('CNN', 'x')] }), 'CNN'],
   ]

@@ -19,8 +19,8 @@ if (addon === undefined)
 test.skipIf(addon === undefined).each(Array.from({ length: 24 }, (_, seed) => seed))(
   "jina-bert-v2 gives llama.cpp's vectors, %i",
   async (seed) => {
-    // If the halves of a gated block are one tensor, llama.cpp activates the first, and the author's code
-    // model the second.
+    // If the halves of a gated block are one tensor, llama.cpp activates the first half, and the author's
+    // code model the second.
     const model = seed % 3 === 2 ? halved(randomDistances('code', seed)) : randomDistances('jina', seed)
     const file = await bertGguf(model, 1, 'jina-bert-v2')
     await withEmbedder([file], {}, async (embedder) => {
@@ -46,7 +46,7 @@ async function compareScores(file: File, idsOf: (text: string) => readonly numbe
   })
 }
 
-// llama.cpp gives all tokens the first kind, so these models have no other.
+// llama.cpp gives all tokens the first type, so these models have only that one.
 test.skipIf(addon === undefined).each([0, 1, 2, 3, 4, 5, 6, 7])(
   "a BERT reranker gives llama.cpp's scores, %i",
   async (seed) => {

@@ -45,7 +45,7 @@ describe('ModernBERT', () => {
     expect(threaded.vectors).toEqual(together.vectors)
   })
 
-  test('in int8 is nearly the same', async () => {
+  test('gives almost the same vectors in int8', async () => {
     const model = randomModern(7)
     await withEmbedder(bodyFolder(model), { weights: 'w8' }, async (embedder) => {
       const { vectors } = await embedder.embed(TEXTS)
@@ -57,7 +57,7 @@ describe('ModernBERT', () => {
     })
   })
 
-  test('can be read with the keys of transformers 5', async () => {
+  test('can be read with the keys of Transformers 5', async () => {
     const model = randomModern(4)
     const { global_rope_theta: full, local_rope_theta: local, ...config } = model.config
     const { num_hidden_layers: layers, global_attn_every_n_layers: every } = model.config

@@ -25,7 +25,7 @@ export function randomDense(
   return { inputs, outputs, weight, bias: hasBias ? draw(outputs, 0.3) : undefined, activation }
 }
 
-/** model.safetensors and config.json of its folder. */
+/** model.safetensors and config.json of the module's folder. */
 export function denseFiles({ inputs, outputs, weight, bias, activation }: RandomDense): [File, File] {
   const stored = (shape: readonly number[], values: Float32Array) =>
     ({ dtype: 'F32', shape, data: new Uint8Array(values.buffer) }) as const

@@ -114,18 +114,18 @@ export function halved(model: RandomDistances): RandomDistances {
   return { ...model, weights: new Map(weights) }
 }
 
-/** The bucket of the distance from a row to a position, as MPNet numbers them. */
+/** The bucket of the distance from a row to a position, in MPNet's numbering. */
 export function bucketOf(row: number, position: number): number {
   const side = position > row ? 16 : 0
   const far = Math.abs(position - row)
   if (far < 8) return side + far
-  // 8 buckets, each wider by a factor of sqrt(2): the squares of their limits are integers.
+  // 8 buckets, each wider by a factor of sqrt(2), so the squares of their limits are integers.
   let bucket = 8
   while (bucket < 15 && far * far >= 64 * 2 ** (bucket - 7)) bucket++
   return side + bucket
 }
 
-/** The slopes of ALiBi: those for 2^n heads, then every second one for twice as many. */
+/** The slopes of ALiBi: those for 2^n heads, then every second slope for twice as many heads. */
 function slopesOf(heads: number): number[] {
   const ofPower = (count: number) => Array.from({ length: count }, (_, i) => 2 ** ((-8 * (i + 1)) / count))
   let power = 1

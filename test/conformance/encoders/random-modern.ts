@@ -1,4 +1,4 @@
-// Makes random ModernBERTs and rerankers of this kind, and computes their hidden states and scores by
+// Makes random ModernBERT encoders and rerankers, and computes their hidden states and scores by
 // definition in f64, following transformers' ModernBertModel and ModernBertForSequenceClassification.
 
 import { erf } from '../../../src/core/base/erf.ts'
@@ -20,7 +20,7 @@ export interface RandomModern {
     readonly global_attn_every_n_layers: number
     readonly classifier_pooling: 'cls' | 'mean'
   }
-  /** By the names of transformers, without the prefix of the encoder. */
+  /** Keyed by the names of transformers, without the encoder's prefix. */
   readonly weights: ReadonlyMap<string, Weight>
 }
 

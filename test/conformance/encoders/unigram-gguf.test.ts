@@ -17,7 +17,7 @@ import { distance, withEmbedder } from './open-embedder.ts'
 
 const TEXTS = ['the cat', '  the running   cats ', '', 'a', `${'abc the runner '.repeat(5)}x`, 'the <mask> ☃']
 
-/** XLM-RoBERTa's control tokens, and pieces; word starts have a marker. */
+/** XLM-RoBERTa's control tokens, and pieces, in which a marker begins a word. */
 const TOKENS = ['<s>', '<pad>', '</s>', '<unk>', '<mask>'].concat(
   VOCABULARY.slice(5).map((token) => (token.startsWith('##') ? token.slice(2) : `\u2581${token}`)),
 )

@@ -33,7 +33,7 @@ describe('tokens', () => {
 })
 
 describe('scores', () => {
-  test('each is the sum over its tokens in one forward pass over the whole text', async () => {
+  test('each score is the sum over its tokens in one forward pass over the whole text', async () => {
     const continuations = [' green', ' and some more words than fit in one step', 'x', '']
     const scores = await engine.score(TEXT, continuations)
     const prompt = await engine.tokenize(TEXT)
@@ -54,7 +54,7 @@ describe('scores', () => {
     let seen = 0
     for (const prompt of TEXT) {
       const { tokens, text } = await engine.complete(prompt, { temperature: 0, maxTokens: 1 }).result
-      // A random model may also write partial characters, which no text contains.
+      // A random model may also generate partial characters, which no text contains.
       if ((await engine.tokenize(prompt + text)).at(-1) !== tokens[0]) continue
       expect(await engine.score(prompt, [text])).toMatchObject([{ tokens: 1, isGreedy: true }])
       seen++
@@ -62,7 +62,7 @@ describe('scores', () => {
     expect(seen).toBeGreaterThan(0)
   })
 
-  test('each token is scored as in one forward pass, even if its state is stored, and then continued', async () => {
+  test('each token is scored as in one forward pass, even if its state is stored and then continued', async () => {
     const ids = await engine.tokenize(TEXT)
     const options = { temperature: 0, maxTokens: 3, logprobs: 2 }
     const before = await engine.complete(TEXT, options).result
@@ -86,7 +86,7 @@ describe('scores', () => {
     expect(whole.slice(ids.length)).toEqual(logprobs)
   })
 
-  test('no state is kept, an empty prompt is rejected, and an abort works', async () => {
+  test('no state stays, an empty prompt is rejected, and calls can be aborted', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
     const reason = new Error('enough')
@@ -108,7 +108,7 @@ describe('embeddings', () => {
     )
   }
 
-  test("the last position's vector gives its logits", async () => {
+  test('the last position’s vector gives that position’s logits', async () => {
     const [vector] = await engine.embed([TEXT], { pooling: 'last', normalize: false })
     const table = await withBuilt(await files(), {}, async (built) =>
       logitsOf(built, await engine.tokenize(TEXT)),

@@ -20,7 +20,7 @@ const golden = JSON.parse(
 
 /** The harness also asks langdetect, which is unreliable for texts in capitals. */
 const ASKS_LANGUAGE = /^(?:change_case:english|language:)/
-/** It replaces an invalid letter with a random one. */
+/** The harness replaces an invalid letter with a random one. */
 const ODD_LETTERS: readonly unknown[] = ['#', '!']
 
 describe('instructions of IFEval', () => {
@@ -37,7 +37,7 @@ describe('instructions of IFEval', () => {
       }))
     })
 
-  test('all 834 are known, and only languages that share a script are not checked', () => {
+  test('all 834 are known, and all are checked except languages that share a script', () => {
     expect(instructions).toHaveLength(834)
     expect(instructions.filter(({ check }) => check === 'unknown')).toEqual([])
     const unchecked = instructions.filter(({ check }) => check === 'unchecked')
@@ -59,7 +59,7 @@ describe('instructions of IFEval', () => {
     },
   )
 
-  test('a language with a script of its own is recognised by that', () => {
+  test('a language with its own script is recognised by it', () => {
     const wrong = golden.texts.flatMap((text, index) =>
       instructions.flatMap(({ key, id, check }, at) => {
         if (id !== 'language:response_language' || typeof check !== 'function') return []

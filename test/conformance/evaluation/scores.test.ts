@@ -100,7 +100,7 @@ describe('evaluation of stories260K', () => {
   })
 })
 
-/** An item's contribution to a mean: whether it was right. */
+/** An item's contribution to an accuracy: whether it was right. */
 const decision = (
   before: ReturnType<Task['metrics']>,
   after: ReturnType<Task['metrics']>,

@@ -1,6 +1,6 @@
 // Real models. In: SmolLM2-135M-Instruct, Gemma 3 270M, Qwen2.5-Coder-0.5B-Instruct and MiniMind2-small,
 // which "npm run setup -- smollm2 gemma3-270m qwen2.5-coder-0.5b minimind2" downloads, and
-// TinyLlama-1.1B-Chat if it is set up. Out: whether they give the expected answers, in every kind of
+// TinyLlama-1.1B-Chat if it is set up. Out: whether they give the expected answers in every kind of
 // conversation.
 import { openAsBlob, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -26,7 +26,7 @@ const CAPITALS = [
 ] as const
 const smollm2 = requireModel('smollm2')
 const minimind = requireModel('minimind2')
-/** 319 MB that test only size beyond the other models, so no command downloads it automatically. */
+/** 319 MB, which add only a test of size to the other models, so no command downloads it automatically. */
 const tinyllama = realModel('tinyllama')
 
 /** A file that is read from disk on demand. */
@@ -67,7 +67,7 @@ const WEATHER = {
 } as const
 const CALLING = { tools: [WEATHER], temperature: 0, max_completion_tokens: 64 }
 
-/** The arguments of the `weather` call, which must be the reply. */
+/** The arguments of the `weather` call, which must be the whole reply. */
 async function requiredCall(engine: Engine, content: string): Promise<unknown> {
   const { choices } = await openai(engine).chat.completions.create({
     messages: [{ role: 'user', content }],
@@ -80,7 +80,7 @@ async function requiredCall(engine: Engine, content: string): Promise<unknown> {
   return JSON.parse(message.tool_calls![0]!.function.arguments)
 }
 
-/** llama.cpp's greedy text, where its first choice is at least a tenth more likely than its second. */
+/** llama.cpp's greedy text. Its first choices are at least a tenth more likely than its second ones. */
 const BY_LLAMA_CPP = [
   [
     'Write a haiku about a cat.\n\nUse three lines.',
@@ -91,9 +91,9 @@ const BY_LLAMA_CPP = [
     'The `SELECT * FROM users WHERE id = 1;` SQL query is used to retrieve all rows from a table',
   ],
 ] as const
-/** Its log-probabilities of capitals after "The capital of France is". */
+/** llama.cpp's log-probabilities of capitals after "The capital of France is". */
 const CAPITALS_BY_LLAMA_CPP = { ' Paris': -0.268, ' London': -4.329, ' Berlin': -6.972, ' Rome': -7.688 }
-/** Both engines round activations to 8 bits, each in its own way. */
+/** Both engines round activations to 8 bits, in different ways. */
 const ROUNDING = 0.5
 
 describe('SmolLM2-135M-Instruct', () => {
@@ -147,7 +147,7 @@ describe('SmolLM2-135M-Instruct', () => {
 })
 
 /**
- * The same log-probabilities of two more models. Gemma gives the other words too little probability to
+ * The same log-probabilities for two more models. Gemma gives the other words too little probability to
  * compare.
  */
 const OTHERS_BY_LLAMA_CPP = [
@@ -159,7 +159,7 @@ describe.each(OTHERS_BY_LLAMA_CPP)('%s', (name, words) => {
   test.each<[string, LoadOptions]>([
     ['one thread', {}],
     ['two threads and int8 keys and values', { threads: 2, kvCache: { k: 'int8', v: 'int8' } }],
-  ])('gives capitals the probabilities that llama.cpp gives, with %s', async (_name, options) => {
+  ])('gives capitals llama.cpp’s probabilities, with %s', async (_name, options) => {
     await withEngine(requireModel(name), options, async (engine) => {
       const scores = await engine.score('The capital of France is', Object.keys(words))
       for (const [index, theirs] of Object.values(words).entries())
@@ -175,7 +175,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   }, 300_000)
   afterAll(() => engine?.dispose())
 
-  test('knows a capital and a river with its chat template, stops by itself, and processes only what is new', async () => {
+  test('knows a capital and a river with its chat template, stops by itself, and processes only new tokens', async () => {
     await using session = engine.createSession()
     const first = await session.send(CAPITAL, GREEDY).result
     expect(first.text).toMatch(PARIS)
@@ -241,7 +241,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(value).toMatchObject({ city: expect.stringMatching(PARIS), country: 'France' })
   })
 
-  test('has a template without tools and says so; a call constrained by a schema fills in the arguments', async () => {
+  test('reports that its template has no tools; a call constrained by a schema fills in the arguments', async () => {
     const add = {
       name: 'add',
       description: 'Adds two numbers.',
@@ -279,7 +279,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     ['two threads', { threads: 2 }],
     ['the build without relaxed SIMD', { build: 'simd128' }],
   ])(
-    'gives exactly the same text with %s, where both turns are read in one piece',
+    'gives exactly the same text with %s, where both turns are processed in one step',
     async (_name, options) => {
       await using session = engine.createSession()
       await session.send(CAPITAL, GREEDY).result
@@ -296,7 +296,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     ['4-bit weights', { weights: 'w4' }],
     ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
     ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
-  ])('tells capitals apart with %s', async (_name, options) => {
+  ])('prefers the right capital with %s', async (_name, options) => {
     await withEngine(tinyllama!, options, async (other) => {
       for (const [country, capital] of CAPITALS) {
         const scores = await other.score(
@@ -350,7 +350,7 @@ describe('MiniMind2-small', () => {
   })
 
   // It has not learnt to call: after `{"name":"weather","arguments":{"city":"` it gives `{` a probability of
-  // 0.75, in transformers too. The constraint guarantees a call that the schema allows, not a city.
+  // 0.75, also in transformers. The constraint guarantees a call that the schema allows, but not a city.
   test('sees tools through its template, makes a required call, and reads the result', async () => {
     await withEngine(minimind, {}, async (engine) => {
       const { completions } = openai(engine).chat

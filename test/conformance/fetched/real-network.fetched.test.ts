@@ -20,7 +20,7 @@ const SHAPES = [
 ]
 /** Cosine of a text's vectors; the minimum measured was 0.986. */
 const MIN_COSINE = 0.97
-/** The vocabulary's whole words, between its single characters and word pieces. */
+/** The vocabulary's whole words, which are between its single characters and its word pieces. */
 const FIRST = 2000
 const WORDS = 6000
 

@@ -22,7 +22,7 @@ const TABLE = 'model.embed_tokens_per_layer.weight'
 const LAYERS = 4
 /** Rows are whole blocks of 256. */
 const SIZE = 128
-/** The table is shorter than the vocabulary. */
+/** The table has fewer rows than the vocabulary has tokens. */
 const ROWS = VOCABULARY - 5
 
 const CASE = {

@@ -1,5 +1,5 @@
-// Ternary weights, end to end. In: transformers' BitNet case with weights of -1, 0 and 1, in files with 2
-// bits per weight. Out: transformers' logits, and the same bits from every build, pool and pack.
+// Ternary weights, end to end. In: transformers' BitNet case with weights -1, 0 and 1, in files with 2 bits
+// per weight. Out: transformers' logits, and the same bits from every build, pool and pack.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -98,7 +98,7 @@ test('builds, thread counts and a pack agree bit for bit', async () => {
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
-test('shards are as close to f32 as one thread', async () => {
+test('shards are as close to f32 as one thread is', async () => {
   const exact = await logits(files(), { weights: 'f32' })
   const alone = await logits(files(), {})
   const shared = await withBuilt(files(), { pool: 'shards', threads: 2 }, async (built) => {
@@ -109,7 +109,7 @@ test('shards are as close to f32 as one thread', async () => {
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-test("heads of 16 are cut at whole groups, even with a norm before attention's last matrix", async () => {
+test("heads of 16 are split at whole groups, even with a norm before attention's last matrix", async () => {
   const { config, tensors } = cases.find(({ name }) => name === 'two KV heads')!
   const stored = [...tensorsOf(tensors)].map(
     ({ name, shape, values }) => [name, { dtype: 'F32', shape, data: bytesOf(values) }] as const,

@@ -1,5 +1,5 @@
 // Packs of ONNX models. In: exports in every form, and the graphs that the perf suite writes. Out: whether
-// each pack is a family's, with the graph's logits bit for bit; graphs that no family builds are rejected
+// each pack belongs to a family and has the graph's logits bit for bit, and whether other graphs are rejected
 // with the closest family.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -89,7 +89,7 @@ test('the int4 form gives the same pack as its GGUF, tensor by tensor', () =>
     }
   }))
 
-test('an adapter changes the weights of a family, and is rejected for a graph', () =>
+test('an adapter changes a family’s weights, and is rejected for a graph', () =>
   inBothForms(async (graph, gguf) => {
     const changed = [
       ['model.layers.0.self_attn.q_proj.weight', [TINY.heads * TINY.headDim, TINY.hiddenSize]],
@@ -111,7 +111,7 @@ test('an adapter changes the weights of a family, and is rejected for a graph', 
     })
   }))
 
-test('a graph that no family builds is rejected with the closest one', async () => {
+test('a graph that no family builds is rejected with the closest family', async () => {
   await expect(openExport('dynamic-bare').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(

@@ -1,5 +1,5 @@
 // bf16 values in f32. In: an export in which all, all but one, or none of a matrix's values are bf16. Out:
-// which matrices are held as bf16, and whether results are bit-identical.
+// which matrices are kept as bf16, and whether results are bit-identical.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -42,7 +42,7 @@ const matricesOf = ({ tensors }: Awaited<ReturnType<typeof open>>) =>
   [...tensors.values()].filter(({ shape }) => shape.length === 2)
 const dtypesOf = (file: Awaited<ReturnType<typeof open>>) => matricesOf(file).map(({ dtype }) => dtype)
 
-test('matrices of bf16 values are read as bf16, and compute the same bits', async () => {
+test('matrices of bf16 values are read as bf16, and give the same bits', async () => {
   const asTold = await open(data, false)
   const short = await open(data, true)
   expect(new Set(dtypesOf(asTold))).toEqual(new Set(['F32']))
@@ -52,7 +52,7 @@ test('matrices of bf16 values are read as bf16, and compute the same bits', asyn
   expect(await logits(short)).toEqual(await logits(asTold))
 })
 
-test("any byte range of them is the upper halves of the file's words", async () => {
+test("any byte range of them equals the upper halves of the file's words", async () => {
   const asTold = await open(data, false)
   const short = await open(data, true)
   const name = 'embed.weight'
@@ -85,7 +85,7 @@ test('a matrix with a single other value stays f32', async () => {
   expect(dtypesOf(found).filter((dtype) => dtype === 'F32')).toHaveLength(1)
 })
 
-test('files read by ranges are not scanned', async () => {
+test('files read in ranges are not scanned', async () => {
   const { read } = bufferSource(dataName, data)
   expect(new Set(dtypesOf(await open(data, true, { readAlone: read })))).toEqual(new Set(['F32']))
 })

@@ -1,4 +1,4 @@
-// Judges compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: those whose
+// Checks compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: the cases whose
 // outputs differ, and the operators that the compiler supports.
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -8,7 +8,7 @@ import { type Case, type Compute, judgeCase, type Tolerance } from './node-case.
 /** The f32 functions have absolute errors of 1e-7. */
 const TOLERANCE: Tolerance = [1e-3, 1e-6]
 
-/** Sums of rows that ONNX Runtime rounds to 8 bits, and compiled graphs do not. */
+/** Sums over rows that ONNX Runtime, but not compiled graphs, rounds to 8 bits. */
 const ROUNDED: Tolerance = [0, 6e-2]
 const IS_ROUNDED = /^dynamic_quantize_matmul/
 
@@ -31,7 +31,7 @@ const compiled: Compute = async (graph, feeds) => {
   throw refusal
 }
 
-/** All inputs of a case are inputs of the network, whatever their values decide. */
+/** Every input of a case is an input of the network, even if the graph's structure depends on its values. */
 const staged: Compute = async (graph, feeds) => {
   const network = await StagedGraph.open(graph, { fuse: true })
   try {
@@ -41,7 +41,7 @@ const staged: Compute = async (graph, feeds) => {
   }
 }
 
-/** Which cases a network fails, and how many it passes. */
+/** The cases that a network fails, and the number that it passes. */
 export async function judgeNetworks(cases: readonly Case[]) {
   const failed: string[] = []
   let passed = 0
@@ -53,7 +53,7 @@ export async function judgeNetworks(cases: readonly Case[]) {
   return { failed, passed }
 }
 
-/** Which cases a compiled graph fails, and the operators that it passes. */
+/** The cases that fail when compiled, and the operators of those that pass. */
 export async function judgeCompiled(cases: readonly Case[]) {
   const failed: string[] = []
   const passed = new Set<string>()

@@ -20,7 +20,7 @@ test('compiled graphs give the outputs of the committed cases', { timeout: 60_00
   )
 })
 
-test('networks give the outputs of the committed cases', { timeout: 60_000 }, async () => {
+test('networks match the outputs of the committed cases', { timeout: 60_000 }, async () => {
   const cases = (await Promise.all(GOLDEN.map(readPacked))).flat()
   expect(await judgeNetworks(cases)).toEqual({ failed: [], passed: cases.length })
 })

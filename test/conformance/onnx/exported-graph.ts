@@ -8,7 +8,7 @@ import { runPasses } from '../../../src/network/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/network/onnx/passes.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 
-/** Constants of more than `inlineBytes` stay in the file. Default: as models are read. */
+/** Constants of more than `inlineBytes` stay in the file. Default: the limit for reading models. */
 export async function exportedGraph(name: string, inlineBytes?: number): Promise<Graph> {
   const file = join(import.meta.dirname, 'exports', name, 'model.onnx')
   const source = bufferSource('model.onnx', new Uint8Array(readFileSync(file)))

@@ -1,6 +1,5 @@
-// Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime
-// gives. Out: whether the plan translated from each gives the same, in one chunk, in several, and token by
-// token.
+// Exports. In: tiny decoders as torch writes them (exports/export.py), with ONNX Runtime's logits. Out:
+// whether the plan translated from each gives the same logits in one chunk, in several, and token by token.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -60,7 +59,7 @@ test.each(['f16-tables', 'f16-angles', 'f16-inside'])(
 )
 
 test.each(['mamba-channels', 'mamba-rows'])(
-  "%s, a step of one token, gives ONNX Runtime's logits for whole texts",
+  "%s, which takes one token per step, gives ONNX Runtime's logits for whole texts",
   async (name) => {
     const file = await openExport(name)
     expect(file.metadata.get('config')).toMatchObject({
@@ -101,8 +100,8 @@ test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
 
 const AGAIN = 'values are rounded again if they are stored in fewer bits'
 /**
- * Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1
- * part in 2048.
+ * Weights by the dtype that is read, and how one of them is described. Scales are rounded to f16, by at most
+ * 1 part in 2048.
  */
 test.each([
   ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
@@ -129,7 +128,7 @@ test.each([
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
 })
 
-/** The export with one constant changed, up to the translation of its nodes. */
+/** Translates the export with one constant changed. */
 async function translatedWith(constant: string, value: number): Promise<Translation> {
   const graph = await exportedGraph('qdq-static')
   const { dtype, dims } = graph.constants.get(constant)!
@@ -142,7 +141,7 @@ test.each([
   ['scale', -0.5, /its scale is -0.5; export/],
   ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
   ['scale', Number.NaN, /its scale is NaN; export/],
-])('rows quantised with the %s %d are rejected by name', async (part, value, message) => {
+])('rows quantised with the %s %d are rejected with a reason', async (part, value, message) => {
   const run = translatedWith(`/layers.0/gate/MatMul_output_0_${part}`, value)
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
@@ -186,7 +185,9 @@ test('a step keeps all ranges of its file, and reports none as ignored', async (
   for (const op of ['ropeKv', 'attention'] as const) expect(ops.get(op)?.every(isLimited)).toBe(true)
 })
 
-/** The export in which what a node makes, or the first of an operator, becomes codes from 0 to `end`. */
+/**
+ * The export in which the output of a node, or of an operator's first node, becomes codes from 0 to `end`.
+ */
 async function codesAfter(made: string | Node, end: number): Promise<Translation> {
   const graph = await exportedGraph('llama-cache')
   const scale = tensorOf('f32', [], [end / 255])
@@ -215,7 +216,7 @@ async function codesAfter(made: string | Node, end: number): Promise<Translation
   return new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder()).run()
 }
 
-test('codes that cover all of a softmax clamp nothing; others are rejected with range and name', async () => {
+test('codes that cover all of a softmax clamp nothing; others are rejected with their range and name', async () => {
   const { graph } = await codesAfter('Softmax', 0.999)
   expect(graph.nodes.map(({ op }) => op)).not.toContain('clamp')
   await expect(codesAfter('Softmax', 0.9)).rejects.toMatchObject({
@@ -230,7 +231,7 @@ test('codes that cover all of a softmax clamp nothing; others are rejected with 
 })
 
 test('a gate with a quantised activation is a product of rows', async () => {
-  // SiLU is its own product, the one after the sigmoid.
+  // SiLU is a product of its own, after the sigmoid.
   const graph = await exportedGraph('llama-cache')
   const silu = graph.nodes.find(
     ({ op, inputs }) => op === 'Mul' && inputs.some((name) => /Sigmoid/.test(name)),
@@ -256,10 +257,10 @@ test('an abort stops the translation during a proof', async () => {
   expect(part.units).toBeLessThan(whole.units)
 })
 
-test('values that are keys too, which are normed in place, are rejected', async () => {
+test('values that are also keys are rejected, because keys are normed in place', async () => {
   const bytes = readFileSync(join(EXPORTS, 'qwen3-cache', 'model.onnx'))
   const [values, keys] = ['v', 'k'].map((part) => `/layers.0/attention/${part}/MatMul_output_0`)
-  // The first is what the product makes, the second what the heads are made of.
+  // The first is the product's output, the second the input of the heads.
   const at = bytes.indexOf(values!, bytes.indexOf(values!) + 1)
   bytes.write(keys!, at, 'latin1')
   const file = await openGraph([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
@@ -269,7 +270,7 @@ test('values that are keys too, which are normed in place, are rejected', async 
   })
 })
 
-test('a sum of all rows and of the needed rows is rejected by name', async () => {
+test('a sum of all rows and of only the needed rows is rejected with a reason', async () => {
   const graph = await exportedGraph('llama-cache')
   const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
   const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])

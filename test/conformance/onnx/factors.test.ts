@@ -1,6 +1,6 @@
 // Features of other families' exports. In: the perf suite's int4 graph, with the factors, caps and rotations
-// of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it matches a family with that
-// configuration, and is recognised as one.
+// of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it gives the logits of a family
+// with that configuration, and is recognised as that family.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -56,7 +56,7 @@ const floats = (shape: readonly number[], values: readonly number[]): Constant =
   bytes: new Uint8Array(Float32Array.from(values).buffer),
 })
 
-/** The graph with other nodes, and further constants. */
+/** The graph with other nodes and more constants. */
 async function opened(nodes: readonly WrittenNode[], constants: Constants): Promise<ModelFile> {
   const more = Object.entries(constants).map(([name, { type, shape }]) => ({ name, type, shape }))
   const graph = { ...GRAPH, nodes, weights: [...GRAPH.weights, ...more] }
@@ -69,7 +69,7 @@ async function opened(nodes: readonly WrittenNode[], constants: Constants): Prom
   return openGraph([...sources, byteTokenizer(256)])
 }
 
-/** The node that makes `name`, and what is done to that before others read it. */
+/** The node that makes `name`, and the operation inserted before other nodes read it. */
 function followed(name: string, ...steps: readonly (readonly [string, string?])[]): WrittenNode[] {
   const maker = GRAPH.nodes.find(({ outputs }) => outputs[0] === name)!
   const plain = { ...maker, outputs: [`${name}.0`, ...maker.outputs.slice(1)] }
@@ -107,7 +107,7 @@ async function expectFamily(
   expect(await withModel(known, {}, (built) => logitsOf(built, IDS))).toEqual(due)
 }
 
-test('embeddings and what blocks add are multiplied', async () => {
+test('embeddings and the outputs of blocks are multiplied', async () => {
   const added = [0, 1].flatMap((layer) => [`layer${layer}.attn_output`, `layer${layer}.down`])
   const file = await opened(
     withSteps(
@@ -157,7 +157,7 @@ function rowsOf(name: string, first: number, n: number): Uint8Array {
 }
 
 /**
- * Queries and keys become [batch, tokens * heads, numbers of a head] for their norm, and rows again. With the
+ * Turns queries and keys into [batch, tokens * heads, head size] for their norm, and back into rows. Uses the
  * tensors of the pack that has such norms.
  */
 function withHeadNorms() {
@@ -223,7 +223,7 @@ test('queries and keys are normed by head, as onnxruntime-genai writes Qwen3', a
   await expectFamily(await opened(nodes, constants), { family: 'qwen3' }, tensors)
 })
 
-test('rows of normed heads that no attention reads are rejected', async () => {
+test('rows of normed heads are rejected if attention does not read them', async () => {
   const { nodes, constants } = withHeadNorms()
   const doubled = nodes.flatMap((node): WrittenNode[] => {
     if (node.outputs[0] !== 'layer0.attention') return [node]

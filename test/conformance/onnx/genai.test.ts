@@ -1,5 +1,5 @@
 // Tiny models of onnxruntime-genai. In: test/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of each
-// position; unsupported models are rejected, naming a node.
+// position, or a rejection that names a node.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ test.each([
   ['tiny-random-gpt2-fp32', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-6],
   // ONNX Runtime computes these in f16.
   ['tiny-random-gpt2-fp16-cuda', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-3],
-  // Its logits are 0.015 at most.
+  // Its logits are at most 0.015.
   ['tiny-qwen35-cuda', { family: 'gpt_neox', contextLength: 128, layers: 2 }, 2e-5],
 ] as const)('%s', async (name, config, most) => {
   const file = await openFolder(name)

@@ -1,5 +1,5 @@
-// ONNX node tests. In: a folder of cases, and parts of the names of those that are wanted. Out: every
-// failure, what is not claimed, and the counts. `npm run conformance:onnx -- FOLDER [--claims] [NAME...]`
+// ONNX node tests. In: a folder of cases, and parts of names to select. Out: every failure, the unclaimed
+// cases, and counts. `npm run conformance:onnx -- FOLDER [--claims] [NAME...]`
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -30,7 +30,7 @@ async function judge(each: Case, counts: { passed: number; failed: number; 'not 
 
 const counts = { passed: 0, failed: 0, 'not claimed': 0 }
 for (const name of names) await judge(await readCase(join(parent, name)), counts)
-// Operators that the standard has no node tests for are tested on cases of ONNX Runtime.
+// Operators without node tests in the standard are tested on cases of ONNX Runtime.
 const golden = { passed: 0, failed: 0, 'not claimed': 0 }
 for (const path of wanted.length === 0 ? GOLDEN : [])
   for (const each of await readPacked(path)) await judge(each, golden)

@@ -26,7 +26,7 @@ export type Tolerance = readonly [number, number]
 const RELATIVE = 1e-3
 const ABSOLUTE = 1e-7
 
-/** Files as they are: an ONNX model, TensorProtos. An empty one is an optional value that is absent. */
+/** The files unchanged: an ONNX model, TensorProtos. An empty file is an absent optional value. */
 export interface Case {
   readonly name: string
   readonly model: Uint8Array
@@ -81,7 +81,7 @@ export function packed({ name, model, sets }: Case): string {
   })
 }
 
-/** Cases that stay in the tree, and are judged in every run. */
+/** Committed cases, which every run checks. */
 export const GOLDEN: readonly URL[] = ['node-tests.jsonl', 'runtime-cases.jsonl'].map(
   (name) => new URL(`golden/${name}`, import.meta.url),
 )
@@ -94,7 +94,7 @@ export type Compute = (
 
 const evaluated: Compute = (graph, feeds) => evaluate(graph, feeds)
 
-/** `compute`: what is judged. Default: the evaluator. */
+/** `compute`: the implementation under test. Default: the evaluator. */
 export async function judgeCase(
   { name, model: bytes, sets }: Case,
   tolerance?: Tolerance,
@@ -145,7 +145,7 @@ async function judgeSet(
   return undefined
 }
 
-/** How shape inference contradicts the result; undefined if it does not. */
+/** Returns how shape inference contradicts the result; undefined if it does not. */
 function contradiction(types: Types, name: string, found: Tensor): string | undefined {
   const type = types.get(name)
   if (type === undefined) return 'has no inferred type'
@@ -166,7 +166,7 @@ function tensorIn(title: string, bytes: Uint8Array | undefined): Tensor | undefi
   return tensorFrom(title, readTensorFields(new Message(title, bytes)))
 }
 
-/** The first difference, in words; undefined where there is none. */
+/** Describes the first difference; undefined if there is none. */
 export function difference(
   found: Tensor | undefined,
   expected: Tensor,

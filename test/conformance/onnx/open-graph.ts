@@ -1,4 +1,4 @@
-// Opening ONNX models. In: the files of an export. Out: what the reader makes of them in an engine.
+// Opening ONNX models. In: the files of an export. Out: the model as an engine reads it.
 import type { ByteSource } from '../../../src/core/base/bytes.ts'
 import { graphBuilder } from '../../../src/core/graph/builder.ts'
 import { type OnnxOptions, openOnnx } from '../../../src/network/onnx/open-model.ts'

@@ -24,7 +24,7 @@ interface Optimised {
   readonly why?: string
 }
 
-/** undefined for a model that is not read: it has other dtypes, sequences, functions. */
+/** undefined for a model that cannot be read, because it has other dtypes, sequences or functions. */
 export async function optimise(name: string, bytes: Uint8Array): Promise<Optimised | undefined> {
   const read = await readModel(bufferSource(name, bytes), { inlineBytes: Infinity, oldestOpset: 1 }).catch(
     () => undefined,
@@ -50,16 +50,16 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
   }
   const found = evaluate(after, feeds)
   for (const [output, tensor] of expected) {
-    // Folding must not change a bit, but rewrites may round in another order.
+    // Folding must not change a bit, but rewrites may change the order of rounding.
     const why = difference(found.get(output), tensor, [1e-5, 1e-6])
     if (why !== undefined) return { ...counts, is: 'differs', why: `${output} ${why}` }
   }
   return { ...counts, is: 'same' }
 }
 
-/** Sizes that a name may have where the file does not say. */
+/** Sizes for named axes if the file does not give them. */
 const SIZE = 2
-/** Elements of the largest input: the evaluator is not an engine. */
+/** Maximum elements of an input, because the evaluator is slow. */
 const MAX_ELEMENTS = 2 ** 18
 
 function feedsOf(graph: Graph): Map<string, Tensor> {

@@ -8,7 +8,7 @@ import { GOLDEN, judgeCase, packed, readCase, readPacked } from './node-case.ts'
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new RangeError('name a folder of node tests')
-/** Cases of each operator, and bytes of the largest one. */
+/** Maximum cases per operator, and maximum bytes of a case. */
 const MAX_CASES = 2
 const MAX_BYTES = 5_000
 
@@ -29,7 +29,8 @@ for (const name of (await readdir(folder)).sort()) {
       isExpanded: name.includes('_expanded'),
     })
 }
-// Functions that are written out are of other operators: they come last, and only for what nothing else has.
+// Functions written out as nodes test other operators, so they come last, and only for operators without
+// other cases.
 found.sort((a, b) => Number(a.isExpanded) - Number(b.isExpanded) || a.line.length - b.line.length)
 const chosen = found.filter(({ line, ops, isExpanded }) => {
   const isWanted = ops.some((op) => {

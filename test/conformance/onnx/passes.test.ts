@@ -26,7 +26,7 @@ const TRANSFORM: ReadonlyMap<string, Uint8Array> = new Map(
     .map((line) => JSON.parse(line))
     .map(({ name, model }) => [name, new Uint8Array(Buffer.from(model, 'base64'))]),
 )
-/** Sums have another order after a rewrite. */
+/** A rewrite may change the order of sums. */
 const TOLERANCE: [number, number] = [1e-4, 1e-5]
 
 const read = async (path: string, bytes: Uint8Array) =>
@@ -85,7 +85,7 @@ test.each([
   expect(verified(await read(path, new Uint8Array(readFileSync(path))))).toBeLessThanOrEqual(most)
 })
 
-test("models of onnxruntime's optimiser have the same outputs", { timeout: 300_000 }, async () => {
+test("models of onnxruntime's optimiser tests have the same outputs", { timeout: 300_000 }, async () => {
   let same = 0
   let left = 0
   for (const [path, bytes] of TRANSFORM) {
@@ -93,7 +93,7 @@ test("models of onnxruntime's optimiser have the same outputs", { timeout: 300_0
       verified(await read(path, bytes))
       same++
     } catch (error) {
-      // Operators and opsets that no entry covers, and inputs that these random numbers do not fit.
+      // Operators and opsets without an entry, and inputs for which these random numbers are not valid.
       if (!isHalfbyteError(error)) throw new Error(path, { cause: error })
       expect(error.code, path).not.toBe('internal')
       left++
@@ -103,10 +103,13 @@ test("models of onnxruntime's optimiser have the same outputs", { timeout: 300_0
   expect(same).toBeGreaterThan(100)
 })
 
-/** Models that end with no more nodes than under ONNX Runtime's basic passes, of 279 that are read. */
+/**
+ * Number of models, of the 279 that can be read, that end up with no more nodes than after ONNX Runtime's
+ * basic passes.
+ */
 const REACHED = 240
 
-test("models of onnxruntime's optimiser become just as small", async () => {
+test("models of onnxruntime's optimiser tests become just as small", async () => {
   const theirs: Record<string, number> = JSON.parse(
     readFileSync(join(import.meta.dirname, 'golden/optimised-counts.json'), 'utf8'),
   )
@@ -120,7 +123,7 @@ test("models of onnxruntime's optimiser become just as small", async () => {
   expect(all - larger.length, `larger: ${larger.join(', ')}`).toBeGreaterThanOrEqual(REACHED)
 })
 
-/** undefined for a model that is not read, or that a pass refuses. */
+/** undefined for a model that cannot be read or that a pass rejects. */
 async function nodesLeft(name: string): Promise<number | undefined> {
   const options = { inlineBytes: Infinity, oldestOpset: 1 }
   try {

@@ -1,5 +1,5 @@
-// Recurrent steps that differ from Mamba's. In: a step exported by torch, with one change. Out: whether its
-// translation is rejected by name instead of guessed.
+// Recurrent steps that differ from Mamba's. In: a step exported by torch, with one change. Out: whether the
+// translation rejects it with a reason and never guesses.
 import { expect, test } from 'vitest'
 import { roleOf } from '../../../src/core/arch/tensors/names.ts'
 import { graphBuilder } from '../../../src/core/graph/builder.ts'
@@ -8,7 +8,7 @@ import { HANDLERS } from '../../../src/network/onnx/raise/handlers.ts'
 import { Translator } from '../../../src/network/onnx/raise/translator.ts'
 import { exportedGraph } from './exported-graph.ts'
 
-/** Constants of more than 1 KB, decays among them, stay in the file: passes do not fold them. */
+/** Constants of more than 1 KB, such as decays, stay in the file, so passes do not fold them. */
 const stepOf = (name: string, inlineBytes = 1024): Promise<Graph> => exportedGraph(name, inlineBytes)
 
 /** Changes the nodes of layer 0 that `isMeant` chooses; at least one. */
@@ -35,12 +35,12 @@ const outputs = (graph: Graph, change: Readonly<Record<string, string>>): Graph 
 
 test.each<[string, (graph: Graph) => Graph, RegExp]>([
   [
-    'its states come out in another order',
+    'its states are output in another order',
     (graph) => outputs(graph, { 'present_ssm.0': 'present_ssm.1', 'present_ssm.1': 'present_ssm.0' }),
     /the output present_ssm\.1 is not the step's new value of the state past_ssm\.0/,
   ],
   [
-    'a state comes out as it went in',
+    'a state is output unchanged',
     (graph) => outputs(graph, { 'present_ssm.0': 'past_ssm.0' }),
     /the output past_ssm\.0 is not the step's new value/,
   ],
@@ -92,7 +92,7 @@ test.each(['mamba-rows', 'mamba-channels'])('the decay of %s is read as stored i
   expect(await changeOf(65_536)).toEqual({ scale: Math.LOG2E })
 })
 
-test('the matrices that make step sizes keep their precision in packs of 4 bits', async () => {
+test('the matrices that compute step sizes keep their precision in 4-bit packs', async () => {
   const { weights } = await new Translator(
     'model.onnx',
     await stepOf('mamba-rows'),

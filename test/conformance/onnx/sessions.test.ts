@@ -14,7 +14,7 @@ import { ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
-/** No lower-case letters: the exports have 96 tokens. */
+/** No lower-case letters, because the exports have 96 tokens. */
 const PROMPT = 'THE RIVER GOES'
 const GREEDY = { temperature: 0, maxTokens: 16, speculation: 'off' } as const
 
@@ -33,7 +33,7 @@ async function tokenizerFile(count: number): Promise<File> {
   return new File([(await source.read(0, source.size)) as BlobPart], 'tokenizer.json')
 }
 
-/** The contrib form of 4 bits. */
+/** The contrib form in 4 bits. */
 async function openContrib(options: LoadOptions) {
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))
@@ -82,7 +82,7 @@ test('forks, restored sessions and two shards give the same text as one thread',
   }
 })
 
-test('recurrent layers in both forms, on two shards, forked and restored, give the same text', async () => {
+test('both forms of recurrent layers give the same text, on two shards, forked and restored', async () => {
   const open = async (name: string, options: LoadOptions = {}) =>
     openEngine([await fileOf(join(EXPORTS, name, 'model.onnx'), 'model.onnx'), await tokenizerFile(96)], {
       ...options,

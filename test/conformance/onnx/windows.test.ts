@@ -1,5 +1,5 @@
-// Convolutions. In: a small image network and an audio stem, with random weights. Out: whether networks give
-// what onnxruntime-web gives, on several sizes.
+// Convolutions. In: a small image network and an audio stem, with random weights. Out: whether networks match
+// onnxruntime-web, on several sizes.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../src/network/api/network.ts'
@@ -55,7 +55,7 @@ const images = modelBytes({
   ],
 })
 
-/** Two convolutions over time with GELU, then tokens of channels, as a speech encoder begins. */
+/** Two convolutions over time with GELU, then tokens of channels, like the beginning of a speech encoder. */
 const sounds = modelBytes({
   inputs: [{ name: 'x', type: 1, dims: ['batch', 10, 'frames'] }],
   outputs: [{ name: 'y', type: 1, dims: ['batch', 'tokens', 24] }],

@@ -1,5 +1,5 @@
-"""Kinds of adapters. In: nothing. Out: small models, and for each kind the keys of peft's LoraConfig. `refusal` is what the
-error names where PEFT's result is not computed."""
+"""Kinds of adapters. In: nothing. Out: small models, and for each kind the keys of peft's LoraConfig. `refusal`: text in the
+error for kinds whose result is not computed."""
 LLAMA = {
     "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 80,
     "vocab_size": 271, "num_hidden_layers": 2, "max_position_embeddings": 64,

@@ -1,7 +1,7 @@
-// Adapters of PEFT, of every kind that it writes. In: small models, adapters whose numbers are derived from
-// their names. Out: PEFT's logits in float64, or an error that names the setting.
+// PEFT's adapters, of every kind that it writes. In: small models, adapters whose numbers are derived from
+// their names. Out: PEFT's logits in float64, or an error that names the unsupported setting.
 //
-// golden has the expected logits. make.py writes them and lists the versions it needs.
+// golden/ has the expected logits. make.py writes them and lists the versions that it needs.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
@@ -33,7 +33,7 @@ interface Case {
   /** adapter_config.json without its unset keys. */
   readonly settings: Readonly<Record<string, unknown>>
   readonly tensors: readonly AdapterRow[]
-  /** What the error names. */
+  /** Text in the error. */
   readonly refusal: string | null
   /** By position: base64 of f32, little endian. */
   readonly logits?: Readonly<Record<string, string>>
@@ -53,7 +53,7 @@ const f32 = (shape: readonly number[], values: Float32Array): StoredTensor => ({
   data: new Uint8Array(values.buffer),
 })
 
-/** The transpose, of that shape. */
+/** The transpose, with that shape. */
 function turned({ data }: StoredTensor, shape: readonly number[]): StoredTensor {
   const [rows = 0, columns = 0] = shape
   const values = new Float32Array(Uint8Array.from(data).buffer)
@@ -141,7 +141,7 @@ describe("an adapter of PEFT gives PEFT's logits", () => {
   })
 })
 
-test.each(['a tied table', 'DoRA of a tied table', 'whole modules'])(
+test.each(['a tied table', 'DoRA on a tied table', 'whole modules'])(
   '%s gives the same logits in a pack',
   async (name) => {
     const one = cases.find((each) => each.name === name)!
@@ -149,7 +149,7 @@ test.each(['a tied table', 'DoRA of a tied table', 'whole modules'])(
   },
 )
 
-describe('an adapter that only PEFT computes is rejected, naming its setting', () => {
+describe('an adapter that only PEFT supports is rejected, and the error names its setting', () => {
   test.each(refused)('$name ($model)', async (one) => {
     const error = await rowsOf(one).then(
       () => undefined,

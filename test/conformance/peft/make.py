@@ -1,12 +1,12 @@
-"""Makes golden/*.json. In: transformers, torch and peft. Out: small adapters of every kind that peft writes, as their adapter_config.json
-and the recipe of their weights, and the logits of a few positions that peft computes from them in float64.
+"""Makes golden/*.json. In: transformers, torch and peft. Out: small adapters of every kind that peft writes, with their
+adapter_config.json and the recipe of their weights, and peft's logits for a few positions in float64.
 
     pip install transformers==5.24.0 torch==2.15.0 peft==0.21.2 safetensors numpy
     python test/conformance/peft/make.py
     npx biome check --write test/conformance/peft
 
-Weights are derived from their names and indices alone, as in ../transformers. A magnitude is near its row's
-length without the adapter; otherwise DoRA would only test the scale.
+Weights are derived from their names and indices alone, as in ../transformers. A magnitude is close to its row's length without
+the adapter; otherwise DoRA would test only the scale.
 """
 import base64
 import copy
@@ -63,7 +63,7 @@ def spread_of(name, tensor, base):
         return None
     if "lora_magnitude_vector" in name:
         matrix = base[module.split(".lora_")[0] + ".weight"].astype(np.float64)
-        # A table's values run along its rows, and so do those of GPT-2's matrices.
+        # In tables and GPT-2's matrices, a magnitude belongs to a column.
         axis = 0 if matrix.shape[1] == tensor.shape[0] and matrix.shape[0] != tensor.shape[0] else 1
         length = np.sqrt((matrix**2).sum(axis)).mean()
         return round(float(length), 3), round(float(length) / 4, 3)
@@ -77,7 +77,7 @@ TIED = [("lora_A.weight", "lora_embedding_B", "turned"), ("lora_B.weight", "lora
 
 
 def tie(recipe, values):
-    """Weights that peft keeps tied are one tensor with two names."""
+    """Weights that peft ties are one tensor with two names."""
     for row in recipe:
         for ending, own, how in TIED:
             table = f"base_model.model.model.embed_tokens.{own}"
@@ -126,7 +126,7 @@ def golden(kind, base_keys, lora, options):
         logits = None
         if "refusal" not in options:
             with warnings.catch_warnings():
-                # A tensor that peft does not find in its model is only a warning.
+                # peft only warns about a tensor that it does not find in its model.
                 warnings.filterwarnings("error", message="Found missing adapter keys.*")
                 loaded = peft.PeftModel.from_pretrained(model, out)
             logits = logits_of(loaded.double().eval(), stored["vocab_size"])[WATCHED]

@@ -1,6 +1,6 @@
 // Killed workers. In: each pool, with each of its workers killed during each operation of an engine. Out:
-// typed errors, without waiting for a timer if the pool is notified of the worker's end, no worker left, and
-// a working next load.
+// typed errors, without waiting for a timer if the pool learns of the worker's end, no leftover workers, and
+// a next load that works.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -21,7 +21,7 @@ const EXPORT = join(import.meta.dirname, '../onnx/exports/mamba-channels/model.o
 const BYTES = byteTokenizer(96)
 
 /**
- * A shard's end is noticed at once. The end of a thread in the middle of a step is noticed only after the
+ * The pool notices a shard's end at once, but the end of a thread in the middle of a step only after the
  * barrier's timeout of 20 s, so one such case stands for all.
  */
 const POOLS = [
@@ -33,7 +33,7 @@ const POOLS = [
 const LONG_MS = 5000
 const timer = globalThis.setTimeout
 
-/** From now on long timers never fire, so whatever rejects was notified. */
+/** Disables long timers from now on, so every rejection comes from a notification. */
 function withoutLongTimers(): void {
   const short = (run: () => void, ms = 0) => (ms < LONG_MS ? timer(run, ms) : timer(run, 2 ** 31 - 1).unref())
   vi.stubGlobal('setTimeout', short)
@@ -71,7 +71,7 @@ interface Talk {
 
 interface Work {
   readonly done: Promise<unknown>
-  /** The worker dies when this resolves; default: at once. */
+  /** Resolves when the worker is to die. Default: at once. */
   readonly underWay?: Promise<unknown>
 }
 
@@ -184,7 +184,7 @@ for (const { pool, threads, hears, dies } of POOLS) {
   })
 }
 
-/** What else a load may read, each with its own format. */
+/** Other files that a load may read, each with its own format. */
 const LOADS: readonly (readonly [string, () => Promise<{ files: File[]; lora?: LoadOptions['lora'] }>])[] = [
   ['safetensors', async () => ({ files: safetensorsFiles(LLAMA) })],
   [

@@ -1,4 +1,4 @@
-// Shards that fail. In: workers that die, aborts, disposed sessions. Out: typed errors, no hangs, and intact
+// Failing shards. In: workers that die, aborts, disposed sessions. Out: typed errors, no hangs, and intact
 // state.
 import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ import { openEngine } from '../testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 const file = () => goldenFile(F32!)
-/** Drafts change the position where a context is shifted, and with it the text. */
+/** Drafts would change the position at which a context is shifted, and so the text. */
 const PLAIN = { ...GOLDEN_OPTIONS, speculation: 'off' } as const
 const SHARDS = { pool: 'shards', threads: 2 } as const
 
@@ -95,9 +95,9 @@ describe('shards', () => {
   })
 
   test.each([
-    ['says nothing of its end', () => undefined],
-    ['says that it ended', undefined],
-  ])('fail with internal when one dies while rows are exchanged, and %s', async (_, onError) => {
+    ['does not report its end', () => undefined],
+    ['reports its end', undefined],
+  ])('fail with internal when one dies while rows are exchanged and %s', async (_, onError) => {
     const host = nodeHost()
     const ports: ComputePort[] = []
     const startWorker = () => {
@@ -120,7 +120,7 @@ describe('shards', () => {
     await expect(group.measure(2, 1)).rejects.toMatchObject({ code: 'internal' })
   })
 
-  test('report both numbers when one has too little memory, during a load or a step', async () => {
+  test('report both numbers if one has too little memory, during a load or a step', async () => {
     const neededBytes = expect.any(Number)
     const noRoom = { code: 'out-of-memory', detail: { neededBytes, grantedBytes: 2 ** 32 } }
     const large = (port: ComputePort): ComputePort => ({
@@ -132,7 +132,7 @@ describe('shards', () => {
         ),
     })
     await expect(builtWith(large)).rejects.toMatchObject(noRoom)
-    // A block of keys and values as large as the whole memory limit.
+    // A block of keys and values that takes the whole memory limit.
     const greedy = (port: ComputePort): ComputePort => ({
       ...port,
       postMessage: (message, transfer) => {

@@ -1,5 +1,5 @@
-// Saved sessions on shards. In: the small Llama and random ones, on every pool. Out: files that any pool
-// writes and any other pool reads.
+// Saved sessions on shards. In: the small Llama and random ones, on every pool. Out: whether any pool can
+// read the files of any other.
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
@@ -99,7 +99,7 @@ test('a sparse pack counts as the same model on shards; a pack with one differen
   expect(await of({ weights: 'f32' })).not.toBe(whole)
 })
 
-test('shards reject files that are damaged or from another model, keep nothing of them, and continue', async () => {
+test('shards reject files that are damaged or from another model, free everything, and continue', async () => {
   await using engine = await openEngine([await goldenFile(W8!)], { ...POOLS[1], weights: 'w8' })
   const refusal = async (file: Buffer | Blob) => {
     try {

@@ -1,5 +1,5 @@
-// Encodings on shards. In: a Qwen2 with biases in every stored type, dense and sparse. Out: one thread's
-// logits from 2, 3 and 4 shards.
+// Encodings on shards. In: a Qwen2 with biases in every stored type, dense and sparse. Out: whether 2, 3 and
+// 4 shards give one thread's logits.
 import { describe, expect, test } from 'vitest'
 import { type SparseFormat, sparseEncodings, sparseParts } from '../../../src/core/abi/encodings.ts'
 import type { DType } from '../../../src/core/formats/tensors.ts'
@@ -17,12 +17,12 @@ import { typedGguf } from '../testing/writers/typed-gguf.ts'
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SIZES = { layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 } as const
 const MODEL = randomLlama({ family: 'qwen2', seed: 9, ...SIZES })
-/** Wide enough to be cut where scales of 256 inputs end. */
+/** Wide enough to be split where scales of 256 inputs end. */
 const WIDE = randomLlama({ family: 'qwen2', seed: 9, ...SIZES, headDim: 256, intermediate: 1024 })
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const DTYPES: readonly DType[] = [...FLOATS, 'Q8_0', 'Q4_0', 'Q4_1', ...CODED_DTYPES]
 
-/** The difference between that many shards and one thread. */
+/** The difference between this many shards and one thread. */
 async function differenceOf(files: Files, threads: number, weights: WeightPolicy = 'auto') {
   const right = await withBuilt(files, { weights }, (built) => logitsOf(built, TOKENS))
   return withBuilt(files, { weights, pool: 'shards', threads }, async (built) => {
@@ -40,14 +40,14 @@ describe('shards have the logits of one thread', () => {
     async (dtype, threads) => {
       const isTernary = dtype.startsWith('TQ')
       const file = await typedGguf(isTernary ? WIDE : MODEL, () => dtype)
-      // Each shard has a scale for its part of a row.
+      // Each shard has its own scale for its part of a row.
       const quantized = isTernary ? BOUNDS.channel : BOUNDS.quantized
       const bound = FLOATS.includes(dtype) ? BOUNDS.float : quantized
       expect(await differenceOf([file], threads)).toBeLessThan(bound)
     },
   )
 
-  test('or not at all, if a scale of 2-bit weights spans every cut', async () => {
+  test('or run on one thread, if a scale of 2-bit weights spans every split', async () => {
     const file = await typedGguf(MODEL, () => 'TQ2_0')
     const info = await withBuilt([file], { pool: 'shards', threads: 2 }, async (built) => built.info)
     expect(info).toMatchObject({ pool: 'single', threads: 1 })
@@ -82,7 +82,7 @@ describe('shards have the logits of one thread', () => {
   })
 })
 
-/** The model without three quarters of the format's units; for 2:4, without two of every four inputs. */
+/** The model without three quarters of the format's units, or for 2:4 without two of every four inputs. */
 function thinned({ config, weights }: RandomModel, sparse: SparseFormat): RandomModel {
   const random = new Random(3)
   const [rows, inputs] = UNITS[sparse]

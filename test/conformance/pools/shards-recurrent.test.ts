@@ -30,8 +30,8 @@ async function lfm2(): Promise<Files> {
 }
 
 /**
- * `most`: the most workers that the model's heads allow. `quantized`: the same with whole quantisation
- * groups.
+ * `most`: the maximum number of workers that the model's heads allow. `quantized`: the same with whole
+ * quantisation groups.
  */
 const MODELS: readonly { name: string; files: () => Promise<Files>; most: number; quantized: number }[] = [
   { name: 'Mamba', files: () => random('mamba'), most: 4, quantized: 4 },
@@ -51,7 +51,7 @@ const open = (files: Files, threads: number, options = {}) =>
   openEngine(files, { pool: 'shards', threads, contextLength: CONTEXT, ...options })
 
 describe.each(MODELS)('$name', ({ files, most, quantized }) => {
-  test('gives the same text on any number of shards, with drafts and without', async () => {
+  test('gives the same text on any number of shards, with and without drafts', async () => {
     const texts = new Set<string>()
     for (let threads = 1; threads <= 4; threads++) {
       await using engine = await open(await files(), threads)
@@ -101,7 +101,7 @@ describe.each(MODELS)('$name', ({ files, most, quantized }) => {
         await using fork = await session.fork()
         await fork.send('why', SHORT).result
         const second = await session.send('and then', SHORT).result
-        // Continues from the end of the first reply, not from the beginning.
+        // Continues at the end of the first reply, not from the beginning.
         const edited = await session.edit(2, 'where', SHORT).result
         expect(edited.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens - 1)
         replies.add([first, second, edited].map(({ tokens }) => tokens.join()).join('|'))
@@ -124,7 +124,7 @@ const bytesOf = async (session: Session) => Buffer.from(await (await session.sav
 
 const [, , { path }] = TALKING_MODELS
 
-test('the embedded Mamba replies on shards as on one thread, except where two tokens are equally likely', async () => {
+test('the embedded Mamba gives the same reply on shards as on one thread, except where two tokens are equally likely', async () => {
   const files = [repositoryFile(path)]
   for (const threads of [2, 3]) {
     await using engine = await openEngine(files, { pool: 'shards', threads })

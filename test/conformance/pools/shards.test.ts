@@ -15,9 +15,9 @@ import {
 import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from '../testing/node-engine.ts'
 
 /**
- * Shards sum in another order. With float weights only f32 roundings differ. With quantised weights, an
- * activation near the middle between two codes may round to the other code: an error of 1/254 of its group's
- * maximum. docs/guide/pools.md states these bounds.
+ * Shards sum in another order. With float weights, only f32 rounding differs. With quantised weights, an
+ * activation halfway between two codes may round to the other code, an error of 1/254 of its group's maximum.
+ * docs/guide/pools.md states these bounds.
  */
 const FLOAT_BOUND = 1e-5
 const QUANTIZED_BOUND = 0.02
@@ -32,7 +32,7 @@ const POOLS = [
   { pool: 'shards', threads: 4 },
 ] as const
 
-/** How far a token's logit is below the best, relative to the best. */
+/** How far a token's logit is below the best logit, relative to the best. */
 const lag = (logits: Float32Array, id: number): number => {
   const best = Math.max(...logits)
   return (best - logits[id]!) / Math.abs(best)
@@ -49,7 +49,7 @@ describe('shards', () => {
     expect({ text, tokens }).toEqual(goldenReply(one))
   })
 
-  test('are at most as many as the model can be cut into', async () => {
+  test('are at most as many as the model can be split into', async () => {
     const [, , , w8] = GOLDEN_CASES
     // Heads of 16 in groups of 32 inputs: four heads allow two shards.
     await using engine = await openEngine([await goldenFile(w8!)], {
@@ -67,7 +67,7 @@ describe('shards', () => {
     for (const prompt of EMBEDDED_TURNS) {
       const { tokens } = await engine.complete(prompt, EMBEDDED_OPTIONS).result
       expect(tokens.length).toBeGreaterThan(10)
-      // If one thread's best two are closer than the bound, either may be picked.
+      // If one thread's best two tokens are closer than the bound, either may be picked.
       const behind = await withBuilt(files, {}, async (built) => {
         const ids = built.text.encode(prompt, true)
         const rows = await logitsOf(built, [...ids, ...tokens])
@@ -138,7 +138,7 @@ test.each([
   expect(info.notes).toMatchObject([{ code: 'uncut-model', text: expect.stringMatching(why) }])
 })
 
-test('norms of the output of a block use the sums of all workers', async () => {
+test('norms of a block’s output use the sums of all workers', async () => {
   const one = FAMILY_CASES.find(({ family }) => family === 'gemma3')!
   const files = familySafetensors(one, drawFamily(one, 1))
   const options = { contextLength: 128 }

@@ -1,5 +1,5 @@
-// The embedded Mamba. In: its pack, a conversation. Out: state that is kept, cut, saved and forked without
-// reading a prompt again, and that never grows.
+// The embedded Mamba. In: its pack, a conversation. Out: whether state is kept, truncated, saved and forked
+// without processing a prompt again, and never grows.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import { BUILDS } from '../testing/builds.ts'
@@ -16,7 +16,7 @@ const withEngine = async (use: (engine: Engine) => Promise<void>, options = {}) 
   await use(engine)
 }
 
-test('is no larger than 5 MB, and has about as many parameters as Halfbyte Stories', async () => {
+test('is at most 5 MB, with about as many parameters as Halfbyte Stories', async () => {
   expect((await pack().bytes()).length).toBeLessThanOrEqual(5_000_000)
   await withEngine(async ({ model }) => {
     await using llama = await openEngine([repositoryFile(STORIES.path)])
@@ -26,7 +26,7 @@ test('is no larger than 5 MB, and has about as many parameters as Halfbyte Stori
 })
 
 describe('a conversation', () => {
-  test('a second turn, and a fork of it, read only the new tokens', () =>
+  test('a second turn and a fork process only the new tokens', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const first = await session.send(FIRST, EMBEDDED_OPTIONS).result
@@ -40,7 +40,7 @@ describe('a conversation', () => {
       }
     }))
 
-  test('a reply that spells a special token is not read again', () =>
+  test('a reply that spells a special token is not processed again', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const choices = ['A turn ends by <|end|> here.']
@@ -61,7 +61,7 @@ describe('a conversation', () => {
       expect(usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens - 1)
     }))
 
-  test('a session saved by one build continues in another, reading only the new tokens', () =>
+  test('a session saved by one build continues in another, and processes only the new tokens', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const { usage: read } = await session.send(FIRST, EMBEDDED_OPTIONS).result

@@ -1,4 +1,5 @@
-// Conformance of norms and gates. In: outputs of the official Mamba kernels. Out: ours, in both builds.
+// Conformance of norms and gates. In: outputs of the official Mamba kernels. Out: whether ours match, in both
+// builds.
 import { describe, test } from 'vitest'
 import { ACTIVATION } from '../../../src/core/abi/constants.ts'
 import { plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
@@ -41,7 +42,7 @@ describe('norms and gates', () => {
     }
   })
 
-  test('RMSNorm and LayerNorm, LayerNorm also on sums and applied twice', () => {
+  test('RMSNorm and LayerNorm; LayerNorm also on sums and applied twice', () => {
     const rms = reference('layer_norms', 'rms_norm')
     for (const made of normed('rmsnorm', rms.inputs['x']!.values, rms.inputs['w']!)) {
       expectClose(made, rms.outputs['y']!.values)

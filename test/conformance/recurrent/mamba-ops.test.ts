@@ -1,5 +1,5 @@
 // Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels.
-// Out: ours, for whole chunks and single steps.
+// Out: whether ours match, for whole chunks and single steps.
 
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION } from '../../../src/core/abi/constants.ts'
@@ -57,7 +57,7 @@ interface How {
   /** Step sizes pass through softplus. */
   readonly softplus: boolean
   readonly made?: 'f32' | 'bf16' | 'f16'
-  /** Number of channels that read the right data; default all. */
+  /** Number of channels for which the official kernel reads the right data; default: all. */
   readonly channels?: number
 }
 
@@ -96,7 +96,9 @@ describe('selective scan', () => {
   test.each(cases)('another implementation: $description', (stored) => {
     const { inputs, outputs } = caseOf(stored)
     const [batches = 0, channels = 0, rows = 0] = inputs['u']!.shape
-    /** Here B and C are [channel][state], [batch][channel][state], or have the row as last axis. */
+    /**
+     * In these cases, B and C are [channel][state], [batch][channel][state], or have the rows as last axis.
+     */
     const per = (tensor: Tensor, batch: number, channel: number) =>
       Array.from({ length: rows }, (_, row) =>
         Array.from({ length: inputs['A']!.shape[1]! }, (_, n) => {
@@ -146,7 +148,7 @@ describe('selective scan', () => {
     expectScan(reference('selective_scan', name), how)
   })
 
-  test('the official kernel with all options: if B is constant, its state omits B', () => {
+  test('the official kernel with all options; if B is constant, its state omits B', () => {
     const { inputs, outputs } = reference('selective_scan', 'full')
     const { shape, values } = outputs['last_state']!
     const [, channels = 0, states = 0] = shape

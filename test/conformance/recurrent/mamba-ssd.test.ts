@@ -1,10 +1,10 @@
-// Conformance of SSD. In: outputs of the official Mamba-2 kernels, whole and in parts. Out: ours, for chunks
-// and single steps.
+// Conformance of SSD. In: outputs of the official Mamba-2 kernels, whole and in parts. Out: whether ours
+// match, for chunks and single steps.
 //
-// The official kernels clamp exponents at 0. Where A is positive (never in a trained model) or a step size is
-// negative, they compute another recurrence, as one test shows. Other tests leave out heads with a positive
-// A, the case of several sequences in a row (both signs of both), complex A and dropout. No model that the
-// engine loads has any of these.
+// The official kernels clamp exponents at 0. If A is positive (never in a trained model) or a step size is
+// negative, they compute a different recurrence, as one test shows. Other tests skip heads with a positive A,
+// the case with several sequences in a row (A and step sizes of both signs), complex A and dropout, which no
+// model that the engine loads has.
 import { describe, expect, test } from 'vitest'
 import { evaluate, plainMachine } from '../../../wasm/testing/machine.ts'
 import {
@@ -24,9 +24,9 @@ import {
 const BATCHES = [0, 1] as const
 const HEADS = [0, 1] as const
 const CHUNKS = [0, 1] as const
-/** Rows of a chunk in the fixtures of the parts. */
+/** Rows per chunk in the fixtures of the parts. */
 const CHUNK = 3
-/** Softplus of this is a step size of 1. */
+/** Softplus turns this number into a step size of 1. */
 const ONE = Math.log(Math.E - 1)
 
 /** Runs every head in both builds, in one step and row by row. */
@@ -75,7 +75,7 @@ describe('SSD', () => {
     for (const { head, y, state } of trained) expectHead(head, y, state)
   })
 
-  test('the official kernel clamps the exponents between rows of a chunk, which matters where A is positive', () => {
+  test('the official kernel clamps the exponents between rows of a chunk, which matters if A is positive', () => {
     for (const [batch, head] of BATCHES.flatMap((b) => HEADS.map((h) => [b, h] as const))) {
       const { head: given, y } = whole(batch, head)
       expectClose(
@@ -131,7 +131,7 @@ describe('SSD', () => {
     for (const [batch, head, chunk] of each()) {
       const rows = range(CHUNK, chunk * CHUNK)
       const raw = rows.map((row) => inputs['dt']!.at(batch, row, head))
-      // The case clamps numbers of either sign. Those below 0, which softplus never gives, become the lower
+      // The case clamps numbers of either sign. Negative ones, which softplus never gives, become the lower
       // limit.
       const steps = raw.map((value) => Math.max(value, 1e-4))
       const nothing = rows.map(() => [0, 0, 0, 0])
@@ -221,15 +221,15 @@ describe('SSD', () => {
       const above = lower(read(a!), read(b!))
       for (const [i, j] of range(CHUNK).flatMap((i) => range(CHUNK).map((j) => [i, j] as const))) {
         const isOne = sequence === undefined || sequence.at(batch, rows[i]!) === sequence.at(batch, rows[j]!)
-        // Rows of two sequences never meet in our kernel. The official kernel's values above the diagonal are
-        // unused.
+        // Our kernel never combines rows of two sequences. The official kernel's values above the diagonal
+        // are unused.
         if (isOne) expectClose([j <= i ? below[i]![j]! : above[j]![i]!], [right(i, j)], 'tf32')
       }
     }
   })
 
   test.each(['ssd_chunk_scan_case1.json', 'ssd_chunk_scan_varlen.json'])(
-    'another implementation, one number of state per channel: %s',
+    'another implementation, with one state number per channel: %s',
     (name) => {
       const stored = json(name)
       const { inputs, outputs } = caseOf(stored)

@@ -1,5 +1,5 @@
 // Random histories of recurrent sequences on the real kernels. In: extend, edit, fork, save and restore in
-// any order. Out: the logits of a run from the start, with no token run twice.
+// any order. Out: whether logits equal those of a run from the start, with no token processed twice.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
@@ -25,7 +25,7 @@ const action = fc.oneof(
 )
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
-/** Runs the missing tokens and returns the last row. */
+/** Processes the missing tokens and returns the last row. */
 async function lastRow(built: BuiltModel, sequence: Sequence): Promise<Float32Array> {
   let last = new Float32Array(0)
   const onLogits = (_: number, row: Float32Array) => {
@@ -54,7 +54,7 @@ async function perform(built: BuiltModel, sequences: Sequence[], act: Action): P
     const kept = act.type === 'edit' ? Math.floor((act.kept / 100) * own.length) : own.length
     const ids = [...own.slice(0, kept), ...('tokens' in act ? act.tokens : [1])]
     const cached = target.setTokens(ids)
-    // A message ends here. Later tokens can be removed without running it again.
+    // Marks the end of a message. Later tokens can be removed without processing it again.
     target.state.markAt([kept])
     expect(cached).toBeLessThan(ids.length)
     if (act.type === 'extend') expect(cached).toBe(kept)

@@ -1,5 +1,5 @@
-// Conformance of recurrent families. In: random models in every format. Out: llama.cpp's probabilities from
-// all of them.
+// Conformance of recurrent families. In: random models in every format. Out: whether all of them give
+// llama.cpp's probabilities.
 import { describe, expect, test } from 'vitest'
 import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
 import { largestDifference, logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
@@ -30,7 +30,7 @@ const best = (row: ArrayLike<number>): number => Array.from(row).indexOf(Math.ma
 describe.each(CASES)('$family with $groups groups', ({ family, groups }) => {
   const model = randomRecurrent(family, 5, groups)
 
-  test.skipIf(addon === undefined)('gives what llama.cpp gives over 64 positions', async () => {
+  test.skipIf(addon === undefined)('gives llama.cpp’s probabilities at 64 positions', async () => {
     const file = await recurrentGguf(model)
     const right = await llamaCppLogProbabilities(file, TOKENS, addon ?? '')
     const ours = (await logits([file])).map(logProbabilities)
@@ -48,7 +48,7 @@ describe.each(CASES)('$family with $groups groups', ({ family, groups }) => {
   test.each([
     ['w8', 0.06],
     ['w4', 0.5],
-  ] as const)('in %s stays near itself in f32', async (weights, bound) => {
+  ] as const)('in %s stays close to its logits in f32', async (weights, bound) => {
     const file = await recurrentGguf(model)
     const error = relativeError(await logits([file], weights), await logits([file]))
     expect(error).toBeGreaterThan(1e-4)

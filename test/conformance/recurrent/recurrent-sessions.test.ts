@@ -1,5 +1,5 @@
-// Sessions on recurrent state. In: random models of each kind of state. Out: state that is kept, can be cut
-// anywhere, and is never computed twice.
+// Sessions on recurrent state. In: random models of each kind of state. Out: whether state is kept, can be
+// truncated anywhere, and is never computed twice.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
@@ -12,7 +12,7 @@ import { logitsOf, openEngine, withBuilt } from '../testing/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from '../testing/random-recurrent.ts'
 
 const RANDOM: readonly RecurrentFamily[] = ['mamba', 'mamba2', 'granitehybrid']
-/** Of the gated delta rule, and with both kinds of state in each layer. */
+/** Models with the gated delta rule, and with both kinds of state in each layer. */
 const CASES = ['qwen3_5', 'falcon_h1'] as const
 const FAMILIES = [...RANDOM, ...CASES]
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 53 + ((index * index) % 17)) % 250)
@@ -27,7 +27,7 @@ async function fileOf(family: (typeof FAMILIES)[number]): Promise<File> {
   return newFile(`${family}.gguf`, await familyGguf(one, drawFamily(one, 11)))
 }
 
-/** The bytes of the state after all of TOKENS, run in pieces. */
+/** The bytes of the state after all of TOKENS, processed in pieces. */
 async function stateOf(built: BuiltModel, pieces: readonly number[]): Promise<Buffer> {
   const sequence = built.newSequence()
   let end = 0
@@ -66,7 +66,7 @@ describe.each(FAMILIES)('%s', (family) => {
     }
   }
 
-  test('a second turn reads only the new tokens and gives the reply of a fresh session', () =>
+  test('a second turn processes only the new tokens and gives the reply of a fresh session', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       const first = await session.send(QUESTION, GREEDY).result
@@ -75,12 +75,12 @@ describe.each(FAMILIES)('%s', (family) => {
       const second = await session.send('and then', GREEDY).result
       expect(second.usage.cachedTokens).toBe(first.usage.promptTokens + first.usage.completionTokens - 1)
       const forked = await copy.send('and then', GREEDY).result
-      // The checkpoint at the end of the other session's message may be even closer.
+      // The checkpoint at the end of the other session's message may be even later.
       expect(forked.usage.cachedTokens).toBeGreaterThanOrEqual(second.usage.cachedTokens)
       expect(forked.tokens).toEqual(second.tokens)
     }))
 
-  test('closed sessions hold no state, and what stays cached is reported as cached', () =>
+  test('closed sessions use no state, and remaining state is reported as cached', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       await session.send(QUESTION, GREEDY).result
@@ -95,7 +95,7 @@ describe.each(FAMILIES)('%s', (family) => {
       expect(ended.keptBytes).toBeGreaterThan(0)
     }))
 
-  test('a saved session continues without running its prompt again', () =>
+  test('a saved session continues without processing its prompt again', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       await session.send(QUESTION, GREEDY).result
@@ -107,7 +107,7 @@ describe.each(FAMILIES)('%s', (family) => {
       expect(resumed.usage.cachedTokens).toBeGreaterThanOrEqual(right.usage.cachedTokens)
     }))
 
-  test('a conversation read in one step has checkpoints at the ends of its messages', () =>
+  test('a conversation processed in one step has checkpoints at the ends of its messages', () =>
     withEngine(async (engine) => {
       const messages: Message[] = [
         { role: 'user', content: QUESTION },
@@ -152,7 +152,7 @@ test('the memory of a session does not grow with its length', async () => {
   })
 })
 
-test('threads and other sequences do not change a row', async () => {
+test('threads and other sequences do not change a row’s bits', async () => {
   const file = await fileOf('mamba2')
   const alone = await withBuilt([file], {}, (built) => logitsOf(built, TOKENS))
   const beside = await withBuilt([file], { threads: 2 }, async (built) => {

@@ -1,5 +1,6 @@
-// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: no instance that its schema
-// forbids is written or passes as a tool's arguments; the table in docs/json-schema.md is current.
+// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: whether an instance that its
+// schema forbids is ever written or passes as a tool's arguments, and whether the table in
+// docs/json-schema.md is current.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { ConstraintCompiler } from '../../../src/core/constrain/compile.ts'
@@ -22,15 +23,15 @@ interface Row {
   readonly keyword: string
   readonly instances: number
   readonly valid: number
-  /** Valid instances that the grammar writes, with the properties in their given order. */
+  /** Valid instances that the grammar can write, with the properties in their given order. */
   readonly written: number
   /** Instances on which the check of tool arguments agrees with the suite. */
   readonly checked: number
-  /** Instances whose schema is refused. */
+  /** Instances whose schema is rejected. */
   readonly refused: number
   /** The keywords that the errors name. */
   readonly named: ReadonlySet<string>
-  /** Forbidden instances that are written or pass the check. */
+  /** Invalid instances that the grammar writes or the check accepts. */
   readonly wrong: readonly string[]
 }
 
@@ -48,13 +49,13 @@ const compiler = new ConstraintCompiler(
   new Set(),
 )
 
-/** Constraints on one text each, compiled eagerly so that a schema that allows nothing is refused here. */
+/** Constraints on one text each, compiled eagerly so that a schema that allows nothing is rejected here. */
 function constrained(grammar: WrittenGrammar): () => TokenConstraint {
   compiler.constrain(grammar)
   return () => compiler.constrain(grammar)
 }
 
-/** What `work` returns; the keyword's name if the schema is refused. */
+/** The result of `work`, or the keyword's name if the schema is rejected. */
 function tried<T>(work: () => T): { readonly result: T } | { readonly keyword: string } {
   try {
     return { result: work() }
@@ -117,14 +118,14 @@ test("the guide's table matches this run", async () => {
     `# JSON Schema's own tests
 
 The [test suite of JSON Schema](https://github.com/json-schema-org/JSON-Schema-Test-Suite) has schemas with instances
-for each keyword. This is what becomes of those of draft 2020-12. No instance that a schema forbids is ever written.
+for each keyword. These are the results for draft 2020-12. No instance that a schema forbids is ever written.
 
-- *refused*: instances of schemas that are refused with \`unsupported\`, and the keywords that the errors name.
+- *rejected*: instances of schemas that are rejected with \`unsupported\`, and the keywords that the errors name.
 - *checked alike*: instances that the check of a tool's arguments judges as the suite does.
-- *written*: valid instances that a reply can be, as JavaScript orders their members. The others are left out on
+- *written*: valid instances that the grammar can write, with members in JavaScript's order. The others are excluded on
   purpose: see [constraints.md](guide/constraints.md#json-schema).
 
-| file of the suite | instances | refused | checked alike | valid | written | named |
+| file of the suite | instances | rejected | checked alike | valid | written | named |
 |---|--:|--:|--:|--:|--:|---|
 ${lines.join('\n')}
 | all | ${sum('instances')} | ${sum('refused')} | ${sum('checked')} | ${sum('valid')} | ${sum('written')} | |

@@ -1,5 +1,5 @@
-// Constrained replies. In: the small Llama and 200 schemas. Out: every finished reply is valid, and no
-// unfinished reply is reported as finished.
+// Constrained replies. In: the small Llama and 200 schemas. Out: whether every finished reply is valid, and
+// no unfinished reply is reported as finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gbnf, jsonSchema } from '../../../src/core/constrain/testing/language.ts'
 import { validator } from '../../../src/core/constrain/testing/validate.ts'
@@ -39,7 +39,7 @@ describe('of 200 schemas', () => {
           expect(validator(schema)(JSON.parse(text)), `${name} ${text}`).toBe(true)
         } else {
           expect(finishReason).toBe('length')
-          // A complete number may have been about to continue. Any other complete value has ended.
+          // A complete number might have continued. Any other complete value has ended.
           if (!/\d$/.test(text)) expect(language.has(text), `${name} ${text}`).toBe(false)
         }
       }
@@ -49,7 +49,7 @@ describe('of 200 schemas', () => {
 })
 
 describe('a reply', () => {
-  test('is one of its choices, whatever is sampled', async () => {
+  test('is one of the choices, however it is sampled', async () => {
     const choices = ['yes', 'no', 'never again', 'é😀']
     const seen = new Set<string>()
     for (let seed = 0; seed < 24; seed++) {
@@ -100,14 +100,10 @@ describe('a reply', () => {
 
   test.each([
     ['two constraints', { choices: ['a'], pattern: 'a' }, /choices/],
-    [
-      'a keyword that cannot be honoured',
-      { schema: { type: 'array', unevaluatedItems: false } },
-      /unevaluatedItems/,
-    ],
+    ['an unsupported keyword', { schema: { type: 'array', unevaluatedItems: false } }, /unevaluatedItems/],
     ['a grammar that cannot be read', { grammar: 'root = "a"' }, /::=/],
     ['a pattern that is not regular', { pattern: '(a)\\1' }, /back-reference/],
-    ['choices that are none', { choices: [] }, /no choices/],
+    ['an empty list of choices', { choices: [] }, /no choices/],
     ['a value of another type', { pattern: 3 as unknown as string }, /must be a text/],
   ])('is rejected for %s, and the next one works', async (_, options, message) => {
     await expect(ask(options)).rejects.toThrow(message)

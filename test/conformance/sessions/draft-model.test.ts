@@ -1,5 +1,4 @@
-// A draft model in the engine. In: the small Llama and random ones. Out: the same replies, or a typed
-// refusal.
+// A draft model in the engine. In: the small Llama and random ones. Out: the same replies, or a typed error.
 import { expect, test } from 'vitest'
 import {
   GOLDEN_CASES,
@@ -16,7 +15,7 @@ import { randomLlama } from '../testing/random-llama.ts'
 const [F32, W4] = ['f32', 'w4'].map((name) => GOLDEN_CASES.find((one) => one.name === name)!)
 
 test.each([1, 2])(
-  'a draft model that is the model itself is always right, on %d threads',
+  'every draft is accepted if the draft model is the model itself, on %d threads',
   async (threads) => {
     const file = () => repositoryFile(TINY_PATH)
     await using plain = await openEngine([file()], { threads })
@@ -31,7 +30,7 @@ test.each([1, 2])(
       const other = await ask(drafted)
       expect(other.tokens).toEqual(tokens)
     }
-    // The state of the draft model is freed with the rest.
+    // The draft model's state is freed with the rest.
     const session = drafted.createSession()
     await session.send('Hi', { maxTokens: 10, speculation: 'draft' }).result
     await session.send('Why?', { maxTokens: 10, cfgScale: 2 }).result

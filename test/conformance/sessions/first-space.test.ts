@@ -27,7 +27,7 @@ test('a reply begins without the space, streamed or whole', async () => {
   await session.dispose()
 })
 
-test('an earlier reply that is put back has the ids that a new session gives it', async () => {
+test('an earlier reply that is restored has the ids that a new session gives it', async () => {
   const session = engine.createSession()
   const first = await session.send(QUESTION, GREEDY).result
   await session.regenerate({ temperature: 1, seed: 7, maxTokens: 12 }).result
@@ -42,7 +42,7 @@ test('an earlier reply that is put back has the ids that a new session gives it'
   await Promise.all([session.dispose(), other.dispose()])
 })
 
-test('a bare prompt is continued with its space, and a constraint keeps a space that it requires', async () => {
+test('a bare prompt continues with its space, and a constraint keeps a space that it requires', async () => {
   const session = engine.createSession()
   expect(await engine.complete('Once upon', GREEDY).text()).toMatch(/^ a time/)
   expect(await session.send(QUESTION, { ...GREEDY, pattern: ' [a-z]+' }).text()).toMatch(/^ [a-z]+/)

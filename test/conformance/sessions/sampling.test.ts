@@ -33,7 +33,7 @@ function longestRepeat(tokens: readonly number[]): number {
   return longest
 }
 
-/** Without the penalty that the model's file recommends. */
+/** Turns off the penalty that the model's file recommends. */
 const GREEDY = { temperature: 0, repeatPenalty: 1 } as const
 
 test('DRY keeps greedy text from repeating itself', async () => {

@@ -1,5 +1,5 @@
-// Saved sessions on the real engine. In: the small Llama and a random one. Out: files that every build
-// writes and reads alike. Any other file is rejected.
+// Saved sessions on the real engine. In: the small Llama and a random one. Out: whether every build writes
+// and reads the same files, and rejects all others.
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
@@ -84,7 +84,7 @@ describe('the small Llama', () => {
   })
 
   test.each(BUILDS)(
-    'saves the same bytes with $build on $threads threads, and continues from those of another',
+    'saves the same bytes with $build on $threads threads, and continues from another build’s',
     async (how) => {
       await using engine = await openEngine(files, how)
       expect(Buffer.compare(await saveFirstTurn(engine), saved)).toBe(0)
@@ -96,7 +96,7 @@ describe('the small Llama', () => {
     },
   )
 
-  test('rejects a file that is cut off anywhere or has one wrong byte, and keeps nothing of it', async () => {
+  test('rejects a file that is cut off anywhere or has one wrong byte, and frees everything', async () => {
     await using engine = await openEngine(files)
     const restored = (bytes: Uint8Array<ArrayBuffer>) => codeOf(engine.restoreSession(new Blob([bytes])))
     const { stateBytes } = await engine.memory()

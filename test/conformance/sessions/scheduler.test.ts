@@ -1,5 +1,5 @@
-// The scheduler on the small Llama. In: many sessions, guidance, drafts, aborts. Out: each text is the
-// same as if run alone.
+// The scheduler on the small Llama. In: many sessions, guidance, drafts, aborts. Out: whether each text is
+// the same as when run alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
@@ -73,7 +73,7 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
     expect(await late).toEqual(alone[0])
   })
 
-  test('sampled with a seed and drafts, give the same tokens as without drafts', async () => {
+  test('give the same tokens with a seed and drafts as without drafts', async () => {
     const draw = (index: number, speculation: 'off' | 'lookup') =>
       tokensOf(ask(index, { maxTokens: 60, temperature: 1.1, repeatPenalty: 1.05, seed: index, speculation }))
     const plain = await Promise.all(PROMPTS.map((_, index) => draw(index, 'off')))
@@ -88,7 +88,7 @@ describe('guidance', () => {
   })
   afterAll(() => engine.dispose())
 
-  test('changes the reply, keeps no state, and is off at scale 1', async () => {
+  test('changes the reply, keeps no state, and has no effect at scale 1', async () => {
     const ask = async (options: GenerateOptions) =>
       (await engine.complete('The little boat', { temperature: 0, maxTokens: 30, ...options }).result).tokens
     const negativePrompt = 'A cat sat on a mat.'
@@ -103,7 +103,7 @@ describe('guidance', () => {
     expect((await engine.memory()).stateBytes).toBe(0)
   })
 
-  test('refuses unsupported requests', async () => {
+  test('rejects unsupported requests', async () => {
     const code = (options: GenerateOptions) =>
       engine.complete('a', { maxTokens: 2, ...options }).result.then(
         () => 'none',
@@ -117,9 +117,11 @@ describe('guidance', () => {
   })
 })
 
-describe('below the engine', () => {
+describe('in the scheduler itself', () => {
   let built: BuiltModel
-  /** Each reading of the clock is 1 ms later: steps of any size cost the same, so drafts always pay off. */
+  /**
+   * Each reading of the clock is 1 ms later, so steps of any size cost the same and drafts always pay off.
+   */
   beforeAll(async () => {
     const file = repositoryFile(TINY_PATH)
     const model = await openModel([blobSource(file.name, file)])
@@ -181,7 +183,7 @@ describe('below the engine', () => {
       maxTokens: 3,
       onToken: (id) => void greedy.push(id),
     })
-    // Always drafts the most likely text, which is sometimes right.
+    // Always drafts the most likely text, which is accepted only sometimes.
     const drafter: Drafter = {
       msPerDraft: 0,
       grade: 0,
@@ -198,7 +200,7 @@ describe('below the engine', () => {
     let accepted = 0
     let drafted = 0
     for (let seed = 0; seed < draws; seed++) {
-      // The first token is given, so every draw depends on drafts.
+      // The first token is fixed, so every sample depends on drafts.
       sequence.setTokens(prompt)
       const sampler = new Sampler(built.logitRows, { ...chain, forcedTokens: greedy.slice(0, 1), seed })
       const { timings } = await built.scheduler.generate({ sequence, sampler, drafter, maxTokens: 3 })
@@ -210,8 +212,8 @@ describe('below the engine', () => {
       seconds.set(second!, (seconds.get(second!) ?? 0) + 1)
       if (second === greedy[1]) thirds.set(third!, (thirds.get(third!) ?? 0) + 1)
     }
-    // maxTokens leaves room for one draft. The third token is drawn after the second, whether or not that was
-    // drafted.
+    // maxTokens leaves room for one draft. The third token is sampled after the second, whether or not that
+    // was a draft.
     expect(drafted).toBe(firsts)
     expect(accepted).toBe(seconds.get(greedy[1]!))
     const rows = await logitsOf(built, [...prompt, ...greedy.slice(0, 2)])
@@ -221,7 +223,7 @@ describe('below the engine', () => {
   })
 })
 
-/** How many standard deviations the statistic lies above chance. Ids with few draws are pooled. */
+/** How many standard deviations the statistic is above chance. Ids with few samples are pooled. */
 function chiSquare(counts: ReadonlyMap<number, number>, logits: Float32Array): number {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const most = Math.max(...logits)

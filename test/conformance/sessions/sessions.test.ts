@@ -1,5 +1,5 @@
-// Sessions on the real engine. In: a random model whose greedy text never ends. Out: state that is kept,
-// reused and freed, with the same text as an engine that keeps no state.
+// Sessions on the real engine. In: a random model whose greedy text never ends. Out: whether state is kept,
+// reused and freed, with the same text as without kept state.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { GenerationResult } from '../../../src/engine/api/types.ts'
@@ -61,13 +61,13 @@ function idsOf(built: BuiltModel, turns: Parameters<typeof withoutState>[0]): nu
 }
 
 describe('a conversation', () => {
-  test('reads only the new tokens of each turn, and replies as it would without kept state', async () => {
+  test('processes only the new tokens of each turn, and replies as it would without kept state', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     expect(first).toMatchObject({ finishReason: 'length', usage: { cachedTokens: 0, completionTokens: 24 } })
     const used = session.contextUsed
     const second = await session.send('and then', GREEDY).result
-    // Everything but the last token, which was generated but never run.
+    // Everything but the last token, which was generated but never processed.
     expect(second.usage.cachedTokens).toBe(first.usage.promptTokens + first.usage.completionTokens - 1)
     expect(second.usage.promptTokens).toBeGreaterThan(used)
     const turns = [
@@ -84,7 +84,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('keeps the ids of a reply whose text encodes to other ids', async () => {
+  test('keeps the ids of a reply even if its text encodes to other ids', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, { temperature: 1, seed: 35, maxTokens: 24 }).result
     const encoded = await withBuilt([await goldenFile(F32)], {}, async (built) =>
@@ -101,7 +101,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('keeps the beginning that an edited message shares with the old one', async () => {
+  test('keeps the beginning that an edited message shares with the earlier one', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     await session.send('and then', GREEDY).result
@@ -118,7 +118,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('regenerates the same greedy reply and reads only one token', async () => {
+  test('regenerates the same greedy reply and processes only one token', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     const again = await session.regenerate(GREEDY).result
@@ -153,7 +153,7 @@ describe('a conversation', () => {
     expect((await engine.memory()).stateBytes).toBe(before)
   })
 
-  test('stops at the end of its context, and the next turn is rejected, naming both numbers', async () => {
+  test('stops at the end of its context, and rejects the next turn with both numbers', async () => {
     await using small = await openEngine([await goldenFile(F32)], { contextLength: 100 })
     const session = small.createSession()
     const first = await session.send(QUESTION, { temperature: 0 }).result
@@ -250,7 +250,7 @@ describe('a reply', () => {
 })
 
 describe('side by side', () => {
-  test.each([1, 2])('growing memory on %d threads leaves every session intact', async (threads) => {
+  test.each([1, 2])('memory growth on %d threads leaves every session intact', async (threads) => {
     await using crowded = await openEngine([await goldenFile(F32)], { threads })
     const before = (await crowded.memory()).totalBytes
     const sessions = Array.from({ length: 48 }, () => crowded.createSession())
@@ -260,7 +260,7 @@ describe('side by side', () => {
       first.push(await session.send(prompt(index), { ...GREEDY, maxTokens: 2 }).result)
     }
     expect((await crowded.memory()).totalBytes).toBeGreaterThan(before)
-    // The session with the oldest state, after all growth.
+    // The session with the oldest state, after memory has grown.
     const second = (await sessions[0]!.send('so', { ...GREEDY, maxTokens: 4 }).result).tokens
     const turns = [
       { prompt: [user(prompt(0))], reply: first[0]! },

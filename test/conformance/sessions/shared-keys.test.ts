@@ -1,5 +1,6 @@
 // Sessions of models whose last layers reuse the keys of earlier ones. In: small random Gemma 3n and Gemma 4
-// models. Out: state only for layers with their own keys, which can be forked, saved and shifted as usual.
+// models. Out: whether only layers with their own keys have state, and whether it can be forked, saved and
+// shifted as usual.
 import '../../../scripts/test/rare-families.ts'
 import { describe, expect, test } from 'vitest'
 import { openModel } from '../../../src/core/arch/open-model.ts'
@@ -16,7 +17,7 @@ const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 53 + ((index *
 const GREEDY = { temperature: 0, maxTokens: 12 } as const
 const QUESTION = 'tell me where the river goes when the rain falls on the hills'
 const COMMON = {
-  // The last three have no keys.
+  // The last three layers have no keys.
   layer_types: [
     'sliding_attention',
     'full_attention',

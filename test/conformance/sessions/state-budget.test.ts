@@ -1,5 +1,5 @@
-// A budget for state. In: a random model and a budget of few bytes. Out: errors before anything is lost, and
-// the same texts as with ample memory.
+// A budget for state. In: a random model and a small budget. Out: whether errors come before anything is
+// lost, and texts are the same as with ample memory.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { GOLDEN_CASES, type GoldenCase, goldenFile } from '../testing/golden.ts'
@@ -19,7 +19,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ code: string; messag
   throw new Error('nothing was thrown')
 }
 
-test('a request that does not fit fails alone and leaves every conversation as it was', async () => {
+test('a request that does not fit fails alone and leaves every conversation unchanged', async () => {
   const files = [await goldenFile(F32)]
   await using plenty = await openEngine(files)
   const one = plenty.createSession()
@@ -27,7 +27,7 @@ test('a request that does not fit fails alone and leaves every conversation as i
   const block = (await plenty.memory()).stateBytes / 2
   const next = (await one.send('and then', PLAIN).result).tokens
 
-  // Three blocks: two for one conversation, and one, too few for another.
+  // Three blocks: two for one conversation, and one, which is too few for another.
   await using engine = await openEngine(files, { stateBytes: 3 * block })
   const first = engine.createSession()
   await first.send(LONG, PLAIN).result
@@ -39,7 +39,7 @@ test('a request that does not fit fails alone and leaves every conversation as i
   expect(refused.message).toMatch(/needs \d+ bytes but only \d+ are allowed; .*raise stateBytes/)
   expect(second.messages).toEqual([])
   expect((await engine.memory()).stateBytes).toBe(2 * block)
-  // In the middle of a reply, the earlier state stays.
+  // In the middle of a reply, earlier state stays.
   const cut = await failureOf(first.send('and then', { ...PLAIN, maxTokens: 200 }).result)
   expect(cut.code).toBe('out-of-memory')
   expect(first.messages).toHaveLength(2)
@@ -49,7 +49,7 @@ test('a request that does not fit fails alone and leaves every conversation as i
   await using small = await openEngine(files, { stateBytes: block })
   expect((await failureOf(small.restoreSession(file))).code).toBe('out-of-memory')
   expect((await small.memory()).stateBytes).toBe(0)
-  // The cached state of a closed conversation is dropped for the next.
+  // The cached state of a closed conversation is evicted for the next one.
   await first.dispose()
   expect((await engine.memory()).keptBytes).toBeGreaterThan(0)
   expect((await second.send(`why ${LONG}`.repeat(2), PLAIN).result).tokens).toHaveLength(24)

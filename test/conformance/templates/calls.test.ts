@@ -1,5 +1,5 @@
 // Facts derived from published templates. In: each template's output for a call, a thought and an answer.
-// Out: the calls and thoughts that are read back from it, and the token that ends a turn.
+// Out: whether the calls and thoughts can be read back, and the token that ends a turn.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ describe('the calls are read back, letter by letter,', () => {
 })
 
 describe.each(Object.entries(DERIVED))('of the template of %s', (name, derived) => {
-  test('a thought has the listed mark, and a reply begins where listed', () => {
+  test('a thought has the listed mark, and a reply begins as listed', () => {
     const { prompt, form } = written(name, [{ role: 'assistant', content: 'It rains.' }])
     expect(form.isAssumed ? undefined : form.open).toBe(derived.thought)
     expect(beginningAfter(prompt, form)).toBe(derived.begins ?? 'start')

@@ -9,4 +9,4 @@ const { alike, refused, different } = compareTemplates(JSON.parse(readFileSync(g
   readFileSync(join(folder, `${name}.jinja`), 'utf8'),
 )
 for (const each of different) console.log(JSON.stringify(each))
-console.log(`${alike} alike, ${refused} refused by both, ${different.length} different`)
+console.log(`${alike} equal, ${refused} rejected by both, ${different.length} different`)

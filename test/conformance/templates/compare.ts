@@ -1,4 +1,4 @@
-// Comparison of templates. In: templates and what jinja2 renders. Out: where this project's texts differ.
+// Comparison of templates. In: templates and jinja2's output. Out: where this project's texts differ.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
@@ -8,7 +8,7 @@ import { type ChatMessage, ChatTemplate } from '../../../src/core/text/chat/chat
 /** The date that make.py gives templates. */
 const NOW = new Date(2026, 6, 4, 9, 5)
 
-/** Texts by template and conversation; null where jinja2 refuses. */
+/** Texts by template and conversation; null if jinja2 rejects the template. */
 export type Golden = Readonly<Record<string, Readonly<Record<string, string | null>>>>
 
 interface Difference {
@@ -27,7 +27,7 @@ interface Refusal {
   readonly refusal: string
 }
 
-/** The text for a conversation, or the reason for a refusal. Rethrows any other error. */
+/** The text for a conversation, or the reason for a rejection. Rethrows any other error. */
 export function renderOrRefuse(template: ChatTemplate, variables: JsonObject): string | Refusal {
   const { messages, tools, add_generation_prompt, ...templateArguments } = variables
   try {

@@ -1,5 +1,5 @@
-// Replies derived from published templates. In: the name of a template, and turns. Out: the reply that its
-// model would have written, with the marks of its thought and the mark before its calls.
+// Replies derived from published templates. In: a template's name, and turns. Out: the reply that its model
+// would have written, with the marks of its thought and the mark before its calls.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MARKERS } from '../../../src/core/base/calls/marks.ts'
@@ -18,7 +18,10 @@ import type { Message, Tool, ToolCall } from '../../../src/engine/types/conversa
 import { folder } from './compare.ts'
 
 interface Derived {
-  /** The mark that the template writes before calls; '' for none. Absent if it does not support tools. */
+  /**
+   * The mark that the template writes before calls, or '' for none. Absent if the template does not support
+   * tools.
+   */
   readonly calls?: string
   /** The mark that opens a thought; absent if the template contains none. */
   readonly thought?: string
@@ -126,7 +129,7 @@ export function written(name: string, turns: readonly Message[], tools: readonly
   const form = reasoningFormOf(template.source)
   const begins = beginningAfter(whole.slice(0, at), form)
   const rest = whole.slice(at)
-  // A turn without a thought begins with the closing mark of an empty one.
+  // A turn without a thought begins with the closing mark of an empty thought.
   const reply = rest.startsWith(form.close) ? rest.slice(form.close.length) : rest
   return { template, prompt, reply, form, begins }
 }

@@ -1,5 +1,5 @@
-// Tests of templates in whole models. In: tiny GGUF files with templates of several kinds. Out: replies,
-// notes, refusals.
+// Templates in whole models. In: tiny GGUF files with templates of several kinds. Out: replies, notes,
+// errors.
 import { expect, test } from 'vitest'
 import { ggufFile } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'
@@ -16,7 +16,7 @@ const fileOf = (template: string, more: Parameters<typeof ggufFile>[2] = {}) =>
     metadata: { 'tokenizer.chat_template': ['string', template], ...more.metadata },
   })
 
-test('a model whose template is in another language loads but rejects messages, unless a template is passed', async () => {
+test('a model whose template is in another template language loads but rejects messages, unless a template is passed', async () => {
   const file = await fileOf(GO)
   await using engine = await openEngine([file])
   expect(engine.note).toContain('the chat template cannot be read')

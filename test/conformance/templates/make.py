@@ -1,9 +1,9 @@
-"""Golden texts of templates. In: expressions.json, conversations.json and templates. Out: what jinja2 renders.
+"""Golden texts of templates. In: expressions.json, conversations.json and templates. Out: jinja2's output.
 
 Run with jinja2 3.1.6:  python test/conformance/templates/make.py [FOLDER OUT]
 Without arguments it writes golden/expressions.json, and the SHA-256 of the texts to golden/published.json. With a folder of other templates it
 renders these against the conversations into the file OUT, which check.ts compares.
-The environment is that of Transformers: a sandbox with trim_blocks, lstrip_blocks, loop controls, its `tojson`.
+The environment is the same as in Transformers: a sandbox with trim_blocks, lstrip_blocks, loop controls, its `tojson`.
 """
 import hashlib
 import json
@@ -21,7 +21,7 @@ NOW = datetime(2026, 7, 4, 9, 5)
 
 
 class Generation(jinja2.ext.Extension):
-    """The tag `generation` writes its body."""
+    """The tag `generation` renders its body."""
 
     tags = {"generation"}
 
@@ -51,7 +51,7 @@ ENVIRONMENT.globals["strftime_now"] = NOW.strftime
 
 
 def render(source, variables):
-    """The text, or None if jinja2 refuses the template or the values."""
+    """The text, or None if jinja2 rejects the template or the values."""
     try:
         return ENVIRONMENT.from_string(source).render(**variables)
     except Exception:

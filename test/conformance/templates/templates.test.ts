@@ -1,5 +1,5 @@
-// Tests of templates against jinja2. In: expressions, published templates, conversations. Out: the texts of
-// jinja2 3.1.6 as Transformers sets it up, or a refusal where jinja2 refuses.
+// Templates compared with jinja2. In: expressions, published templates, conversations. Out: the texts of
+// jinja2 3.1.6 as set up by Transformers, or an error where jinja2 has one.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

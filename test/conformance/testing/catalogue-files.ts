@@ -1,5 +1,5 @@
-// A stand-in hub's files. In: the catalogue. Out: a tiny random model of the right architecture at the path
-// of every file that the catalogue names.
+// Files for a fake hub. In: the catalogue. Out: a tiny random model of the right architecture at the path of
+// every file in the catalogue.
 import { CATALOGUE, type CatalogueModel } from '../../../src/core/store/catalogue.ts'
 import { hubUrl, parseHubAddress } from '../../../src/core/store/hub.ts'
 import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
@@ -87,7 +87,7 @@ function recurrent(family: RecurrentFamily): RandomRecurrent {
   }
 }
 
-/** Gives special tokens, line ends and spaces the logit 0, so no answer is empty. */
+/** Gives special tokens, line breaks and spaces the logit 0, so that no answer is empty. */
 function talkative(name: string, { shape, values }: RandomTensor): RandomTensor {
   if (!/^(model\.embed_tokens|lm_head|token_embd|output)\.weight$/.test(name)) return { shape, values }
   const width = shape[1] ?? 0

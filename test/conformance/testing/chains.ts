@@ -1,5 +1,5 @@
-// Sampled replies. In: an engine with the embedded model. Out: its replies to one seed under every kind of
-// chain.
+// Sampled replies. In: an engine with the embedded model. Out: its replies with one seed and every kind of
+// sampler chain.
 import { TRIALS } from '../../../src/core/generate/sampler/testing/brute-force.ts'
 import type { Engine, GenerateOptions } from '../../../src/index.ts'
 

@@ -2,7 +2,7 @@
 // order.
 
 /**
- * The products of the rows of `matrix`, [outputs, x.length] in row order, with `x`, each after its `bias`
+ * The products of the rows of `matrix`, [outputs, x.length] in row order, with `x`; sums start at `bias`
  * (default 0). A definition spends most of its time in these loops.
  */
 export function products(
@@ -34,7 +34,7 @@ export function layerNorm(
   return x.map((value, i) => ((value - mean) / Math.sqrt(variance + epsilon)) * weight[i]! + (bias?.[i] ?? 0))
 }
 
-/** Turns the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
+/** Rotates the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
 export const rotated = (
   x: Float64Array,
   dim: number,

@@ -1,4 +1,4 @@
-// Golden text. In: one seeded random model and models that talk. Out: their files, and the expected greedy
+// Golden text. In: one seeded random model, and trained models. Out: their files, and the expected greedy
 // text of each.
 //
 // Node, Chromium and arm64 all compare with golden/greedy.json. `node
@@ -17,7 +17,7 @@ export interface GoldenCase {
   readonly weights: WeightPolicy
 }
 
-/** The case to use where the encoding does not matter. */
+/** The case to use if the encoding does not matter. */
 export const GOLDEN: GoldenCase = { name: 'f32', dtype: 'F32', weights: 'auto' }
 
 export const GOLDEN_CASES: readonly GoldenCase[] = [
@@ -28,7 +28,7 @@ export const GOLDEN_CASES: readonly GoldenCase[] = [
   { name: 'w4', dtype: 'F32', weights: 'w4' },
 ]
 
-/** Long enough that the reply crosses into a second block of state. */
+/** Long enough for the reply to cross into a second block of state. */
 export const GOLDEN_PROMPT = 'the river goes to the sea and the sea goes to the hello world '
 export const GOLDEN_OPTIONS = { temperature: 0, maxTokens: 48 } as const
 
@@ -55,10 +55,13 @@ export function goldenReply({ name }: GoldenCase): GoldenReply {
 export const EMBEDDED_TURNS = ['Tell me a story.', 'What happened then?'] as const
 export const EMBEDDED_OPTIONS = { temperature: 0, repeatPenalty: 1, maxTokens: 40 } as const
 
-/** A small Llama that talks, from the repository's root: its two grouped heads divide among four shards. */
+/**
+ * Path of a small trained Llama, from the repository's root. Its two grouped heads can be split among four
+ * shards.
+ */
 export const TINY_PATH = 'test/conformance/models/halfbyte-tiny.hbm'
 
-/** The small Llama, the embedded models, of which the first is the page's default, and the small Mamba. */
+/** The small Llama, the embedded models (the first is the page's default), and the small Mamba. */
 export const TALKING_MODELS = [
   { name: 'tiny', path: TINY_PATH },
   { name: 'embedded', path: 'demo/models/halfbyte-stories.hbm' },

@@ -34,12 +34,12 @@ export interface Addon {
   init(): Promise<void>
 }
 
-/** `log` gets llama.cpp's messages. */
+/** `log` receives llama.cpp's messages. */
 export async function startAddon(path: string, log: (text: string) => void): Promise<Addon> {
   const addon: Addon = createRequire(import.meta.url)(path)
   addon.markLoaded()
   addon.setLogger((_, text) => log(text))
-  // Without a folder it does not find backends that the package keeps in separate files.
+  // Without a folder, llama.cpp does not find backends that the package has in separate files.
   addon.loadBackends()
   if (addon.getGpuType() === undefined) addon.loadBackends(dirname(path))
   await addon.init()

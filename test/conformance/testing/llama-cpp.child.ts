@@ -9,10 +9,10 @@ export interface ReferenceOrder {
   readonly modelPath: string
   readonly addonPath: string
   readonly tokens: readonly number[]
-  /** What an encoder makes of all rows: its pooled vector, or a reranker's score. Default: probabilities. */
+  /** The requested result of an encoder: its pooled vector, or a reranker's score. Default: probabilities. */
   readonly pooled?: 'vector' | 'score' | undefined
 }
-/** Alternating ids and probabilities, one list per row; of an encoder, one list of values. */
+/** Alternating ids and probabilities, one list per row; for an encoder, one list of values. */
 export interface ReferenceAnswer {
   readonly rows?: readonly (readonly number[])[]
   readonly failure?: string
@@ -48,7 +48,8 @@ async function answerOf(
     embeddings: pooled !== undefined,
     ranking: pooled === 'score',
   })
-  if (!(await context.init())) throw new Error(`llama.cpp cannot make a context: ${log.slice(-5).join(' ')}`)
+  if (!(await context.init()))
+    throw new Error(`llama.cpp cannot create a context: ${log.slice(-5).join(' ')}`)
   try {
     if (pooled !== undefined) {
       context.initBatch(tokens.length)
@@ -80,5 +81,5 @@ process.on('message', async (order: ReferenceOrder) => {
   const answer = await run(order).catch((error): ReferenceAnswer => ({ failure: String(error) }))
   process.send?.(answer)
 })
-// The parent process is gone.
+// The parent process has exited.
 process.on('disconnect', () => process.exit())

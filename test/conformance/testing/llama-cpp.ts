@@ -1,5 +1,5 @@
-// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token, or
-// what an encoder makes of them.
+// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token, or an
+// encoder's vector or score.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -59,7 +59,7 @@ async function ask(file: File, order: Order): Promise<readonly (readonly number[
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-reference-'))
   const child = reference ?? fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
   reference = child
-  // It keeps this process alive only while it works, and ends with it.
+  // The child keeps this process alive only while it works, and ends with it.
   child.ref()
   child.channel?.ref()
   const settled = new AbortController()
@@ -93,7 +93,7 @@ export function logProbabilities(logits: ArrayLike<number>): Float64Array {
   return row.map((each) => each - most - Math.log(sum))
 }
 
-/** Log-probabilities minus their mean are logits minus theirs. */
+/** Log-probabilities minus their mean equal logits minus their mean. */
 export function centred(row: Float64Array): Float64Array {
   const mean = row.reduce((sum, each) => sum + each) / row.length
   return row.map((each) => each - mean)

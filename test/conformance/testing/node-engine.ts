@@ -19,7 +19,7 @@ import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 
 export type Files = readonly File[]
 
-/** The service that runs in a page's worker, on Node's threads. */
+/** The service that runs in a page's worker, here on Node's threads. */
 export function nodeService(): EngineService {
   return createService((request, hooks) => loadModel(request, hooks, nodeHost()))
 }
@@ -95,7 +95,7 @@ export async function logitsOf(built: BuiltModel, tokens: readonly number[]): Pr
   return rows
 }
 
-/** The largest absolute difference of two tables of logits. */
+/** The largest absolute difference between two tables of logits. */
 export function largestDifference(
   left: readonly ArrayLike<number>[],
   right: readonly ArrayLike<number>[],
@@ -107,7 +107,7 @@ export function largestDifference(
     if (row.length !== other.length) return Number.POSITIVE_INFINITY
     for (let id = 0; id < row.length; id++) {
       const difference = Math.abs(row[id]! - other[id]!)
-      // A NaN must not pass as no difference.
+      // NaN must not count as no difference.
       if (!(difference <= largest)) largest = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference
     }
   }

@@ -1,5 +1,4 @@
-// Python, for tests that run programs written in it. HALFBYTE_PYTHON selects one other than the first on the
-// path.
+// Python, for tests that run Python programs. HALFBYTE_PYTHON selects one other than the first on the path.
 import { spawnSync } from 'node:child_process'
 import type { TestContext } from 'vitest'
 import { DEFAULT_PYTHON } from '../../../src/tools/cli/write/k-quants.ts'
@@ -12,8 +11,7 @@ const FIND =
 /** Skips the test, and says why, unless Python and the modules are installed. */
 export function needsModules({ skip }: TestContext, ...modules: readonly string[]): void {
   const { status, stdout } = spawnSync(PYTHON, ['-c', FIND, ...modules], { encoding: 'utf8' })
-  if (status !== 0) skip(`left out: ${PYTHON} does not run; install Python, or set HALFBYTE_PYTHON`)
+  if (status !== 0) skip(`skipped: ${PYTHON} does not run; install Python, or set HALFBYTE_PYTHON`)
   const missing = stdout.trim()
-  if (missing !== '')
-    skip(`left out: ${PYTHON} lacks ${missing}; install it with pip, or set HALFBYTE_PYTHON`)
+  if (missing !== '') skip(`skipped: ${PYTHON} lacks ${missing}; install it with pip, or set HALFBYTE_PYTHON`)
 }

@@ -15,12 +15,12 @@ export interface RandomBert {
     readonly max_position_embeddings: number
     readonly layer_norm_eps: number
     readonly type_vocab_size: number
-    /** Of nomic-bert only. */
+    /** For nomic-bert only. */
     readonly rotary_emb_base?: number
     readonly model_type: string
     readonly pad_token_id: number
   }
-  /** By the names of transformers. */
+  /** Keyed by the names of transformers. */
   readonly weights: ReadonlyMap<string, { readonly shape: readonly number[]; readonly values: Float32Array }>
 }
 
@@ -188,7 +188,7 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
   ]
 }
 
-/** The files of `bertFolder` by their paths in a real folder, where pooling has a folder of its own. */
+/** The files of `bertFolder` by their paths in a real folder, in which pooling has its own folder. */
 export function byPath(files: readonly File[]): Map<string, File> {
   const paths = new Map<string, File>()
   for (const file of files) paths.set(paths.has(file.name) ? `1_Pooling/${file.name}` : file.name, file)
@@ -233,7 +233,10 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['mlp.layernorm', 'layer_output_norm'],
 ]
 
-/** As llama.cpp's converter writes it: words begin with a phantom space, and parts of words have no mark. */
+/**
+ * The file as written by llama.cpp's converter: words begin with a phantom space, and parts of words have no
+ * mark.
+ */
 export async function bertGguf(
   { config, weights }: RandomBert,
   pooling = 1,
@@ -298,7 +301,7 @@ export function wordPieces(text: string): number[] {
   return [idOf('[CLS]'), ...ids, idOf('[SEP]')]
 }
 
-/** The error function by its series and, where it converges slowly, by its continued fraction. */
+/** The error function, computed by its series or, where that converges slowly, by its continued fraction. */
 function erf(x: number): number {
   if (Math.abs(x) > 3) {
     let fraction = 0

@@ -25,7 +25,7 @@ export interface RandomConfig {
   readonly rms_norm_eps: number
   readonly rope_theta: number
   readonly rope_scaling?: Llama3Scaling
-  /** Number of positions that each layer attends to. */
+  /** Number of positions to which each layer attends. */
   readonly sliding_window?: number
   readonly tie_word_embeddings: boolean
 }
@@ -37,7 +37,7 @@ export interface RandomModel {
 }
 
 const VOCABULARY = byteLevelSpec().tokens
-/** The tokens that a model with `speaks` chooses from. */
+/** The tokens from which a model with `speaks` chooses. */
 const LETTERS = /^[a-zĠ]+$/
 
 export interface RandomOptions {
@@ -51,7 +51,7 @@ export interface RandomOptions {
   readonly intermediate?: number
   readonly tied?: boolean
   readonly scaling?: Llama3Scaling
-  /** Sliding window in every layer, as in Mistral. Llama only. */
+  /** Sliding window in every layer, as in Mistral. For Llama only. */
   readonly window?: number
   readonly contextLength?: number
   /**
@@ -60,8 +60,8 @@ export interface RandomOptions {
    */
   readonly gain?: number
   /**
-   * Gives all tokens except letters and spaces the logit 0, so greedy text is readable and never ends. Untied
-   * only.
+   * Gives all tokens except letters and spaces the logit 0, so that greedy text is readable and never ends.
+   * For untied models only.
    */
   readonly speaks?: boolean
 }

@@ -21,7 +21,7 @@ const sizesOf = ({ queries }: Pick<RandomRecurrent, 'queries'>) => ({
   wide: 24 * queries,
 })
 const EPSILON = 1e-5
-/** Far from 1, so a forgotten multiplier changes the result. */
+/** Far from 1, so that a forgotten multiplier changes the result. */
 const GRANITE = { embedding: 3, residual: 0.4, attention: 0.2, logits: 2 } as const
 
 /** A tensor with its GGUF name and its Hugging Face name. GGUF stores some in another form. */

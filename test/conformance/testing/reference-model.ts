@@ -1,8 +1,8 @@
 // Reference model. In: a random model and tokens. Out: every position's logits, computed in f64 directly from
 // the definition.
 //
-// It shares no code with the engine. Names, row order, RoPE with its scaling, and shared heads are written
-// out as in Hugging Face's implementation. It is deliberately slow and short.
+// Shares no code with the engine. Names, row order, RoPE with its scaling, and shared heads are written out
+// as in Hugging Face's implementation. Deliberately slow and short.
 import { isQwen2, type RandomConfig, type RandomModel } from './random-llama.ts'
 
 type Row = Float64Array<ArrayBuffer>

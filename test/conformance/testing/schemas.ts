@@ -1,4 +1,4 @@
-// Schemas of rising difficulty. 200 schemas: handwritten ones, then random ones.
+// 200 schemas of rising difficulty: handwritten ones, then random ones.
 
 import { RandomSchema, type TestSchema } from '../../../src/core/constrain/testing/random-schema.ts'
 import { randomFrom } from '../../helpers/random.ts'

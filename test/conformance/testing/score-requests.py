@@ -1,7 +1,7 @@
-"""The answers that an evaluation must give, computed in float64 without Halfbyte's code.
+"""The results that an evaluation must give, computed in float64 without Halfbyte's code.
 
-In: a Llama as GGUF, the data sets in test/conformance/golden/evaluation. Out: answers.json there, which has each
-item's log-likelihoods, decisions and the metrics.
+In: a Llama as GGUF, the data sets in test/conformance/golden/evaluation. Out: answers.json there, with each item's
+log-likelihoods and decisions, and the metrics.
 
     python3 test/conformance/testing/score-requests.py test/fixtures/stories260k/stories260K-f32.gguf
 
@@ -74,7 +74,7 @@ class Llama:
         return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
     def request(self, context, continuation):
-        """Log-likelihood of ids that follow other ids, and whether each is the most likely one."""
+        """The log-likelihood of ids that follow other ids, and whether each of them is the most likely one."""
         ids = (context + continuation)[-(self.limit + 1):][:-1]
         rows = self.log_probabilities(ids)[-len(continuation):]
         chosen = rows[np.arange(len(continuation)), continuation]

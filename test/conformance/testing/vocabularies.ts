@@ -12,7 +12,7 @@ const SEPARATOR = '\n__ggml_vocab_test__\n'
 
 function casesIn(inputs: string): string[] {
   const cases = inputs.split(SEPARATOR)
-  // A separator follows every case.
+  // The separator after every case.
   expect(cases.pop()).toBe('')
   return cases
 }
@@ -36,7 +36,7 @@ export async function tokenizerOf(source: ByteSource): Promise<Tokenizer> {
 
 const prose = () => fixtureText('texts/wikitext-2.txt').slice(0, 60_000)
 
-/** Every case of llama.cpp's, and a longer text that covers rare cases. */
+/** All of llama.cpp's cases, and a longer text that covers rare cases. */
 export const vectorTexts = (): string[] => [
   ...new Set(
     ['falcon', 'gpt-2', 'phi-3'].flatMap((name) =>
@@ -47,7 +47,7 @@ export const vectorTexts = (): string[] => [
   'naïve Ænima e\u0301 \u00a0 a\u2003b\t\n\n  x '.repeat(3),
 ]
 
-/** Prose, all rare cases, and both without line breaks, in chunks that cut each of them in many places. */
+/** Prose, all rare cases, and both without line breaks, in chunks that split each of them in many places. */
 export async function expectSameInParts(tokenizer: Tokenizer): Promise<void> {
   const all = [prose(), ...vectorTexts()].join('\n')
   for (const text of [all, all.replaceAll('\n', ' '), all.replaceAll(/\s+/g, '')]) {

@@ -1,5 +1,5 @@
-// Writes golden/greedy.json: the greedy replies of the named golden models, by default of all. The random
-// model's reply is rejected if the best two tokens of a step are close.
+// Writes golden/greedy.json: the greedy replies of the named golden models, by default of all. Rejects the
+// random model's reply if the best two tokens of a step are close.
 import { writeFileSync } from 'node:fs'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import {

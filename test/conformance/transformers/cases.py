@@ -1,4 +1,5 @@
-"""Cases. In: nothing. Out: small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: small configurations with transformers' keys: odd sizes, every RoPE scaling, windows, caps,
+experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -379,7 +380,7 @@ CASES += [
 ]
 
 def latent(hidden, heads, wide, vocab, layers=2, *, query, rank, plain, rotated, value, **more):
-    """Sizes of latent attention. `query` of 0: queries come from the whole hidden state."""
+    """Sizes of latent attention. A `query` of 0: queries come from the whole hidden state."""
     made = sizes(hidden, heads, heads, 0, wide, vocab, layers, **more)
     del made["head_dim"]
     return {
@@ -497,7 +498,7 @@ CASES += [
                original_max_position_embeddings=64))),
 ]
 
-# Files of earlier versions of transformers, by class: keys that have moved or were left out.
+# Files of earlier versions of transformers, by class: keys that have moved or were missing.
 EARLIER = [
     ("Llama", "llama 3.1", {
         "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 131072,

@@ -1,4 +1,4 @@
-"""Cases of families with recurrent layers. In: nothing. Out: small configurations in transformers' words, of odd sizes."""
+"""Cases of families with recurrent layers. In: nothing. Out: small configurations of odd sizes, with transformers' keys."""
 from cases import rope, sizes
 
 DELTA = {"linear_num_value_heads": 6, "linear_num_key_heads": 3, "linear_key_head_dim": 12, "linear_value_head_dim": 20}

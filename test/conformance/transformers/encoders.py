@@ -40,7 +40,7 @@ def golden(name, keys):
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())
         model = transformers.MPNetModel.from_pretrained(folder, add_pooling_layer=False, attn_implementation="eager")
-    # The first two ids are padding, which has no position.
+    # Skips ids 0 and 1, which are padding and have no position.
     ids = [2 + (37 * i + i * i % 11) % (config.vocab_size - 2) for i in range(POSITIONS)]
     with torch.no_grad():
         states = model.double().eval()(torch.tensor([ids])).last_hidden_state[0].numpy()

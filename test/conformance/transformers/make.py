@@ -31,7 +31,7 @@ TERNARY = 0.0625
 GOLDEN = Path(__file__).parent / "golden"
 
 
-# Classes without a choice of attention implementation.
+# Classes that do not support a choice of attention implementation.
 WITHOUT_ATTENTION = {"Mamba", "Mamba2", "FalconMamba", "Rwkv"}
 
 
@@ -111,7 +111,7 @@ def row_key(row):
 
 
 def braced(rows):
-    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`. With gaps they stay as they are."""
+    """Merges rows whose names differ only in numbers: `layers.{0,1}.x`. Rows with gaps in the numbers stay separate."""
     groups = {}
     for name, *rest in rows:
         groups.setdefault(row_key([name, *rest]), []).append(tuple(map(int, NUMBERS.findall(name))))
@@ -130,7 +130,7 @@ def braced(rows):
 
 def class_of(family):
     others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Gemma3nText": "Gemma3nForCausalLM", "Gemma4Text": "Gemma4ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
-    # Configurations of Llama's class with names of their own.
+    # Configurations of Llama's class with their own names.
     others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
     return others.get(family, f"{family}ForCausalLM")
 

@@ -29,7 +29,7 @@ ANSWER = 10
 BEFORE, BETWEEN, AFTER = "<user>What is ", " by ", " now?"
 
 def ids_of(text):
-    """Bytes: none of these prompts contains a merge of the tests' tokenizer."""
+    """One id per byte, because none of these prompts contains a merge of the tests' tokenizer."""
     return list(text.encode())
 
 
@@ -45,7 +45,7 @@ def encoded(values):
 
 
 def stored_model(model_class, config):
-    """A model with weights derived from their names, as read from its files, and the files' contents."""
+    """A model read from its files, with weights derived from their names, and the files' contents."""
     with tempfile.TemporaryDirectory() as folder:
         model_class(config).save_pretrained(folder)
         path = Path(folder, "model.safetensors")

@@ -1,7 +1,7 @@
-// Vision models in safetensors folders, against transformers. In: random models, a patterned picture. Out:
-// the rows of the picture, the log probabilities after the prompt and the greedy answer.
+// Vision models in safetensors folders, compared with transformers. In: random models, a patterned picture.
+// Out: whether the picture's rows, the log-probabilities after the prompt and the greedy answer match.
 //
-// golden has the expected numbers, which golden.py writes.
+// golden/ has the expected numbers, which golden.py writes.
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../../../src/core/base/bytes.ts'
@@ -30,9 +30,9 @@ interface Case {
   readonly processor: Readonly<Record<string, unknown>>
   readonly tensors: readonly Row[]
   readonly picture: readonly [width: number, height: number]
-  /** Another picture, after a text between the two. */
+  /** Another picture, with text between the two. */
   readonly second?: Case['picture']
-  /** Base64 of f32, little endian: of the pictures, and after the prompt. */
+  /** Base64 of little-endian f32: the pictures' rows, and the log-probabilities after the prompt. */
   readonly rows: string
   readonly logprobs: string
   readonly promptTokens: number
@@ -135,11 +135,11 @@ function expectAnswer({ tokens, usage, logprobs }: Awaited<ReturnType<typeof ans
 }
 
 describe.each(CASES)('$kind: $name', (one) => {
-  test('gives the rows of its pictures', async () => {
+  test('gives the expected rows for its pictures', async () => {
     expect(difference(await rowsOf(one, filesOf(one)), floats(one.rows))).toBeLessThan(1e-5)
   })
 
-  test('gives the answer', async () => {
+  test('gives the expected answer', async () => {
     expectAnswer(await answerTo(one, filesOf(one)), one)
   })
 })
@@ -155,7 +155,7 @@ const tiled = named('idefics3', 'one tile, squares of three')
 describe('gives the same answer', () => {
   test.each<[string, Case, (name: string) => string]>([
     [
-      'names that begin with the model',
+      'names that begin with `model`',
       llava,
       (name) =>
         name
@@ -173,7 +173,7 @@ describe('gives the same answer', () => {
     expectAnswer(await answerTo(one, filesOf(one, { rename })), one)
   })
 
-  test('of a folder by its address, and of a processor that is a part of processor_config.json', async () => {
+  test('of a folder by its address, and with a processor inside processor_config.json', async () => {
     const files = filesOf(tiled).map((file) =>
       file.name === 'preprocessor_config.json'
         ? jsonFile('processor_config.json', { image_processor: tiled.processor })
@@ -190,7 +190,7 @@ describe('gives the same answer', () => {
     }
   })
 
-  test('of the settings of both models in one object, with the first name of its rotation', async () => {
+  test('with the settings of both models in one object, and the earlier key of its rotation', async () => {
     const { text_config: text, ...whole } = qwen.config
     const { rope_parameters: rope, eos_token_id: _, ...sizes } = text as Record<string, unknown>
     const { mrope_section, rope_theta } = rope as Record<string, unknown>
@@ -225,7 +225,7 @@ describe('gives the same answer', () => {
     expectAnswer(await answerTo(one, files), one)
   })
 
-  test('of a tower that is taken from another folder', async () => {
+  test('with a tower from another folder', async () => {
     const blind = filesOf(llava).filter(({ name }) => name !== 'preprocessor_config.json')
     expectAnswer(await answerTo(llava, blind, { vision: filesOf(llava) }), llava)
   })
@@ -235,21 +235,21 @@ describe('rejected, naming the cause', () => {
   const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
   test.each<[string, Case, Changes, string, RegExp]>([
     [
-      'another layer than those from the end',
+      'a layer that is not counted from the end',
       llava,
       { config: { vision_feature_layer: 2 } },
       'unsupported',
       /vision_feature_layer 2/,
     ],
     [
-      'more layers from the end than there are',
+      'a layer further from the end than the model has layers',
       llava,
       { config: { vision_feature_layer: -9 } },
       'architecture',
       /layers/,
     ],
     [
-      'the row of the class',
+      'the row of the class token',
       llava,
       { config: { vision_feature_select_strategy: 'full' } },
       'unsupported',
@@ -263,7 +263,7 @@ describe('rejected, naming the cause', () => {
       /do_center_crop/,
     ],
     [
-      'squares of another size than the tower has',
+      'squares of a size that the tower does not have',
       llava,
       { processor: { ...llava.processor, crop_size: { height: 24, width: 20 } } },
       'unsupported',
@@ -323,7 +323,7 @@ describe('rejected, naming the cause', () => {
       gemma,
       { config: { text_config: { ...gemma.config.text_config, sliding_window: 8 } } },
       'unsupported',
-      /9 rows for a picture/,
+      /9 rows for an image/,
     ],
     [
       'a picture in crops',
@@ -333,7 +333,7 @@ describe('rejected, naming the cause', () => {
       /do_pan_and_scan/,
     ],
     [
-      'patches of another size than the processor makes',
+      'patches of a size that the processor does not make',
       qwen,
       { processor: { ...qwen.processor, patch_size: 8 } },
       'unsupported',
@@ -347,14 +347,14 @@ describe('rejected, naming the cause', () => {
       /do_resize false/,
     ],
     [
-      'more frames than two in a patch',
+      'more than two frames in a patch',
       qwen,
       { config: { vision_config: { ...vision(qwen), temporal_patch_size: 4 } } },
       'unsupported',
       /temporal_patch_size 4/,
     ],
     [
-      'sections that are not all pairs',
+      'sections that do not cover all pairs',
       qwen,
       {
         config: {
@@ -397,7 +397,7 @@ describe('rejected, naming the cause', () => {
       /width is 0/,
     ],
     [
-      'a tensor of no use',
+      'an unused tensor',
       tiled,
       { rename: (name) => name.replace('post_layernorm.bias', 'post_layernorm.other') },
       'architecture',
@@ -411,25 +411,28 @@ describe('rejected, naming the cause', () => {
   })
 
   test.each([
-    ['a class that is not built', { architectures: ['AyaVisionForConditionalGeneration'] }, /of AyaVision/],
+    ['an unsupported class', { architectures: ['AyaVisionForConditionalGeneration'] }, /of AyaVision/],
     [
       "Pixtral's tower in LLaVA's class",
       { vision_config: { ...vision(llava), model_type: 'pixtral' } },
       /of pixtral/,
     ],
-  ])('%s: the text is read with a note, unless the tower was asked for', async (_, config, message) => {
-    const files = filesOf(llava, { config })
-    await using engine = await openEngine(files)
-    expect(engine.model.seesImages).toBe(false)
-    expect(engine.note).toMatch(message)
-    expect(await engine.complete('a', { maxTokens: 1 }).text()).toBeTypeOf('string')
-    await expect(openEngine(files, { vision: files })).rejects.toMatchObject({
-      code: 'unsupported',
-      message: expect.stringMatching(message),
-    })
-  })
+  ])(
+    '%s: the model loads for text with a note, unless the tower was requested',
+    async (_, config, message) => {
+      const files = filesOf(llava, { config })
+      await using engine = await openEngine(files)
+      expect(engine.model.seesImages).toBe(false)
+      expect(engine.note).toMatch(message)
+      expect(await engine.complete('a', { maxTokens: 1 }).text()).toBeTypeOf('string')
+      await expect(openEngine(files, { vision: files })).rejects.toMatchObject({
+        code: 'unsupported',
+        message: expect.stringMatching(message),
+      })
+    },
+  )
 
-  test('a folder that does not say how pictures are prepared', async () => {
+  test('a folder without the settings for pictures', async () => {
     const files = filesOf(llava).filter(({ name }) => name !== 'preprocessor_config.json')
     await expect(openEngine(files)).rejects.toMatchObject({
       code: 'format',
@@ -437,7 +440,7 @@ describe('rejected, naming the cause', () => {
     })
   })
 
-  test('a folder without a tower, given as one', async () => {
+  test('a folder without a tower, given as the tower', async () => {
     const text = { ...llava.config.text_config, architectures: ['LlamaForCausalLM'] }
     const config = { ...text, text_config: undefined, vision_config: undefined }
     await expect(openEngine(filesOf(llava), { vision: filesOf(llava, { config }) })).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 // Conversations with images. In: a random model with a random tower. Out: the definition's tokens, each image
-// read only once, saved sessions, refusals.
+// read only once, saved sessions, errors.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ async function loaded(tower: RandomTower | undefined, template = STRINGS, option
   })
 }
 
-/** The fields of the tower that cutting reads. */
+/** The fields of the tower that cropping reads. */
 const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES) =>
   ({
     ...{ projector, imageSize: grid * patch, patchSize: patch, longestEdge: tiles * grid * patch },
@@ -73,7 +73,7 @@ const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES
       : { cut: 'padded', filter: 'bicubic' }),
   }) as unknown as Tower
 
-/** An image's ids by definition: its rows have ids past the end of the vocabulary. */
+/** An image's ids by definition: its rows have ids beyond the vocabulary. */
 function definition(
   tower: RandomTower,
   { tiles, pixels }: { readonly tiles: number; readonly pixels: Pixels },
@@ -111,7 +111,7 @@ test.each([
   ['tiles and a template of texts', tiled, STRINGS, 2, picture(40, 21)],
   ['one tile and a template of parts', tiled, PARTS, 1, picture(9, 9)],
   ['a tower with a class', plain, STRINGS, 1, picture(17, 30)],
-] as const)('the tokens of the definition: %s', async (_, tower, template, tiles, pixels) => {
+] as const)('gives the tokens of the definition: %s', async (_, tower, template, tiles, pixels) => {
   await using engine = await loaded(tower, template, { vision: [await fileOf(tower, tiles)] })
   const before = '<user>What is '
   const after = ' here?'
@@ -141,7 +141,7 @@ test.each([
   expect(reply.tokens).toEqual(expected)
 })
 
-test('an image is read once: its state is shared by later turns, forks and other sessions', async () => {
+test('an image is read once, because later turns, forks and other sessions share its state', async () => {
   await using engine = await loaded(tiled)
   expect(engine.model.seesImages).toBe(true)
   const session = engine.createSession()
@@ -199,7 +199,7 @@ test('of a folder of safetensors, the mmproj file is the tower, however the fold
   }
 })
 
-test('of two mmproj files one must be chosen', async () => {
+test('the choice between two mmproj files is required', async () => {
   const tower = await fileOf(tiled)
   const second = new File([tower], 'mmproj-second.gguf')
   await expect(openEngine([await loadedFile(STRINGS), tower, second])).rejects.toMatchObject({
@@ -271,7 +271,7 @@ test('a saved session keeps its images and their state', async () => {
   })
 })
 
-test('images that cannot be read are rejected, naming the cause', async () => {
+test('images that cannot be read are rejected, and the error names the cause', async () => {
   const send = async (engine: Awaited<ReturnType<typeof loaded>>, data: unknown) =>
     engine.createSession().send({ role: 'user', content: [{ type: 'image', data } as never] }, GREEDY).result
   await using blind = await loaded(undefined)
@@ -284,7 +284,7 @@ test('images that cannot be read are rejected, naming the cause', async () => {
   for (const [data, message] of [
     [{ ...picture(3, 3), width: 4 }, /4 x 3 pixels in 36 bytes/],
     [{ ...picture(3, 3), width: 0, height: 0 }, /0 x 0/],
-    ['https://example.com/a.png', /pictures as Blobs/],
+    ['https://example.com/a.png', /images as Blobs/],
   ] as const)
     await expect(send(engine, data)).rejects.toMatchObject({
       code: 'unsupported',

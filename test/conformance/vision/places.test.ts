@@ -68,28 +68,25 @@ test('texts, whose height and width equal the position, are answered as by Qwen2
 test.each([
   ['Qwen2-VL', tower],
   ['Qwen2.5-VL', windowed],
-])(
-  'a second turn gets the same answer from state that was kept, forked, saved or recomputed: %s',
-  async (_, own) => {
-    await using engine = await loaded({}, own)
-    const session = engine.createSession()
-    const first = await session.send(SAID, GREEDY).result
-    const saved = await session.save()
-    const fork = await session.fork()
-    const second = await session.send('And now?', GREEDY).result
-    expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
-    expect((await fork.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
-    await using other = await loaded({}, own)
-    const restored = await other.restoreSession(saved)
-    const again = await restored.send('And now?', GREEDY).result
-    expect(again.tokens).toEqual(second.tokens)
-    expect(again.usage.cachedTokens).toBe(second.usage.cachedTokens)
-    await using fresh = await loaded({}, own)
-    const messages = [...restored.messages.slice(0, 2)]
-    const anew = fresh.createSession({ messages })
-    expect((await anew.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
-  },
-)
+])('a second turn gets the same answer from kept, forked, saved or recomputed state: %s', async (_, own) => {
+  await using engine = await loaded({}, own)
+  const session = engine.createSession()
+  const first = await session.send(SAID, GREEDY).result
+  const saved = await session.save()
+  const fork = await session.fork()
+  const second = await session.send('And now?', GREEDY).result
+  expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
+  expect((await fork.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+  await using other = await loaded({}, own)
+  const restored = await other.restoreSession(saved)
+  const again = await restored.send('And now?', GREEDY).result
+  expect(again.tokens).toEqual(second.tokens)
+  expect(again.usage.cachedTokens).toBe(second.usage.cachedTokens)
+  await using fresh = await loaded({}, own)
+  const messages = [...restored.messages.slice(0, 2)]
+  const anew = fresh.createSession({ messages })
+  expect((await anew.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+})
 
 test('without shared memory the answer is the same', async () => {
   const answerOf = async (options: LoadOptions) => {
@@ -99,7 +96,7 @@ test('without shared memory the answer is the same', async () => {
   expect(await answerOf({ pool: 'shards', threads: 2 })).toEqual(await answerOf({ threads: 2 }))
 })
 
-test('the positions of rows matter: an image on its side gets another answer', async () => {
+test('the positions of rows matter: a rotated image gets another answer', async () => {
   await using engine = await loaded()
   const answerTo = async (width: number, height: number) => {
     const data = new Uint8ClampedArray(width * height * 4).fill(255)
@@ -119,7 +116,7 @@ test('a context that overflows is recomputed and continues', async () => {
   }
 })
 
-test('a pack of the language model keeps its sections: the same answers about images', async () => {
+test('a pack of the language model keeps its sections and gives the same answers about images', async () => {
   const language = await languageFile('qwen2vl')
   const policy = { weights: 'f32' } as const
   const prepared = await prepareModel(await openModel([blobSource(language.name, language)]), policy)
@@ -134,7 +131,7 @@ test('a pack of the language model keeps its sections: the same answers about im
   expect(await answerOf(newFile('language.hbm', concat(chunks)))).toEqual(await answerOf(language))
 })
 
-test('an image that is too long or needs more rows than the context has is rejected, naming both numbers', async () => {
+test('an image that is too long or needs more rows than the context has is rejected with both numbers', async () => {
   await using engine = await loaded({ contextLength: 16 })
   const send = (images: readonly Pixels[], maxTokens = 1) =>
     engine.createSession().send({ ...SAID, images }, { ...GREEDY, maxTokens }).result

@@ -35,7 +35,7 @@ const asked = (value: unknown) => [
   },
 ]
 
-test('an image in any form is read as by send', async () => {
+test('an image in any form is read as by `send`', async () => {
   await using engine = await opened()
   const LanguageModel = promptApi(async () => engine)
   expect(await LanguageModel.availability(sees)).toBe('downloadable')
@@ -57,7 +57,7 @@ test('an image in any form is read as by send', async () => {
   expect(await LanguageModel.availability(sees)).toBe('available')
 })
 
-test('images count, may come first, and are rejected where browsers refuse them', async () => {
+test('images count, may come first, and are rejected where browsers reject them', async () => {
   await using engine = await opened()
   const LanguageModel = promptApi(async () => engine)
   const session = await LanguageModel.create({ ...sees, initialPrompts: asked(png) })

@@ -15,10 +15,10 @@ export interface TowerShape {
   readonly headDim: number
   readonly inner: number
   readonly layers: number
-  /** Numbers in a row of the language model. */
+  /** Width of the language model's rows. */
   readonly width: number
   readonly activation: 'gelu' | 'quick_gelu' | 'silu'
-  /** Patches per side of a window, and every how many layers one sees all patches; of Qwen2.5-VL. */
+  /** Patches per side of a window, and the interval of layers that see all patches. For Qwen2.5-VL. */
   readonly window: number
   readonly pattern: number
 }
@@ -146,7 +146,7 @@ const timesRows = (matrix: Float32Array, x: Float32Array): number[] =>
     x.reduce((sum, value, k) => sum + value * matrix[n * x.length + k]!, 0),
   )
 
-/** Rotates a row's heads: a quarter of the numbers by its row in the grid, the next by its column. */
+/** Rotates a row's heads: the first half of the pairs by its row in the grid, the others by its column. */
 function turn(row: Float64Array, m: number, { grid, heads, headDim }: TowerShape): void {
   const half = headDim / 2
   for (let head = 0; head < heads; head++) {

@@ -1,4 +1,4 @@
-// Our own small vision model. In: the files of lab/train/sight, and questions about PNG files of shapes at
+// Our own small vision model. In: the files of lab/train/sight, and questions about PNG files with shapes at
 // positions that training never used. Out: how many answers are right.
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
@@ -49,7 +49,7 @@ test('at least 95 of 100 questions about held-out pictures are answered correctl
   for (const [kind, share] of Object.entries(shares)) expect(share, kind).toBeGreaterThanOrEqual(0.9)
 })
 
-test('its answers depend on the picture: another picture gives other answers', async () => {
+test('its answers depend on the picture', async () => {
   const asked = HELD.filter(({ kind }) => kind === 'colour')
   let changed = 0
   for (const [at, held] of asked.entries()) {

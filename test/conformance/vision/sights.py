@@ -1,7 +1,6 @@
-"""The vision models whose numbers golden.py writes: odd sizes, every configuration option that is
-supported."""
+"""The vision models for golden.py: odd sizes, every supported configuration option."""
 
-# Bytes, merges and special tokens of the tests' tokenizer, and the image token.
+# The image token comes after the bytes, merges and special tokens of the tests' tokenizer.
 IMAGE_TOKEN = 269
 TEXT = {
     **{"vocab_size": IMAGE_TOKEN + 1, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 2},

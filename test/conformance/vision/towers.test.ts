@@ -1,5 +1,5 @@
-// Vision towers. In: random mmproj files of odd shapes. Out: the rows of a definition in f64, for any
-// threads.
+// Vision towers. In: random mmproj files of odd shapes. Out: whether rows match a definition in f64, with any
+// number of threads.
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { openFiles } from '../../../src/core/formats/open-files.ts'
@@ -77,13 +77,13 @@ describe("gives the definition's rows", () => {
     }
   })
 
-  test("gives nearly the definition's rows in 8 bits", async () => {
+  test("gives approximately the definition's rows in 8 bits", async () => {
     const model = randomTower(2, { inner: 96, headDim: 32 })
     const patches = patchesOf(model, 1)
     expectRows(await rowsOf(model, patches, { weights: 'w8' }), towerRowsOf(model, patches), 0.02)
   })
 
-  test('of an older file, whose names of the two products are exchanged', async () => {
+  test('of an older file, in which the names of the two products are swapped', async () => {
     const model = randomTower(1)
     const patches = patchesOf(model, 1)
     const exchanged: Record<string, string> = { ffn_up: 'ffn_down', ffn_down: 'ffn_up' }
@@ -93,7 +93,7 @@ describe("gives the definition's rows", () => {
   })
 })
 
-describe('rejected, naming the cause', () => {
+describe('rejected with the cause', () => {
   test.each<[string, Parameters<typeof towerFile>[1], string, RegExp]>([
     [
       'another architecture',
@@ -132,7 +132,7 @@ describe('rejected, naming the cause', () => {
       /v\.blk\.0\.ln1\.bias/,
     ],
     [
-      'a tensor of no use',
+      'an unused tensor',
       { rename: (name) => name.replace('v.blk.0.ln2.bias', 'v.blk.0.ln1.bias2') },
       'architecture',
       /ln2/,

@@ -20,7 +20,7 @@ const configOf = (name: string): object => FAMILY_CASES.find(({ family }) => fam
 export const CORPUS: readonly CorpusEntry[] = [
   hf('an object for a number', { hidden_size: TRAP }),
   hf('an object for an architecture', { architectures: [TRAP] }),
-  hf('an object for a fact', { tie_word_embeddings: TRAP }),
+  hf('an object for a property', { tie_word_embeddings: TRAP }),
   hf('an object for a kind of scaling', { rope_scaling: { rope_type: TRAP, factor: 2 } }),
   hf('objects for the factors of longrope', {
     rope_scaling: { rope_type: 'longrope', short_factor: [TRAP], long_factor: [[TRAP]] },

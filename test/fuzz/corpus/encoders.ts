@@ -36,20 +36,22 @@ const withPieces =
   })
 
 export const CORPUS: readonly CorpusEntry[] = [
-  folder('a module whose type no text can be made of', 'modules.json', () => [{ type: NO_TEXT, path: 'x' }]),
-  folder('a model_type that no text can be made of', 'config.json', (config) => ({
+  folder('a module type that cannot be converted to a string', 'modules.json', () => [
+    { type: NO_TEXT, path: 'x' },
+  ]),
+  folder('a model_type that cannot be converted to a string', 'config.json', (config) => ({
     ...config,
     model_type: NO_TEXT,
     vision_config: {},
   })),
   tokenizer('a piece of 16,384 units', withPieces([['x'.repeat(16_384), -3]]), 'x'.repeat(10_000)),
   tokenizer(
-    'pieces that end one in another',
+    'pieces that are suffixes of each other',
     withPieces(Array.from({ length: 400 }, (_, at) => ['x'.repeat(at + 1), -1])),
     'x'.repeat(10_000),
   ),
   tokenizer(
-    'tables that lengthen a text one after the other',
+    'tables that each lengthen a text',
     (json) => ({
       ...json,
       normalizer: { type: 'Sequence', normalizers: Array(30).fill(json.normalizer.normalizers[0]) },

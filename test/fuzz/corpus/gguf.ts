@@ -32,7 +32,7 @@ const blocksOf = (title: string, turn: number, byte: number): CorpusEntry => ({
 })
 
 export const CORPUS: readonly CorpusEntry[] = [
-  filled('a norm that is not a number', 'model.norm.weight', Number.NaN),
+  filled('a norm of NaN', 'model.norm.weight', Number.NaN),
   filled('infinite weights', 'model.layers.0.mlp.up_proj.weight', Number.POSITIVE_INFINITY),
   filled('an infinite embedding', 'model.embed_tokens.weight', Number.POSITIVE_INFINITY),
   filled('weights that are all 0', 'lm_head.weight', 0),
@@ -41,7 +41,7 @@ export const CORPUS: readonly CorpusEntry[] = [
   blocksOf('blocks of the first 14 types that are all 0', 0, 0),
   blocksOf('blocks of the last types with the largest scales', 14, 0x7b),
   {
-    title: 'merges of tokens that are none',
+    title: 'merges of nonexistent tokens',
     async input() {
       const contents = ggufContents(tinyLlama(), 'F32')
       const metadata = {

@@ -1,5 +1,5 @@
-// Past findings: names in files that once led a load to another host, another repository, or out of its
-// folder.
+// Past findings: names in files that once made a load read from another host, another repository, or outside
+// its folder.
 import type { CorpusEntry } from '../corpus.ts'
 import { withWeights } from '../targets/names.ts'
 
@@ -29,5 +29,5 @@ export const CORPUS: readonly CorpusEntry[] = [
     { type: 'x.Pooling', path: '1_Pooling' },
     { type: 'x.Dense', path: '..' },
   ]),
-  document('a listing with a name that leads out', 'listing', [{ path: '../../other/w.gguf' }]),
+  document('a listing with a name that leads outside', 'listing', [{ path: '../../other/w.gguf' }]),
 ]

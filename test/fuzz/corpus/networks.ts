@@ -4,7 +4,7 @@ import { modelBytes } from '../../../src/network/onnx/testing/write-model.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { MODEL } from '../onnx-seeds.ts'
 
-/** A graph of an input `x` of these sizes. `make` gives the name of its output. */
+/** A graph with an input `x` of these sizes. `make` returns the name of the output. */
 const entry = (
   title: string,
   dims: readonly (number | string)[],
@@ -34,16 +34,14 @@ export const CORPUS: readonly CorpusEntry[] = [
   ),
   entry('a number as a part', [2], (g) => g.op('Concat', ['x', g.float(1)], { axis: 0 })),
   entry('parts of different types', [2], (g) => g.op('Concat', ['x', g.ints([1, 2])], { axis: 0 })),
-  entry('limits of another type than the number', [2], (g) =>
+  entry('limits of a type different from the number’s', [2], (g) =>
     g.op('Add', ['x', g.op('Clip', [g.ints([9]), g.float(-4), g.float(4)])]),
   ),
-  entry('a product whose first input is left out', [2], (g) => g.op('Mul', ['', 'x'])),
-  entry('limits of a number that is left out', [2], (g) =>
+  entry('a product without its first input', [2], (g) => g.op('Mul', ['', 'x'])),
+  entry('limits without a number', [2], (g) =>
     g.op('Add', ['x', g.op('Clip', ['', g.float(-4), g.float(4)])]),
   ),
-  entry('a cast of a number that is left out', [2], (g) =>
-    g.op('Add', ['x', g.op('Cast', [''], { to: TYPE.f32 })]),
-  ),
+  entry('a cast without a number', [2], (g) => g.op('Add', ['x', g.op('Cast', [''], { to: TYPE.f32 })])),
   entry('a product of two empty values', [1, 4, 3], (g) => {
     const none = g.op('Slice', ['x', g.ints([1]), g.ints([1]), g.ints([0])])
     return g.op('MatMul', [none, g.op('Transpose', [none], { perm: { ints: [0, 2, 1] } })])

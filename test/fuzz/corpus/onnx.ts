@@ -44,7 +44,7 @@ const filled = (name: string) => ({
 const NAMES = Array.from({ length: 200 }, (_, at) => `a${at}`)
 const half = { name: 'half', type: 1, dims: [1], raw: new Uint8Array(Float32Array.of(0.5).buffer) }
 
-/** The export whose activations have codes of constant scales, with one scale of a matrix times 2^16. */
+/** The export whose activations have codes with constant scales, and one matrix scale multiplied by 2^16. */
 function withLargeScale(): Uint8Array {
   const bytes = readFileSync(join(EXPORTS, 'qdq-static', 'model.onnx'))
   const scale = new Uint8Array(Float32Array.of(SCALE).buffer)
@@ -68,7 +68,7 @@ export function withStateFirst(): Uint8Array {
   ] as const
   return new Uint8Array(Buffer.concat(order.map(([from, to]) => bytes.subarray(from, to))))
 }
-/** Its gates are cut from one product, as `Slice_23`. */
+/** Its gates are sliced from one product, by `Slice_23`. */
 const CUT: DecoderForm = {
   attention: 'group',
   places: 'op',
@@ -91,7 +91,7 @@ export function withSumOfColumns(): Uint8Array {
   })
   return messageOf(model.with(at, part(GRAPH, messageOf(nodes))))
 }
-/** Positions along the batch axis make tokens of a batch, which get the rows of all. */
+/** With positions along the batch axis, tokens of a batch get the rows of all. */
 const belowEachOther: DecoderForm['positions'] = (g, each) =>
   g.op('Transpose', [each], { perm: { ints: [1, 0] } })
 
@@ -105,7 +105,7 @@ export const CORPUS: readonly CorpusEntry[] = [
   entry('positions along the axis of the batch', () =>
     decoderBytes({ places: 'learned', tableRows: 64, positions: belowEachOther }),
   ),
-  entry('a gate that ends its product', () =>
+  entry('a gate at the end of its product', () =>
     decoderBytes({ merged: 'split', tableRows: 64, edit: gateLast }),
   ),
   entry('a length whose varint does not end', () => withTail(GRAPH_TAG, ...Array(11).fill(0xff))),
@@ -120,13 +120,13 @@ export const CORPUS: readonly CorpusEntry[] = [
     inputs: ['x'],
     outputs: ['b'],
   }),
-  graph('a constant as large as its shape says', {
+  graph('a huge constant, as its shape says', {
     nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] }],
     constants: [{ name: 'shape', type: I64, ...counts(2 ** 30, 2 ** 20) }],
     inputs: [],
     outputs: ['y'],
   }),
-  graph('a constant of less than nothing', {
+  graph('a constant with a negative size', {
     nodes: [
       {
         op: 'ConstantOfShape',
@@ -160,18 +160,18 @@ export const CORPUS: readonly CorpusEntry[] = [
     inputs: ['x'],
     outputs: ['y'],
   }),
-  graph('a product of one side', {
+  graph('a product with one operand', {
     nodes: [{ op: 'Mul', inputs: ['x'], outputs: ['y'] }],
     inputs: ['x'],
     outputs: ['y'],
   }),
-  graph('whole numbers and fractions joined', {
+  graph('integers concatenated with floats', {
     nodes: [{ op: 'Concat', inputs: ['whole', 'half'], outputs: ['y'], attributes: { axis: 0 } }],
     constants: [{ name: 'whole', type: I64, ...counts(1) }, half],
     inputs: [],
     outputs: ['y'],
   }),
-  graph('a choice between a whole number and a fraction', {
+  graph('a choice between an integer and a float', {
     nodes: [{ op: 'Where', inputs: ['is', 'whole', 'half'], outputs: ['y'] }],
     constants: [
       { name: 'is', type: BOOL, dims: [1], raw: new Uint8Array(1) },

@@ -14,7 +14,7 @@ const entry = (title: string, changes: object, depth = 'plan'): CorpusEntry => (
   },
 })
 
-/** The same of each way to quantise. */
+/** The same value in each way to quantise. */
 const quantized = (title: string, changes: object): CorpusEntry[] =>
   quantizedModels(changes).map((files, index) => ({
     title: `${title} (${index})`,

@@ -1,5 +1,4 @@
-// Past findings: saved sessions. Another page or release could have written each of them, with a correct
-// hash.
+// Past findings: saved sessions with correct hashes, as another page or release could have written them.
 import type { CorpusEntry } from '../corpus.ts'
 import { sealed } from '../sessions.ts'
 import { nestedLists, TRAP } from './values.ts'
@@ -13,8 +12,8 @@ const entry = (title: string, changes: object): CorpusEntry => ({
 })
 
 export const CORPUS: readonly CorpusEntry[] = [
-  entry('a session without a word', {}),
-  entry('objects for what was said', { extra: TRAP }),
+  entry('a session without messages', {}),
+  entry('objects for messages', { extra: TRAP }),
   entry('objects for tokens', { tokens: [TRAP], length: 1 }),
   entry('a length of 2^53', { length: 2 ** 53, tokens: [] }),
   entry('a model that is an object', { fingerprint: TRAP }),

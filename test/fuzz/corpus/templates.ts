@@ -7,7 +7,7 @@ const entry = (title: string, template: string): CorpusEntry => ({
   title,
   input: () => ({ template, messages: MESSAGES }),
 })
-/** Only a page's own messages reach this branch, not those that a load tries. */
+/** Only a page's own messages reach this branch, not the trial messages of a load. */
 const later = (template: string) => `{% if messages[0].content == "hello" %}${template}{% endif %}`
 const growing = `{% set ns = namespace(x="a") %}${'{% set ns.x = ns.x.replace("a","aaaaaaaa") %}'.repeat(12)}`
 const doubling = `{% set ns = namespace(x="a") %}${'{% set ns.x = ns.x + ns.x %}'.repeat(29)}{{ ns.x }}`
@@ -19,8 +19,8 @@ export const CORPUS: readonly CorpusEntry[] = [
   entry('a text that grows for real messages only', later(growing)),
   entry('a text that doubles 29 times', doubling),
   entry('a text that is repeated', '{{ "a" * 1000000000 }}'),
-  entry('loops of 65,536 in each other', counting),
-  entry('loops in each other for real messages only', later(counting)),
+  entry('nested loops of 65,536', counting),
+  entry('nested loops for real messages only', later(counting)),
   entry('a macro that calls itself', '{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}'),
   entry('a macro that calls itself twice', '{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}'),
   entry('a list that grows', `{% set x = [1] %}${'{% set x = x + x %}'.repeat(40)}{{ x }}`),

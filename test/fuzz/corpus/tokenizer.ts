@@ -29,7 +29,7 @@ const flags = { single_word: false, lstrip: false, rstrip: false, normalized: fa
 
 export const CORPUS: readonly CorpusEntry[] = [
   {
-    title: 'a decoder of 20,000 lists in each other',
+    title: 'a decoder of 20,000 nested lists',
     input: () => ({
       kind: 'json',
       spec: `{"decoder":${nestedLists(20_000)},${JSON.stringify(jsonSpec().tokenizer).slice(1)}`.replace(
@@ -39,8 +39,8 @@ export const CORPUS: readonly CorpusEntry[] = [
       text: 'hello',
     }),
   },
-  entry('a pattern that goes back for ever', split('(a*)*b'), 'a'.repeat(60)),
-  entry('a pattern that is none', split('(')),
+  entry('a pattern that backtracks forever', split('(a*)*b'), 'a'.repeat(60)),
+  entry('an invalid pattern', split('(')),
   entry(
     'replacements that double 34 times',
     {
@@ -70,12 +70,12 @@ export const CORPUS: readonly CorpusEntry[] = [
   entry('merges of objects', { model: { ...model, merges: [TRAP, [TRAP, TRAP]] } }),
   entry('an unknown token that is an object', { model: { ...model, unk_token: TRAP } }),
   entry('a kind of model that is an object', { model: { ...model, type: TRAP } }),
-  entry('a normalizer that is an object without words', { normalizer: { type: TRAP } }),
-  entry('a pre-tokeniser that is an object without words', { pre_tokenizer: { type: TRAP } }),
+  entry('a normalizer that is an object without keys', { normalizer: { type: TRAP } }),
+  entry('a pre-tokeniser that is an object without keys', { pre_tokenizer: { type: TRAP } }),
   entry('a template that is an object', {}, 'x', { chat_template: TRAP }),
   entry('templates that are objects', {}, 'x', { chat_template: [{ name: 'default', template: TRAP }] }),
   entry('a token that is an object', {}, 'x', { bos_token: TRAP, eos_token: { content: TRAP } }),
-  entry('text with a character that is none', {}, '\ufdd0\ufdd1 hello \ud800'),
-  gguf('an id that is a text', { bos_token_id: 'x' }),
+  entry('text with an invalid character', {}, '\ufdd0\ufdd1 hello \ud800'),
+  gguf('an id that is a string', { bos_token_id: 'x' }),
   gguf('merges of unknown tokens', { merges: ['x y', '', ' ', 'a'] }),
 ]

@@ -1,7 +1,7 @@
-// JSON syntax trees. In: JSON text. Out: a tree that can hold what a parsed value cannot (a duplicate key,
-// 1e999, `__proto__`), and its text.
+// JSON syntax trees. In: JSON text. Out: a tree, which unlike a parsed value can have duplicate keys, 1e999
+// or `__proto__`, and its text.
 
-/** Text in place of a value. */
+/** Raw text in place of a value. */
 export class Raw {
   readonly text: string
 
@@ -10,7 +10,7 @@ export class Raw {
   }
 }
 
-/** An object, its keys in order; any may occur twice. */
+/** An object with its keys in order; keys may occur twice. */
 export class Pairs {
   readonly entries: readonly (readonly [string, Tree])[]
 
@@ -56,7 +56,7 @@ export function childrenIn(tree: Tree): number {
   return Array.isArray(tree) ? tree.length : 0
 }
 
-/** The tree with that child replaced; the rest is shared. */
+/** The tree with that child replaced. The copy shares the rest. */
 export function withChild(tree: Tree, place: number, child: Tree): Tree {
   if (tree instanceof Pairs) {
     return new Pairs(tree.entries.map((entry, index) => (index === place ? [entry[0], child] : entry)))

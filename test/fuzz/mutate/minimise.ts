@@ -1,8 +1,9 @@
-// Minimising. In: an input that shows a fault, and a test for it. Out: a smaller one that still shows it.
+// Minimising. In: an input that shows a fault, and a test for the fault. Out: a smaller input that still
+// shows it.
 import { type Input, sizeOf } from '../input.ts'
 import { childOf, childrenIn, Pairs, type Tree, textOfTree, treeOf, withChild } from './json-tree.ts'
 
-/** Attempts per input, and their total time. */
+/** Maximum attempts per input, and their maximum total time. */
 const MAX_TRIES = 600
 const MAX_MS = 8000
 
@@ -37,8 +38,8 @@ export async function minimise(input: Input, shows: (input: Input) => Promise<bo
 }
 
 /**
- * Undefined for anything but a JSON object or list, and if the text holds more than its value (a duplicate
- * key).
+ * Returns undefined for anything but a JSON object or list, and for text with more than its parsed value,
+ * such as a duplicate key.
  */
 function parsed(part: string | Uint8Array | undefined): Tree | undefined {
   if (typeof part !== 'string' || !/^\s*[[{]/.test(part)) return undefined

@@ -1,6 +1,6 @@
-// ONNX graphs. In: a valid model. Out: the model with one or two semantic changes (nodes inside If or Loop,
-// tensors shared between nodes, other constants, other operators), and what was changed. The file stays
-// well-formed.
+// Semantic changes to ONNX graphs. In: a valid model. Out: the well-formed model with one or two changes
+// (nodes inside If or Loop, tensors shared between nodes, other constants, other operators), and a
+// description of the changes.
 import type { Random } from '../../helpers/random.ts'
 import {
   ATTRIBUTE,
@@ -50,7 +50,7 @@ const scalarOf = (name: string, type: number, raw: Uint8Array): Part =>
   part(TENSOR, messageOf([varint(TENSOR_TYPE, type), part(TENSOR_NAME, name), part(RAW, raw)]))
 const named = (number: number, name: string): Part => part(number, messageOf([part(1, name)]))
 
-/** The graph's fields with one change; undefined if this change does not apply to the node. */
+/** Returns the graph's fields with one change, or undefined if the change does not apply to the node. */
 type Change = (random: Random, graph: readonly Part[], at: number) => readonly Part[] | undefined
 
 const wrappedInIf: Change = (_, graph, at) => {
@@ -97,7 +97,7 @@ const wrappedInLoop: Change = (random, graph, at) => {
   return [...graph.with(at, loop), scalarOf(count, INT64, trips), scalarOf(yes, BOOL, Uint8Array.of(1))]
 }
 
-/** Replaces one of the node's inputs by one that another node reads. */
+/** Replaces one of the node's inputs with one that another node reads. */
 const shared: Change = (random, graph, at) => {
   const node = partsOf(graph[at]!.value)
   const inputs = node.flatMap(({ number }, index) => (number === INPUT ? [index] : []))
@@ -128,7 +128,7 @@ const otherOperator: Change = (random, graph, at) => {
   return graph.with(at, part(NODE, messageOf(made)))
 }
 
-/** Short tensors of the graph and of its Constant nodes, whose values sizes are compared with. */
+/** Short tensors of the graph and of its Constant nodes; their values are often sizes. */
 const otherConstant: Change = (random, graph) => {
   const short = graph.flatMap((each, index) =>
     (each.number === TENSOR ||
@@ -168,7 +168,7 @@ function withNumber(random: Random, message: Uint8Array): Uint8Array {
 
 const CHANGES = { wrappedInIf, wrappedInLoop, shared, otherOperator, otherConstant }
 
-/** Draws until something changes, since an unchanged file tests nothing. */
+/** Tries until something changes, because an unchanged file tests nothing. */
 const MAX_TRIES = 8
 
 /** `change`: what was changed, and in which operator. */

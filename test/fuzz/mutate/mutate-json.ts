@@ -1,5 +1,5 @@
-// JSON mutations. In: a valid document as a tree. Out: one with values of other types, extreme numbers,
-// duplicate or missing keys, deep nesting.
+// JSON mutations. In: a valid document as a tree. Out: a document with values of other types, extreme
+// numbers, duplicate or missing keys, deep nesting.
 
 import type { Random } from '../../helpers/random.ts'
 import { childOf, childrenIn, Pairs, Raw, type Tree, withChild } from './json-tree.ts'
@@ -125,7 +125,7 @@ const TRAPS: readonly Tree[] = [
   new Pairs([['__float__', 'Infinity']]),
 ]
 
-/** One to six changes. `donors`: documents whose parts may replace others. */
+/** Makes one to six changes. `donors`: documents whose parts may replace others. */
 export function mutateJson(random: Random, good: Tree, donors: readonly Tree[] = [good]): Tree {
   let tree = good
   for (let left = random.few(); left > 0; left--) tree = mutateOnce(random, tree, donors)
@@ -134,7 +134,8 @@ export function mutateJson(random: Random, good: Tree, donors: readonly Tree[] =
 
 function mutateOnce(random: Random, tree: Tree, donors: readonly Tree[]): Tree {
   const count = childrenIn(tree)
-  // Each level is equally likely to be changed, so a vocabulary of thousands does not hide the rest.
+  // Each level is equally likely to be changed, so that a vocabulary of thousands of tokens does not get all
+  // changes.
   if (count === 0 || random.chance(0.25)) return changed(random, tree, donors)
   const place = random.below(count)
   return withChild(tree, place, mutateOnce(random, childOf(tree, place) as Tree, donors))

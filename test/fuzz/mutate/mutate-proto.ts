@@ -9,7 +9,7 @@ import { mutateBytes } from './mutate-bytes.ts'
 interface Field {
   readonly number: number
   readonly type: number
-  /** Its tag begins at `start`; its value is [from, end). */
+  /** A field. Its tag begins at `start`; its value is [from, end). */
   readonly start: number
   readonly from: number
   readonly end: number
@@ -50,11 +50,11 @@ const NUMBERS = [
   -(2 ** 31),
   -(2 ** 63),
 ]
-/** An outermost message has one large field, its body, besides versions and names. */
+/** An outermost message has one large field, its body, in addition to versions and names. */
 const IN_BODY = 0.95
 const DEEPER = 0.8
 
-/** One to six changes. `donors`: messages of the same kind; `good` can be one of them. */
+/** Makes one to six changes. `donors`: messages of the same kind; `good` can be one of them. */
 export function mutateProto(random: Random, good: Uint8Array, donors: readonly Uint8Array[]): Uint8Array {
   let bytes = good
   for (let left = random.few(); left > 0; left--) bytes = mutateOnce(random, bytes, donors, [])
@@ -105,7 +105,7 @@ function mutateOnce(
   }
 }
 
-/** A message's fields; undefined for bytes that are not a message. */
+/** Returns a message's fields, or undefined for bytes that are not a message. */
 export function fieldsOf(bytes: Uint8Array): Field[] | undefined {
   const from = new PbfReader(bytes)
   const fields: Field[] = []

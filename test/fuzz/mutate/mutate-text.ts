@@ -4,7 +4,7 @@ import type { Random } from '../../helpers/random.ts'
 
 const MAX_CHARACTERS = 1 << 16
 
-/** One to six changes; `words` are the language's tokens, `donors` further valid texts. */
+/** Makes one to six changes. `words`: the language's tokens; `donors`: other valid texts. */
 export function mutateText(
   random: Random,
   good: string,

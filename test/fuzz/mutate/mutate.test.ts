@@ -1,5 +1,5 @@
-// Mutators. In: valid files, texts and documents. Out: changed ones, the same for the same seed, at every
-// depth.
+// Mutators. In: valid files, texts and documents. Out: changed ones, the same for the same seed, with changes
+// at every depth.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -22,7 +22,7 @@ import { mutateText } from './mutate-text.ts'
 
 const good = { name: 'x', list: [1, 2.5, null, true], nested: { 'a b': '\u2028' } }
 
-test("draws depend only on the seed and the input's number", () => {
+test("random numbers depend only on the seed and the input's number", () => {
   const drawn = (seed: number, index: number) => {
     const random = new Random(seed, index)
     return Array.from({ length: 20 }, () => random.below(1000))
@@ -35,7 +35,7 @@ test("draws depend only on the seed and the input's number", () => {
   expect(many.filter((unit) => unit < 0.1).length).toBeLessThan(260)
 })
 
-test('a tree is serialised as its document, or as text that no parsed document could give', () => {
+test('a tree is serialised as its document, or as text that no parsed document could become', () => {
   expect(JSON.parse(textOfTree(treeOf(good)))).toEqual(good)
   expect(textOfTree([new Raw('1e999'), treeOf(Number.POSITIVE_INFINITY)])).toBe('[1e999,1e999]')
 })
@@ -89,7 +89,7 @@ test('fields of a protobuf change at every depth, and its lengths stay correct',
   expect(all.some((bytes) => Buffer.from(bytes).includes('Mul'))).toBe(true)
 })
 
-test('the layout of a GGUF names each number of its header', async () => {
+test('the layout of a GGUF lists each number of its header', async () => {
   const bytes = await ggufBytes({
     metadata: { a: ['u32', 77], b: ['string[]', ['x', 'yy']], c: ['f64', 1] },
     tensors: [{ name: 't', dtype: 'F32', shape: [2, 3], data: () => [new Uint8Array(24)] }],
@@ -110,9 +110,9 @@ test('inputs are restored from their stored form', () => {
   expect(restoreInput(JSON.parse(JSON.stringify(storeInput(input))))).toEqual(input)
 })
 
-// Two corpora are empty or hold packs without titles of their own.
+// Two corpora are empty or have packs without titles.
 test.each(TARGETS.filter((name) => name !== 'hbm' && name !== 'fallback'))(
-  'the corpus of %s has titles that tell its entries apart',
+  'the entries of the corpus of %s have different titles',
   async (name) => {
     const titles = (await corpusOf(name)).map(({ title }) => title)
     expect(titles.length).toBeGreaterThan(3)
@@ -120,7 +120,7 @@ test.each(TARGETS.filter((name) => name !== 'hbm' && name !== 'fallback'))(
   },
 )
 
-test('semantic changes leave a well-formed ONNX file, and every kind occurs', async () => {
+test('semantic changes leave the ONNX file well-formed, and every kind occurs', async () => {
   const path = join(import.meta.dirname, '../../conformance/onnx/exports/llama-cache/model.onnx')
   const exported = new Uint8Array(readFileSync(path))
   const changes: string[] = []

@@ -1,5 +1,5 @@
-// Image files. In: random draws. Out: PNG and JPEG files that are valid except for one change, with correct
-// checksums, so that the change is read.
+// Image files. In: random numbers. Out: PNG and JPEG files that are valid except for one change, with correct
+// checksums, so that decoders reach the change.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { crc32 } from '../../../src/core/formats/pictures/crc32.ts'
@@ -57,12 +57,15 @@ const PASSES = [
 interface RowShape {
   readonly width: number
   readonly height: number
-  /** Per pixel. */
+  /** Channels per pixel. */
   readonly bits: number
   readonly interlace: number
 }
 
-/** The rows of all passes, of large images only some; rarely one too many or with an invalid filter. */
+/**
+ * The rows of all passes, or only some for large images; rarely one row too many or one with an invalid
+ * filter.
+ */
 function drawRows(random: Random, { width, height, bits, interlace }: RowShape): Buffer {
   const rows: Buffer[] = []
   for (const [x, y, dx, dy] of interlace === 1 ? PASSES : ([[0, 0, 1, 1]] as const)) {
@@ -135,7 +138,7 @@ export function drawPng(random: Random): Uint8Array {
 
 const randomBytes = (random: Random, count: number) => Uint8Array.from({ length: count }, () => random.word())
 
-/** Files to change. `quality`: of a JPEG. */
+/** Files to change. `quality`: quality of a JPEG. */
 export function jpegs(): readonly Uint8Array[] {
   return [
     [16, 12, 60],
@@ -151,7 +154,7 @@ export function jpegs(): readonly Uint8Array[] {
 const headOf = (bytes: Uint8Array): number =>
   bytes.findIndex((byte, at) => byte === 0xff && bytes[at + 1] === 0xda) + 14
 
-/** A JPEG with other bytes, another kind of frame, other sampling, or repeated scans. */
+/** A JPEG with changed bytes, another kind of frame, other sampling, or repeated scans. */
 export function drawJpeg(random: Random, goods: readonly Uint8Array[]): Uint8Array {
   const good = random.pick(goods).slice()
   const frame = good.findIndex((byte, at) => byte === 0xff && good[at + 1] === 0xc0)

@@ -12,7 +12,7 @@ export interface Part {
 
 /** The type of fields that have a length. */
 export const BYTES = 2
-/** The graph's field in ModelProto, then fields of GraphProto, NodeProto and TensorProto. */
+/** Number of the graph's field in ModelProto, then of fields in GraphProto, NodeProto and TensorProto. */
 export const GRAPH = 7
 export const NODE = 1
 export const NAME = 2

@@ -9,7 +9,7 @@ import { mutateProto } from '../mutate/mutate-proto.ts'
 
 /** Share of all inputs; most accepted files come from semantic changes. */
 const IN_MEANING = 0.6
-/** Of the others. */
+/** Share of the other inputs. */
 const IN_BYTES = 0.2
 
 export function writtenBytes({ inputs, ...parts }: Graph): Uint8Array {

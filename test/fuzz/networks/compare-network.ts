@@ -1,5 +1,5 @@
-// Compiled graphs. In: the bytes of an ONNX file. Out: whether the graph, compiled in both builds, or
-// compiled in part with onnxruntime-web running the rest, gives the evaluator's results.
+// Compiled graphs. In: the bytes of an ONNX file. Out: whether the graph gives the evaluator's results when
+// it is compiled in both builds, or compiled in part with onnxruntime-web running the rest.
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
@@ -15,12 +15,12 @@ import { Random } from '../../helpers/random.ts'
 
 /** The size of every free axis. */
 const FREE_SIZE = 3
-/** Larger runs would crash the process that reads the inputs. */
+/** Larger inputs would crash the process. */
 const MAX_ELEMENTS = 1 << 18
 const LIMITS = { planning: 2 ** 24, steps: 2 ** 31, bytes: 2 ** 26 }
-/** Largest difference relative to an output's magnitude: sums are in f32, the evaluator's in f64. */
+/** Largest difference relative to an output's magnitude: compiled graphs sum in f32, the evaluator in f64. */
 const TOLERANCE = 5e-3
-/** How many times the effect of other roundings the difference may be. */
+/** The difference may be this many times the effect of other roundings. */
 const ROUNDINGS = 8
 /** Larger numbers come from sums whose order matters. */
 const MAX_VALUE = 1e3
@@ -51,7 +51,7 @@ export async function compileAndCompare(bytes: Uint8Array, change: string): Prom
 /** Shapes by input name, for inputs whose axes should not have FREE_SIZE. */
 export type Sizes = Readonly<Record<string, readonly number[]>>
 
-/** The name of the change for an unchanged graph. */
+/** The description of an unchanged graph. */
 export const UNCHANGED = 'nothing'
 
 /**
@@ -68,7 +68,7 @@ export async function mixAndCompare(bytes: Uint8Array, change: string, sizes: Si
   const mixed = await StagedGraph.open(graph, { fuse: true, limits: LIMITS })
   try {
     const found = await mixed.run(feeds)
-    // The second run reuses the stages and sessions.
+    // The second run reuses stages and sessions.
     const again = await mixed.run(feeds)
     for (const [name, { data }] of found)
       if (`${again.get(name)?.data}` !== `${data}`) throw wrong(`${name} differs in the second run`, change)
@@ -102,7 +102,7 @@ async function inMemory(graph: Graph): Promise<Graph> {
   return { ...graph, constants: new Map(await Promise.all(loaded)) }
 }
 
-/** Undefined if the evaluator cannot compute an operator, or the graph is too large for it. */
+/** Returns undefined if the evaluator cannot compute an operator or the graph is too large for it. */
 function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
   try {
     return evaluate(graph, feeds, { budget: new ProgramBudget(LIMITS) })

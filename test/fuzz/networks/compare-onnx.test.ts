@@ -1,6 +1,7 @@
-// The comparison of plans with the evaluator. In: exports, one with its states in another order than their
-// outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, because both
-// pair states in the same way; a graph that no kernel can run is rejected.
+// The comparison of plans with the evaluator. In: exports, including one with its states in a different order
+// from their outputs, all seeds of the fuzzer, graphs with codes inside If. Out: whether both compute the
+// same, which requires that both pair states in the same way, and whether a graph that no kernel can run is
+// rejected.
 import { expect, test } from 'vitest'
 import { Random } from '../../helpers/random.ts'
 import { withStateFirst, withSumOfColumns } from '../corpus/onnx.ts'
@@ -13,7 +14,7 @@ const decoders = [...(await smallDecoders())]
 test.each([
   ['states in the order of their outputs', () => exported('multi-head-causal')],
   ['states in another order', withStateFirst],
-  // The evaluator clamps activations where the plan does, but does not round them to codes.
+  // The evaluator clamps activations like the plan, but does not round them to codes.
   ['activations that are limited', () => exported('qdq-limits')],
 ])('%s: plan and evaluator give the same logits', async (_, bytes) => {
   expect(await loadAndCompare(bytes(), 'nothing')).toBe('compared')
@@ -26,7 +27,7 @@ test.each([
   expect(['compared', 'known']).toContain(await loadAndCompare(bytes(), 'nothing'))
 })
 
-test('a graph that differs only in names is not loaded again, but one with another number is', async () => {
+test('a graph that differs only in names is not loaded again, but a graph with another number is', async () => {
   const good = decoders[3]![1]
   await loadAndCompare(good, 'nothing')
   const names = Buffer.from(good).toString('latin1').replaceAll('MatMul_', 'Matmul_')

@@ -1,6 +1,6 @@
-// Loaded graphs. In: the bytes of an ONNX decoder that is accepted. Out: whether its plan, prompted in chunks
-// and token by token, gives the evaluator's logits. The evaluator runs the graph as it is, except that
-// activations are not rounded to codes.
+// Loaded graphs. In: the bytes of an accepted ONNX decoder. Out: whether its plan, run in chunks and token by
+// token, gives the evaluator's logits. The evaluator runs the graph unchanged, except that it does not round
+// activations to codes.
 import { type ByteSource, bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import type { ModelFile } from '../../../src/core/formats/readers.ts'
@@ -22,7 +22,7 @@ import { graphKey } from '../graph-key.ts'
 import { unrounded } from '../unrounded.ts'
 
 const MODEL = 'model.onnx'
-/** Context length of the models: short, which keeps proofs short. */
+/** Context length of the models. Short, to keep proofs short. */
 const CONTEXT = 48
 const CONFIG = new TextEncoder().encode(JSON.stringify({ max_position_embeddings: CONTEXT }))
 const IDS = [5, 17, 33, 40, 40, 9]
@@ -37,7 +37,7 @@ const MAX_LOGIT = 1e4
  * codes is multiplied by up to 255.
  */
 const MAX_WEIGHT = 1e4
-/** In an f16 graph, squares above 65504 become infinite in the evaluator; plans use f32. */
+/** In an f16 graph, squares above 65504 become infinite in the evaluator, but not in plans, which use f32. */
 const MAX_HALF = 8
 
 const host = nodeHost()
@@ -69,7 +69,7 @@ async function planRows(prepared: PreparedModel, ids: readonly number[]): Promis
   }
   sequence.release()
   scheduler.dispose()
-  // The next model finds zeros, as it would in a fresh memory.
+  // Clears the memory for the next model, as if it were new.
   arena.u8.fill(0, start, arena.mark())
   arena.reset(start)
   return rows
@@ -143,8 +143,8 @@ function judge(
 }
 
 /**
- * The evaluator's logits, chunk by chunk; undefined if it cannot compute an operator, or the graph is too
- * large for it.
+ * Returns the evaluator's logits, chunk by chunk, or undefined if it cannot compute an operator or the graph
+ * is too large for it.
  */
 function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
@@ -154,7 +154,7 @@ function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | unde
   let kept = new Map<string, Tensor>()
   let past = 0
   let known: Graph | undefined
-  // Some graphs only take steps of one token; a graph without states gets all tokens each time.
+  // Some graphs only take one token per step. A graph without states gets all tokens each time.
   const ends = isOfOneToken(graph) ? ids.map((_, at) => at + 1) : states.length === 0 ? [ids.length] : ENDS
   for (const end of ends) {
     const tokens = end - past
@@ -212,7 +212,7 @@ function withKnown(graph: Graph): Graph {
 const isOfOneToken = ({ inputs }: Graph): boolean =>
   inputs.some((input) => isRecurrentState(input) && isFloat(input.type?.dtype ?? 'i64'))
 
-/** The batch size is 1. A state's unnamed axis is the length of its past, which is 0. */
+/** The batch size is 1. A state's unnamed axis is the length of its past, initially 0. */
 function feedOf({ name, type }: Input, ids: readonly number[], past: number): Tensor {
   const dtype = type?.dtype ?? 'i64'
   const dims = type?.dims ?? []

@@ -1,9 +1,9 @@
-// Steps of random graphs that have no compiled loops: elementwise functions, and values with computed sizes.
+// Steps of random graphs that cannot be compiled: elementwise functions, and values with computed sizes.
 import type { GraphMaker, Step, Value } from '../../../src/network/compile/testing/graph-maker.ts'
 import { int } from '../../../src/network/compile/testing/graph-maker.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 
-/** Operators of the dialect without loops; all are continuous. */
+/** Operators of the dialect that cannot be compiled; all are continuous. */
 export const FOREIGN = ['Atan', 'Asinh'] as const
 const F32 = 1
 
@@ -12,7 +12,7 @@ function smooth(graph: GraphMaker): void {
   graph.node(graph.pick(FOREIGN), [name], dims)
 }
 
-/** An input of the graph: a discontinuous operator must not read a sum whose order may differ. */
+/** An input of the graph, because a discontinuous operator must not read a sum whose order may differ. */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.every((size) => size > 1))
 
@@ -65,5 +65,5 @@ function someNumbers(graph: GraphMaker): void {
 
 const STEPS: readonly Step[] = [smooth, whereAbove, someGreatest, someNumbers]
 
-/** As often as the other rare steps together, so most graphs have one. */
+/** As frequent as the other rare steps together, so that most graphs have one. */
 export const FOREIGN_STEPS: readonly Step[] = Array.from({ length: 5 }, () => STEPS).flat()

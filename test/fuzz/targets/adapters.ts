@@ -23,7 +23,7 @@ import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Target } from '../target.ts'
 
-/** One in this many is merged and read; of the others only names and shapes are read. */
+/** One in this many is merged and read; for the others, only names and shapes are. */
 const READ = 1 / 10
 
 export async function openTarget(): Promise<Target> {

@@ -70,7 +70,7 @@ async function run(input: Input): Promise<string> {
 const flat = (value: MetaValue): MetaValue =>
   typeof value !== 'object' ? value : Array.isArray(value) ? value.map(flat) : JSON.stringify(value)
 
-/** What the file says about itself, in its own format and in a pack's. */
+/** The file's configuration, in its own format and in a pack's. */
 async function goodOf({ family, files }: NamedModel): Promise<Good[]> {
   const file = await openModel(sourcesOf(await inputOf(files)))
   const isGguf = file.format === 'gguf'
@@ -90,7 +90,7 @@ const shapesOf = (tensors: TensorIndex): Tree =>
 
 const EMPTY = bufferSource('model', new Uint8Array(1 << 16))
 
-/** Undefined if there are numbers that JSON cannot express. */
+/** Returns undefined if there are numbers that JSON cannot express. */
 function shapesIn(text: string): object {
   try {
     return Object(JSON.parse(text))

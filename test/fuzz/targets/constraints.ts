@@ -1,6 +1,6 @@
-// Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled
-// constraint, built in slices as the engine builds it, and walked a few tokens. If few slices are enough,
-// building it at once must give the same result.
+// Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the constraint,
+// compiled in slices as in the engine, and walked for a few tokens. If few slices are enough, compiling it at
+// once must give the same result.
 import { isDeepStrictEqual } from 'node:util'
 import { reasonOf } from '../../../src/core/base/errors.ts'
 
@@ -17,7 +17,7 @@ import { mutateJson } from '../mutate/mutate-json.ts'
 import { mutateText } from '../mutate/mutate-text.ts'
 import type { Target } from '../target.ts'
 
-/** Tokens of a walk. */
+/** Number of tokens in a walk. */
 const STEPS = 5
 
 export async function openTarget(): Promise<Target> {
@@ -68,7 +68,7 @@ export async function openTarget(): Promise<Target> {
       if (value === undefined) return 'no JSON'
       const spec = constraintSpec({ [type]: value })
       if (spec === undefined) return 'none'
-      // A new compiler each time, so nothing is kept between inputs.
+      // A new compiler each time, so that nothing carries over between inputs.
       const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(await written(spec))
       const random = new Random(Number(textOf(input, 'walk')))
       for (let step = 0; step < STEPS && !constraint.mustEnd; step++) {
@@ -83,7 +83,7 @@ export async function openTarget(): Promise<Target> {
   }
 }
 
-/** With more slices, building it again at once would take so long that it would look like a hang. */
+/** With more slices, compiling it again at once would take so long that it would look like a hang. */
 const MAX_SLICES = 4
 
 async function written(spec: ConstraintSpec): Promise<WrittenGrammar> {
@@ -119,7 +119,7 @@ const settled = async (
 
 const reason = ({ value, error }: Settled): string => (value === undefined ? reasonOf(error) : 'written')
 
-/** As the worker receives it: cycles, undefined and functions never get that far. */
+/** As the worker receives it. Cycles, undefined and functions never get that far. */
 function parsed(source: string): unknown {
   try {
     return JSON.parse(source)

@@ -107,7 +107,7 @@ async function partOf(file: File): Promise<Part> {
   }
 }
 
-/** A folder's files, of which up to two are changed. Names include their paths. */
+/** A folder's files, up to two of them changed. Names include paths. */
 function drawFolder(random: Random, parts: readonly Part[], others: readonly Tree[]): Input {
   const chosen = new Set(Array.from({ length: random.between(1, 2) }, () => random.below(parts.length)))
   const files = parts.map(({ name, document, data }, at): [string, string | Uint8Array] => {
@@ -189,7 +189,7 @@ function runTokenizer(input: Input): string {
   return 'ids'
 }
 
-/** Like the file readers. */
+/** Does what the file readers do. */
 function parsed(text: string) {
   try {
     const value = parseJson(text)
@@ -197,7 +197,7 @@ function parsed(text: string) {
   } catch {
     // The error is thrown below.
   }
-  throw malformed('tokenizer.json', 'it is no JSON object')
+  throw malformed('tokenizer.json', 'it is not a JSON object')
 }
 
 async function runFiles(input: Input): Promise<string> {

@@ -1,6 +1,6 @@
-// Target: fallback. In: random graphs of the dialect with nodes that have no compiled loops, as ONNX files,
-// half of them with changed bytes, fields or semantics. Out: how far their files are read with `fallback:
-// 'ort'`; those that run are compared with the evaluator.
+// Target: fallback. In: random graphs of the dialect with nodes that cannot be compiled, as ONNX files, half
+// of them with changed bytes, fields or semantics. Out: how far the reader gets with `fallback: 'ort'`.
+// Graphs that run are compared with the evaluator.
 import { refusalOf } from '../../../src/network/compile/lower/lower.ts'
 import { randomGraph } from '../../../src/network/compile/testing/random-graph.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
@@ -10,16 +10,16 @@ import { FOREIGN, FOREIGN_STEPS } from '../networks/foreign-steps.ts'
 import { MODEL } from '../onnx-seeds.ts'
 import type { Target } from '../target.ts'
 
-/** Graphs that are changed. */
+/** Number of graphs to change. */
 const GRAPHS = 200
 const SEED = 34
 const IS_UNCHANGED = 0.5
-/** Seeds of graphs that are not changed. */
+/** Seeds of unchanged graphs. */
 const SEEDS = 2 ** 31
 
 export async function openTarget(): Promise<Target> {
   const compiled = FOREIGN.filter((op) => refusalOf(nodeOf(op), new Map()) === undefined)
-  if (compiled.length > 0) throw new Error(`${compiled.join()} are compiled now; name others that are not`)
+  if (compiled.length > 0) throw new Error(`${compiled.join()} can now be compiled; choose other operators`)
   const graphs = Array.from({ length: GRAPHS }, (_, index) =>
     writtenBytes(randomGraph(SEED, index, FOREIGN_STEPS).graph),
   )

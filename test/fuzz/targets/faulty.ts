@@ -1,4 +1,4 @@
-// Target for the runner's own tests. In: a word. Out: the fault it names.
+// Target for the runner's own tests. In: a word. Out: the fault that it names.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HalfbyteError } from '../../../src/core/base/errors.ts'
@@ -7,7 +7,7 @@ import type { Target } from '../target.ts'
 
 export async function openTarget(): Promise<Target> {
   return {
-    // Every hundredth input throws, and its content shows its number.
+    // Every hundredth input throws. Its content includes its number.
     draw: (random) => ({ word: random.below(100) === 0 ? `throw ${'x'.repeat(random.below(50))}` : 'read' }),
     run: (input) => doAs(textOf(input, 'word')),
   }

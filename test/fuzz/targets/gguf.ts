@@ -1,5 +1,5 @@
 // Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far
-// their files are read: headers, configuration and plan, some up to the first tokens.
+// their files are read: headers, configuration and plan, for some also the first tokens.
 
 import { spmSpec } from '../../../src/core/text/testing/tiny.ts'
 import { type GgufValue, ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
@@ -12,7 +12,7 @@ import type { Target } from '../target.ts'
 
 /** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 8
-/** Share of inputs with damage only in the weights, which no header reveals. */
+/** Share of inputs with damage only in the weights, which headers cannot reveal. */
 const DAMAGED = 1 / 500
 
 export async function openTarget(): Promise<Target> {
@@ -23,7 +23,7 @@ export async function openTarget(): Promise<Target> {
   return {
     draw(random) {
       if (random.chance(DAMAGED)) return damaged(random, random.pick(models))
-      // Small headers are read many times faster, and have everything that a header can contain.
+      // Small headers are read many times faster, and contain everything that a header can have.
       const good = random.pick(random.chance(0.9) ? small : models)
       const from = random.chance(0.2) ? spliced(random, good, random.pick(models)) : good
       const bytes = mutateBytes(random, from.bytes, from.fields, from.headBytes)
@@ -33,7 +33,7 @@ export async function openTarget(): Promise<Target> {
   }
 }
 
-/** Bytes of the weights changed; the file keeps its length. */
+/** Changes bytes of the weights. The file keeps its length. */
 function damaged(random: Random, { bytes, headBytes }: GgufLayout): Input {
   const head = bytes.subarray(0, headBytes)
   const weights = mutateBytes(random, bytes.subarray(headBytes))
@@ -43,7 +43,7 @@ function damaged(random: Random, { bytes, headBytes }: GgufLayout): Input {
   return { 'model.gguf': whole, depth: 'load' }
 }
 
-/** An entry from the other file's header before this file's entries. */
+/** Inserts an entry from the other file's header before this file's entries. */
 function spliced(random: Random, good: GgufLayout, other: GgufLayout): GgufLayout {
   const [from, end] = random.pick(other.entries)
   const at = good.entries[0]?.[0] ?? 24

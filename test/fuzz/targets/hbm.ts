@@ -1,5 +1,5 @@
 // Target: .hbm packs. In: packs with correct hashes and a changed header, and packs with changed bytes. Out:
-// how far they are read.
+// how far the reader gets.
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
 import { readModel, tinyLlama } from '../models.ts'

@@ -1,5 +1,6 @@
 // Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files.
-// Out: which files a load asks for; a file outside the model's folder, or a token sent there, is a finding.
+// Out: the files that a load requests. A request outside the model's folder, or one that sends a token there,
+// is a finding.
 
 import { ALL_READERS } from '../../../src/core/arch/open-model.ts'
 import { givenPlace, type Place } from '../../../src/core/formats/names/named-files.ts'
@@ -138,8 +139,8 @@ function check(url: string, token: string | null): void {
   const { href } = new URL(url)
   const isInside =
     href.startsWith(FOLDER) && !/[?#\\]|\/\/|(^|\/|%2f)(\.|%2e)+(\/|%2f|$)/i.test(href.slice(FOLDER.length))
-  if (!isInside && href !== LISTING) throw new Error(`${url} was asked for, outside of the folder`)
-  if (token !== 'Bearer secret') throw new Error(`${url} was asked for without the token of its hub`)
+  if (!isInside && href !== LISTING) throw new Error(`${url} was requested from outside the folder`)
+  if (token !== 'Bearer secret') throw new Error(`${url} was requested without the token of its hub`)
 }
 
 /** An ONNX model whose only weight is in the file with this name. */

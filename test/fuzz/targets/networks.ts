@@ -1,7 +1,6 @@
-// Target: networks. In: random graphs of the dialect, a small encoder, attention of groups and tables of
+// Target: networks. In: random graphs of the dialect, a small encoder, group-query attention and tables of
 // codes as ONNX files, with changed bytes, fields or semantics, and graphs that need much memory. Out: how
-// far their files are read; what is accepted is compiled in both builds, run, and compared with the
-// evaluator.
+// far the reader gets. Accepted graphs are compiled in both builds, run, and compared with the evaluator.
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { blockTable } from '../../../src/network/compile/testing/block-table.ts'
 import { BOMBS, type BombName, LARGEST } from '../../../src/network/compile/testing/bombs.ts'
@@ -20,12 +19,12 @@ const ENCODER = { layers: 1, hidden: 8, heads: 2, intermediate: 12, vocabulary: 
 const GRAPHS = 200
 const SEED = 33
 const IS_ENCODER = 0.1
-/** How often a graph that needs much memory is drawn, half of them unchanged, and the most it may need. */
+/** Share of graphs that need much memory, half of them unchanged, and the maximum that they may need. */
 const IS_BOMB = 0.1
 const MAX_BITS = 33
-/** How often a graph with ONNX Runtime's operators is drawn. */
+/** Share of graphs with ONNX Runtime's operators. */
 const IS_CONTRIB = 0.1
-/** One new token after three, which most drawn masks fit. */
+/** One new token after three, which fits most random masks. */
 const SIZES = { batch: 2, new: 1, past: 3, total: 4 }
 const TABLE = { rows: 16, width: 64 }
 

@@ -1,6 +1,6 @@
 // Target: ONNX. In: decoders as torch exports them, whole or cut to one layer, and small ones. Bytes or
 // protobuf fields are changed, removed or moved, or nodes, names and constants are changed. Out: how far
-// their files are read; what is accepted is loaded and compared with the evaluator.
+// their files are read. Accepted files are loaded and compared with the evaluator.
 import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
@@ -16,14 +16,15 @@ import type { Target } from '../target.ts'
  */
 const IN_MEANING = 0.4
 /**
- * Share of the others with changed bytes; the rest have changed fields and correct lengths, and get further.
+ * Share of the other inputs with changed bytes. The rest have changed fields but correct lengths, and get
+ * further.
  */
 const IN_BYTES = 0.5
 /** Whole exports have two layers and long names, and take the longest to read. */
 const WHOLE = 0.05
-/** Of the others. */
+/** Share of the other inputs. */
 const DECODER = 0.6
-/** Nodes come before the weights in some files, after them in others: most changes should be in nodes. */
+/** Nodes come before the weights in some files and after them in others; most changes should be in nodes. */
 const IN_NODES = 0.8
 
 interface Good {
@@ -55,7 +56,7 @@ export async function openTarget(): Promise<Target> {
   }
 }
 
-/** Every graph that is accepted is loaded, and answers as the evaluator does. */
+/** Every accepted graph is loaded and must match the evaluator. */
 const run = (input: Input): Promise<string> => loadAndCompare(bytesOf(input, MODEL), textOf(input, 'change'))
 
 const changedBytes = (random: Random, good: Good): Uint8Array =>

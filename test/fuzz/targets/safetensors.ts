@@ -1,5 +1,5 @@
 // Target: safetensors. In: hub folders, plain, quantised and sharded, with changed headers, indexes and
-// bytes. Out: how far they are read.
+// bytes. Out: how far the reader gets.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { openTokenizer } from '../../../src/engine/load/model-text.ts'
@@ -17,7 +17,7 @@ import type { Target } from '../target.ts'
 /** Share of the inputs with a plan that are loaded and run. */
 const LOADED = 1 / 40
 
-/** A folder whose parts are parsed only once. */
+/** A folder, with its parts parsed only once. */
 interface Folder {
   readonly files: Input
   readonly trees: ReadonlyMap<string, Tree>

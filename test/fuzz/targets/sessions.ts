@@ -11,7 +11,7 @@ import { mutateJson } from '../mutate/mutate-json.ts'
 import { sealed, TRAILER_BYTES } from '../sessions.ts'
 import type { Target } from '../target.ts'
 
-/** One in this many is continued once it is restored. */
+/** One in this many is continued after it is restored. */
 const SPOKEN = 1 / 4
 
 interface Saved {

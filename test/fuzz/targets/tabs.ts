@@ -1,5 +1,5 @@
-// Target: messages of tabs. In: messages of the tabs' protocol, changed, sent as a stranger or as the tabs
-// themselves. Out: two tabs that still answer, and typed errors.
+// Target: messages between tabs. In: changed messages of the tabs' protocol, sent by a stranger or by the
+// tabs themselves. Out: whether two tabs still answer, and typed errors.
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
 import { Engine } from '../../../src/engine/api/engine.ts'
 import { localHost } from '../../../src/engine/api/tabs/local-host.ts'
@@ -15,7 +15,7 @@ import { textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Target } from '../target.ts'
 
-/** Inputs per pair of tabs, because what strangers start there never ends. */
+/** Inputs per pair of tabs. Limited, because requests started by strangers never end. */
 const SITE_INPUTS = 200
 const STRANGER = 'stranger'
 
@@ -35,7 +35,7 @@ export async function openTarget(): Promise<Target> {
         site.close()
         site = await openSite(inputs)
       }
-      // These characters make the toy model fail, for its own tests.
+      // Leaves out these characters, which make the toy model fail for its own tests.
       return site.hear(textOf(input, 'messages').replace(/\\u000[0-8]/g, ' '))
     },
   }
@@ -46,7 +46,7 @@ interface Site {
   close(): void
 }
 
-/** Two tabs that share an engine, and a third that only sends what it is given. */
+/** Two tabs that share an engine, and a third that only sends given messages. */
 async function openSite(number: number): Promise<Site> {
   const name = `fuzz ${process.pid} ${number}`
   const channelName = `halfbyte tabs ${TABS_VERSION} ${name}`
@@ -72,7 +72,7 @@ async function openSite(number: number): Promise<Site> {
   }
   const tabs = [await open(), await open()]
   const left = new AbortController()
-  // A tab whose lock is free has ended, and its requests are dropped.
+  // A tab whose lock is free has ended, so its requests are dropped.
   void navigator.locks.request(
     `${channelName} ${STRANGER}`,
     () => new Promise((resolve) => left.signal.addEventListener('abort', resolve)),
@@ -83,7 +83,7 @@ async function openSite(number: number): Promise<Site> {
       failures = []
       for (const message of parsed(messages)) {
         const { from, to, type } = (message ?? {}) as Partial<TabMessage>
-        // A tab that claims to lead is believed, and asked until it has been silent for 10 s.
+        // Tabs believe a tab that claims to lead, and send it requests until it has been silent for 10 s.
         if (type === 'leader' && from !== '$leader') continue
         const isNamed = typeof message === 'object' && message !== null && !Array.isArray(message)
         try {
@@ -107,7 +107,7 @@ async function openSite(number: number): Promise<Site> {
   }
 }
 
-/** Undefined for messages that no tab could send. */
+/** Returns undefined for messages that no tab could send. */
 function parsed(messages: string): readonly unknown[] {
   try {
     const list: unknown = structuredClone(JSON.parse(messages))

@@ -72,7 +72,7 @@ const CONVERSATION = {
   ],
 }
 
-/** What the service lets through to a template. */
+/** The values that the service passes to a template. */
 function conversationOf(input: Input): { messages: readonly Message[]; tools: readonly Tool[] } {
   let value: { messages?: unknown; tools?: unknown } = {}
   try {

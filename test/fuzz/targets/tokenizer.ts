@@ -91,7 +91,7 @@ function metadataOf(spec: object): Record<string, unknown> {
   }
 }
 
-/** The first tokens and the special ones; later bytes are all handled alike. */
+/** The first tokens and the special ones. Later bytes are all handled the same way. */
 function short(spec: ReturnType<typeof byteLevelSpec>): object {
   const keep = (_: unknown, id: number) => id < 24 || id >= 250
   const tokens = spec.tokens.filter(keep)

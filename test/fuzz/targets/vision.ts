@@ -1,5 +1,5 @@
 // Target: images and vision towers. In: PNG and JPEG files, sizes and tilings, and mmproj files of every
-// projector, changed. Out: the tiles that a tower reads; for some towers their rows.
+// projector, changed. Out: the tiles that a tower reads, and for some towers their rows.
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { HalfbyteError } from '../../../src/core/base/errors.ts'
 import { openFiles } from '../../../src/core/formats/open-files.ts'
@@ -79,7 +79,7 @@ const rulesOf = (cut: string): CutRules => ({
   ...(cut === 'whole' && pixelRange({ patchSize: 14, merge: 2 }, [3136, 200_704])),
 })
 
-/** A reason without a class is what the engine reports as `format`; any other class is a finding. */
+/** The engine reports a reason without a class as `format`; any other class is a finding. */
 function readPicture(bytes: Uint8Array, rules: CutRules): string {
   let pixels: Pixels
   try {
@@ -88,7 +88,7 @@ function readPicture(bytes: Uint8Array, rules: CutRules): string {
     if ((cause as Error).constructor !== Error) throw cause
     throw new HalfbyteError('format', (cause as Error).message, {}, { cause })
   }
-  // Whatever is decoded here passes the page's check.
+  // Any image that decodes here passes the page's check.
   checkPicture(bytes)
   checkCut(cutPicture(rules, pixels))
   return 'picture'

@@ -1,21 +1,21 @@
-// One request of the soak through OpenAI's own client. In: a server's address and a random source. Out: how
-// it ended, and what was wrong with the answer.
+// One request of the soak, through OpenAI's own client. In: a server's address and a random generator. Out:
+// how the request ended, and any fault of the answer.
 import OpenAI from 'openai'
 import type { Random } from '../../helpers/random.ts'
 import { CONTEXT_LENGTH } from './limits.ts'
 
 export interface Outcome {
   readonly kind: string
-  /** `status 429` and the like: the server refused. */
+  /** `status 429` and the like: the server rejected the request. */
   readonly end: 'whole' | 'aborted' | `status ${number}`
   /** The fault of an answer. */
   readonly wrong?: string
 }
 
-/** For a reply that is read to its end. */
+/** Text of a reply that was read to its end. */
 const TOKENS = 40
 
-/** The prompts; each has one greedy answer, alone or alongside others. */
+/** The prompts. Each has one greedy answer, whether it runs alone or with others. */
 const ASKED = Array.from({ length: 8 }, (_, at) => `the river ${at} goes to the sea`)
 const SCHEMA = {
   type: 'object',
@@ -29,7 +29,7 @@ type Kind = (typeof KINDS)[number]
 
 export class Asker {
   readonly #client: OpenAI
-  /** The greedy answers of an otherwise idle server. */
+  /** The greedy answers of a server that is otherwise idle. */
   readonly #alone = new Map<string, string>()
 
   constructor(baseURL: string) {
@@ -62,7 +62,7 @@ export class Asker {
     }
   }
 
-  /** What is wrong with the answer, or undefined. */
+  /** Returns what is wrong with the answer, or undefined. */
   async #send(kind: Kind, content: string, signal: AbortSignal, most: number): Promise<string | undefined> {
     const messages = [{ role: 'user' as const, content }]
     const common = { model: 'soak', temperature: 0 }
@@ -134,6 +134,6 @@ export class Asker {
   }
 }
 
-/** Only a full server may refuse. */
+/** Only a full server may reject requests. */
 const unexpected = (kind: Kind, error: { status?: number | undefined; message: string }) =>
   error.status === 429 ? {} : { wrong: `${kind}: ${error.message}` }

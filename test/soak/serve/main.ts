@@ -1,6 +1,6 @@
 // npm run soak:serve -- --minutes N or --rounds N [--clients N] [--seed S] [--folder PATH] lets six clients
-// use `halfbyte serve` through OpenAI's client. Many of them abort in the middle, and some read nothing. It
-// checks the answers and the memory of the server.
+// use `halfbyte serve` through OpenAI's client. Many requests are aborted in the middle, and some clients
+// read nothing. Checks the answers and the memory of the server.
 import { Random } from '../../helpers/random.ts'
 import { SoakRun } from '../script.ts'
 import { trendChecks } from '../trend.ts'

@@ -10,7 +10,7 @@ import { CONTEXT_LENGTH, MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 export interface Told extends Census {
   /** Linear memory of the engine. */
   readonly wasmBytes: number
-  /** State in use by replies, without what is kept for later prompts. */
+  /** State in use by replies, excluding state cached for later prompts. */
   readonly stateBytes: number
   readonly keptBytes: number
   /** Requests that have ended since the start, by status. */
@@ -25,7 +25,7 @@ const engine = await openEngine([await ggufFile(speaker)], {
 const ended: Record<string, number> = {}
 const serving = await serveEngine(engine, {
   port: 0,
-  mostRequests: MAX_REQUESTS,
+  maxRequests: MAX_REQUESTS,
   onRequest({ status }) {
     ended[status] = (ended[status] ?? 0) + 1
   },
@@ -41,6 +41,6 @@ process.on('message', async (question) => {
   const { totalBytes, stateBytes, keptBytes } = await engine.memory()
   process.send?.({ ...census, wasmBytes: totalBytes, stateBytes, keptBytes, ended } satisfies Told)
 })
-// The parent may end without sending a signal.
+// The parent may exit without sending a signal.
 process.once('disconnect', () => process.exit())
 process.send?.(serving.address)

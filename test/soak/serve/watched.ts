@@ -1,4 +1,4 @@
-// The server's process and its rounds. Out: what each round left behind.
+// The server's process and its rounds. Out: anything that a round left behind.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -12,7 +12,7 @@ import type { Told } from './served.ts'
 export class Watched {
   readonly #child: ChildProcess
   readonly #asker: Asker
-  /** How many requests the server must have received. */
+  /** Number of requests that the server must have received. */
   #sent = 0
   readonly counts: Record<string, number> = {}
 
@@ -44,8 +44,8 @@ export class Watched {
   }
 
   /**
-   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it
-   * asks more than is allowed. In one round in four another client reads nothing.
+   * Sends one request from each of `clients` at a time, and aborts some of them. One round in eight is full:
+   * it sends more requests than allowed. In one round in four, another client reads nothing.
    */
   async round(random: Random, clients: number, isFull = random.chance(0.125)): Promise<Check[]> {
     const most = isFull ? MAX_REQUESTS + clients : clients
@@ -84,7 +84,7 @@ export class Watched {
     return [
       { what: `no state is in use after a round (${told.stateBytes} bytes)`, holds: told.stateBytes === 0 },
       {
-        what: `kept state stays within its budget (${told.keptBytes} of ${STATE_BYTES} bytes)`,
+        what: `cached state stays within its budget (${told.keptBytes} of ${STATE_BYTES} bytes)`,
         holds: told.keptBytes <= STATE_BYTES,
       },
     ]
@@ -94,7 +94,7 @@ export class Watched {
   async ended(): Promise<Check> {
     const { ended } = await this.told()
     const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
-    // An abort may happen before the request is sent; those that read nothing are not among `#sent`.
+    // An abort may happen before the request is sent. Clients that read nothing are not counted in `#sent`.
     const most = this.#sent + 8 + (this.counts['reads nothing'] ?? 0)
     return {
       what: `${seen} requests ended, at most the ${most} that were sent`,
@@ -129,7 +129,10 @@ function answerChecks(outcomes: readonly Outcome[], clients: number): Check[] {
     ...wrong.map((what) => ({ what, holds: false })),
     ...(wrong.length > 0
       ? []
-      : [{ what: `${most} requests are answered as alone, or aborted`, holds: true }]),
-    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - clients + 1 },
+      : [{ what: `${most} requests get the same answers as alone, or are aborted`, holds: true }]),
+    {
+      what: `only a full server rejects requests (${refused} of ${most})`,
+      holds: refused <= most - clients + 1,
+    },
   ]
 }

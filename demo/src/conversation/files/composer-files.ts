@@ -1,19 +1,25 @@
 // The files of the composer: their list, and long texts that were pasted. In: files and texts. Out: the
 // attachments of the next message. It loads with the first file.
-import { html, nothing, type TemplateResult } from 'lit'
+import { html, nothing, type ReactiveControllerHost, type TemplateResult } from 'lit'
+import { readsDocuments } from '../../../../src/ui/documents/choose.ts'
+import type { ModelChoice } from '../../models/embedded.ts'
+import { trainingOf } from '../../models/training.ts'
 import { icon } from '../../shell/icons.ts'
 import { t } from '../../words/later-words.ts'
 import { type Attachment, isPicture, type TextFile } from './attachments.ts'
-import { readFiles } from './read-files.ts'
+import { isPictureFile, readFiles } from './read-files.ts'
 import { Undo, type Written } from './undo.ts'
 import { pictureView } from './views.ts'
 
 /** The part of the composer that its files need. */
-interface Host extends HTMLElement {
+interface Host extends HTMLElement, ReactiveControllerHost {
   attached: readonly Attachment[]
   wrong: string
   note: string
   readonly blind: boolean
+  /** The model that answers, and its context. */
+  readonly shown: ModelChoice | undefined
+  readonly context: number | undefined
   readonly field: HTMLTextAreaElement | null
 }
 
@@ -23,6 +29,10 @@ const START = 16
 export class ComposerFiles {
   readonly #host: Host
   readonly #undo = new Undo()
+  /** Ends the reads in progress. */
+  #stop = new AbortController()
+  /** What is being read, while that takes long. */
+  #reading = ''
 
   constructor(host: Host) {
     this.#host = host
@@ -41,12 +51,36 @@ export class ComposerFiles {
     host.addEventListener('send', () => this.#undo.forget())
   }
 
-  /** Adds files. Throws like `readFiles`. */
+  /** Adds files, unless the user stops that. Throws like `readFiles`. */
   async attach(files: readonly File[]): Promise<void> {
     const host = this.#host
-    const { attachments, note } = await readFiles(files, host.attached.length, host.blind)
-    this.#change(() => this.#have([...host.attached, ...attachments]))
-    host.note = note
+    const { signal } = this.#stop
+    // Before anything is read, so that nobody waits for an answer that would be made up.
+    if (this.#isTooSmall() && !files.every(isPictureFile)) host.note = t('documentsSmall')
+    try {
+      const { attachments, note } = await readFiles(files, host.attached.length, host.blind, {
+        signal,
+        onPages: (name, done, all) => this.#show(t('documentReading', { name, done, all })),
+      })
+      this.#change(() => this.#have([...host.attached, ...attachments]))
+      host.note = note
+    } catch (error) {
+      host.note = ''
+      if (!signal.aborted) throw error
+    } finally {
+      this.#show('')
+    }
+  }
+
+  #show(reading: string): void {
+    this.#reading = reading
+    this.#host.requestUpdate()
+  }
+
+  #cancel(): void {
+    this.#stop.abort()
+    this.#stop = new AbortController()
+    this.#host.focus()
   }
 
   /** Attaches pasted text as a file, replacing the selection. Throws like `attach`. */
@@ -72,7 +106,27 @@ export class ComposerFiles {
   }
 
   view(): TemplateResult {
-    return html`<ul class="attached" aria-label=${t('attached')}>${this.#host.attached.map((file) => this.#item(file))}</ul>`
+    const { attached } = this.#host
+    const isText = attached.some((file) => !isPicture(file))
+    return html`${isText && this.#isTooSmall() ? this.#smallNotice() : nothing}${this.#reading === '' ? nothing : this.#progress()}
+      ${attached.length === 0 ? nothing : html`<ul class="attached" aria-label=${t('attached')}>${attached.map((file) => this.#item(file))}</ul>`}`
+  }
+
+  #isTooSmall(): boolean {
+    const { context, shown } = this.#host
+    if (shown === undefined || context === undefined) return false
+    return !readsDocuments(context, !trainingOf(shown).isStoryteller)
+  }
+
+  #smallNotice(): TemplateResult {
+    const choose = () => this.#host.dispatchEvent(new Event('models'))
+    return html`<div class="notice"><p>${t('documentsSmall')}</p>
+      <div class="row"><button type="button" class="outline" @click=${choose}>${t('chooseModel')}</button></div></div>`
+  }
+
+  #progress(): TemplateResult {
+    return html`<div class="notice slim"><span role="status" dir="auto">${this.#reading}</span>
+      <button type="button" class="small" @click=${() => this.#cancel()}>${t('cancel')}</button></div>`
   }
 
   #item(file: Attachment): TemplateResult {

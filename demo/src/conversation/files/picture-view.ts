@@ -46,8 +46,7 @@ class PictureView extends LitElement {
   protected override render(): TemplateResult | typeof nothing {
     const { address, picture } = this
     if (address === undefined) return nothing
-    if (this.isBroken)
-      return html`<span role="status" dir="auto">${t('noPicture', { name: picture.name })}</span>`
+    if (this.isBroken) return html`<span role="status">${t('noPicture', { name: picture.name })}</span>`
     return html`<a href=${address} target="_blank" rel="noopener" title=${t('openPicture')}><img src=${address}
       alt=${picture.name} @error=${() => this.#fail()} /></a>`
   }

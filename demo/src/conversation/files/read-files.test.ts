@@ -1,21 +1,22 @@
 // In: files of all kinds. Out: whether texts and images are read, and all others rejected with a message.
 import { expect, test, vi } from 'vitest'
-import { MOST_BYTES, MOST_FILES, MOST_HEAVY_BYTES, readFiles } from './read-files.ts'
+import { MAX_BYTES, MAX_DOCUMENTS } from '../../../../src/ui/documents/kinds.ts'
+import { MAX_HEAVY_BYTES, readFiles } from './read-files.ts'
 
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
 
 test('large files, too many files and non-text files are rejected with their numbers', async () => {
-  const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
+  const large = file('long.txt', 'x'.repeat(MAX_BYTES.text + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('long.txt is 1.0 MB'),
-    detail: { size: MOST_BYTES + 1, most: MOST_BYTES },
+    message: expect.stringContaining('long.txt is 4.0 MB'),
+    detail: { bytes: MAX_BYTES.text + 1, document: 'large' },
   })
-  const many = Array.from({ length: MOST_FILES }, () => file('a.txt', 'a'))
+  const many = Array.from({ length: MAX_DOCUMENTS }, () => file('a.txt', 'a'))
   await expect(read(many, 1)).rejects.toMatchObject({ code: 'unsupported', detail: { count: 9 } })
   for (const content of [Uint8Array.of(0xff, 0xfe, 0xfd), 'a\0b'])
-    await expect(read([file('a.txt', content)])).rejects.toMatchObject({ code: 'format' })
+    await expect(read([file('a.txt', content)])).rejects.toMatchObject({ detail: { document: 'kind' } })
   expect(await read([file('a b.txt', 'one\r\ntwo\n')])).toEqual([{ name: 'a b.txt', text: 'one\ntwo' }])
 })
 
@@ -37,9 +38,9 @@ test('an image is read if the browser decodes it and the model has vision', asyn
     code: 'unsupported',
     message: expect.stringContaining('cannot see pictures'),
   })
-  const heavy = { name: 'a.png', type: 'image/png', size: MOST_HEAVY_BYTES + 1 } as File
+  const heavy = { name: 'a.png', type: 'image/png', size: MAX_HEAVY_BYTES + 1 } as File
   await expect(read([heavy])).rejects.toMatchObject({
-    detail: { size: heavy.size, most: MOST_HEAVY_BYTES },
+    detail: { size: heavy.size, most: MAX_HEAVY_BYTES },
   })
   expect(await read([file('a.svg', '<svg/>', 'image/svg+xml')])).toEqual([{ name: 'a.svg', text: '<svg/>' }])
   vi.unstubAllGlobals()

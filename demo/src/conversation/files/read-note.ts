@@ -5,6 +5,17 @@ import { Speaks } from '../../words/words.ts'
 import type { Read } from '../store/conversations.ts'
 import { splitQuotes } from './attachments.ts'
 
+/** Each source once. After the first one of a file, its others are named by their places only. */
+function sourcesOf(names: readonly string[]): string {
+  const unique = [...new Set(names)]
+  return unique
+    .map((name, index) => {
+      const [, file = '', place = ''] = /^([^,]+, )(.+)$/.exec(name) ?? []
+      return file !== '' && unique[index - 1]?.startsWith(file) ? place : name
+    })
+    .join('; ')
+}
+
 class ReadNote extends LitElement {
   static override properties = { read: { attribute: false } }
   declare read: Read
@@ -31,9 +42,10 @@ class ReadNote extends LitElement {
       case 'words':
       case 'meaning': {
         const { files } = splitQuotes(read.text)
-        const values = { count: files.length, all: read.all }
+        const names = files.map(({ name }) => name)
+        const values = { count: files.length, all: read.all, sources: sourcesOf(names) }
         return html`<details class="used">
-          <summary>${t(read.by === 'words' ? 'readByWords' : 'readByMeaning', values)}</summary>
+          <summary dir="auto">${t(read.by === 'words' ? 'readByWords' : 'readByMeaning', values)}</summary>
           ${files.map(({ name, text }) => html`<p dir="auto"><b>${name}</b></p><blockquote dir="auto">${text}</blockquote>`)}
         </details>`
       }

@@ -37,10 +37,13 @@ test('of files that do not fit, passages with rare words of the question are rea
   const { text, files } = splitQuotes(chosen.text)
   expect(text).toBe('Does the whale see the moon?')
   expect(files).toEqual([
-    { name: 'sky.txt, part 2 of 2', text: 'The moon is a lamp.' },
-    { name: 'sea.pdf, page 3', text: 'A whale sings.' },
+    {
+      name: 'sky.txt, line 3',
+      text: expect.stringMatching(/^Clouds are white\. .*\n\nThe moon is a lamp\.$/),
+    },
+    { name: 'sea.pdf, page 3', text: expect.stringMatching(/\n\nA whale sings\.$/) },
   ])
-  expect(chosen.text.length).toBeLessThanOrEqual(500)
+  expect(chosen.text.length).toBeLessThanOrEqual(750)
 })
 
 test('at least one passage is read, however small the context', async () => {
@@ -57,5 +60,5 @@ test('a later question refers to the files that were read in passages, and only 
   ]
   const chosen = await read([...before, user('Which fish swim?')], 4000)
   if (chosen === undefined || !('text' in chosen)) throw new Error('no passages were read')
-  expect(splitQuotes(chosen.text).files.map(({ name }) => name.slice(0, 7))).toEqual(Array(3).fill('sea.pdf'))
+  expect(splitQuotes(chosen.text).files.map(({ name }) => name.slice(0, 7))).toEqual(Array(2).fill('sea.pdf'))
 })

@@ -1,21 +1,19 @@
 // Chooses what the model reads of a question's files: all of them if they fit in its context, and otherwise
 // the passages nearest to the question.
-import { bestOf, commonWords, cutText, wordsOf } from '../../../../src/ui/chat/passages.ts'
+import { chosenPassages, PASSAGES_SHARE } from '../../../../src/ui/documents/choose.ts'
+import { placeText } from '../../../../src/ui/documents/place-text.ts'
+import { type FoundPassage, searchIn } from '../../../../src/ui/documents/search.ts'
 import type { Settings } from '../../shell/settings.ts'
-import { t } from '../../words/later-words.ts'
+import { laterWords } from '../../words/later-words.ts'
+import { language } from '../../words/words.ts'
 import type { Speaker } from '../speech/speaker.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { splitQuotes, type TextFile, withQuotes } from './attachments.ts'
 
-/** Passages per question. More would take a phone too long to read. */
-const MOST_PASSAGES = 6
-/** Share of the space for a question that passages may use, to leave room for the conversation. */
-const SHARE = 0.5
-
 /**
  * Undefined for a question that is not about files. A question without its own files is about those that
- * an earlier answer read in passages. With a search model, `settings.search`, passages are found by meaning,
- * otherwise by the words that they share with the question.
+ * an earlier answer read in passages. With a search model, `settings.search`, passages are found by meaning
+ * as well, otherwise by the words that they share with the question.
  */
 export async function readQuestion(
   speaker: Speaker,
@@ -30,18 +28,41 @@ export async function readQuestion(
   const files = own.length > 0 ? own : filesReadInPassages(messages)
   if (files.length === 0) return undefined
   if (own.length > 0 && (await speaker.fits(question, settings, 1))) return { by: 'whole' }
-  const passages = files.flatMap(passagesOf)
-  const { by, scores } = await scoresOf(text, passages, settings.search, stop, (done) =>
-    onProgress({ by: 'searching', done, all: passages.length }),
-  )
-  const best = bestOf(scores, MOST_PASSAGES)
-  for (;;) {
-    // In text order, which is easier for the model to follow.
-    const chosen = best.toSorted((a, b) => a - b).flatMap((index) => passages[index] ?? [])
-    const read: Read = { by, text: withQuotes(text, chosen), all: passages.length }
-    if (best.length <= 1 || (await speaker.fits({ ...question, content: read.text }, settings, SHARE)))
-      return read
-    best.pop()
+  const search = searchIn(files)
+  const quoted = (passages: readonly FoundPassage[]) =>
+    withQuotes(
+      text,
+      passages.map((passage) => sourceOf(passage, files)),
+    )
+  const fits = (passages: readonly FoundPassage[]) =>
+    speaker.fits({ ...question, content: quoted(passages) }, settings, PASSAGES_SHARE)
+  const asked = { text, earlier: own.length > 0 ? '' : earlierText(messages) }
+  const choose = (options?: Parameters<typeof chosenPassages>[3]) =>
+    chosenPassages(search, asked, fits, options)
+  const encoder = await searchModel(settings.search, stop)
+  const all = search.passages.length
+  if (encoder !== undefined) {
+    try {
+      const onRead = (done: number) => onProgress({ by: 'searching', done, all })
+      const chosen = await choose({ encoder, signal: stop, onProgress: onRead })
+      return { by: 'meaning', text: quoted(chosen), all }
+    } catch {
+      // A failing search model must not prevent an answer.
+      stop.throwIfAborted()
+    }
+  }
+  return { by: 'words', text: quoted(await choose()), all }
+}
+
+/** Undefined without a search model, or if it does not load. */
+async function searchModel(address: string, stop: AbortSignal) {
+  if (address === '') return undefined
+  try {
+    const { encoderAt } = await import('./search-model.ts')
+    return await encoderAt(address)
+  } catch {
+    stop.throwIfAborted()
+    return undefined
   }
 }
 
@@ -56,41 +77,12 @@ function filesReadInPassages(messages: readonly StoredMessage[]): readonly TextF
   return [...files.values()]
 }
 
-/** Each passage with the name of its file and its page or number. Form feeds separate pages. */
-function passagesOf({ name, text }: TextFile): readonly TextFile[] {
-  const pages = text.split('\f')
-  const cut = pages.flatMap((page, index) => cutText(page).map((part) => ({ part, page: index + 1 })))
-  return cut.map(({ part, page }, index) => {
-    const place = pages.length > 1 ? t('pageOf', { page }) : t('partOf', { part: index + 1, all: cut.length })
-    return { name: `${name}, ${place}`, text: part }
-  })
-}
+const earlierText = (messages: readonly StoredMessage[]): string =>
+  splitQuotes(messages.slice(0, -1).findLast(({ role }) => role === 'user')?.content ?? '').text
 
-interface Scores {
-  readonly by: 'words' | 'meaning'
-  readonly scores: readonly number[]
-}
-
-/** A failing search model must not prevent an answer. */
-async function scoresOf(
-  question: string,
-  passages: readonly TextFile[],
-  search: string,
-  stop: AbortSignal,
-  onProgress: (done: number) => void,
-): Promise<Scores> {
-  if (search !== '' && question !== '') {
-    try {
-      const { nearness } = await import('./search-model.ts')
-      const texts = passages.map(({ text }) => text)
-      return { by: 'meaning', scores: await nearness(search, question, texts, stop, onProgress) }
-    } catch {
-      stop.throwIfAborted()
-    }
-  }
-  const scores = commonWords(
-    wordsOf(question),
-    passages.map(({ text }) => wordsOf(text)),
-  )
-  return { by: 'words', scores }
+/** A passage under the name of its file and its place. */
+function sourceOf({ text, document, place }: FoundPassage, files: readonly TextFile[]): TextFile {
+  const name = files[document]?.name ?? ''
+  const where = placeText(place, laterWords(), language())
+  return { name: where === '' ? name : `${name}, ${where}`, text }
 }

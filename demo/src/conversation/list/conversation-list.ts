@@ -5,7 +5,7 @@ import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
 import { addressOf } from '../address.ts'
 import type { Adding, New } from '../store/add-all.ts'
-import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
+import { type Conversation, MAX_TITLE } from '../store/conversations.ts'
 import { byDate } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
 
@@ -153,7 +153,7 @@ export class ConversationList extends LitElement {
   #editor({ id, title }: Conversation): TemplateResult {
     return html`<li class="naming" @keydown=${this.#onEscape}>
       <form @submit=${(event: Event) => this.#rename(event, id)}>
-        <input aria-label=${t('title')} dir="auto" maxlength=${MOST_TITLE} enterkeyhint="done" .value=${title} />
+        <input aria-label=${t('title')} dir="auto" maxlength=${MAX_TITLE} enterkeyhint="done" .value=${title} />
         <button class="outline">${t('save')}</button>
       </form>
     </li>`
@@ -180,7 +180,7 @@ export class ConversationList extends LitElement {
     ${
       this.said === undefined
         ? nothing
-        : html`<p class="hint ${this.said.isError ? 'wrong' : ''}" role=${this.said.isError ? 'alert' : 'status'} dir="auto">${this.said.text}</p>`
+        : html`<p class="hint ${this.said.isError ? 'wrong' : ''}" role=${this.said.isError ? 'alert' : 'status'}>${this.said.text}</p>`
     }`
   }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../../src/index.ts'
 import { newConversation, renamed, type StoredMessage, withMessages } from '../store/conversations.ts'
-import { fileName, fromJson, MOST_BYTES, readFile, toJson, toMarkdown } from './exchange.ts'
+import { fileName, fromJson, MAX_BYTES, readFile, toJson, toMarkdown } from './exchange.ts'
 
 const conversation = renamed(
   withMessages(newConversation(), [
@@ -69,7 +69,7 @@ test('a file with a damaged part is rejected as a whole', async () => {
 })
 
 test('a file that is too large is not read', async () => {
-  const file = { size: MOST_BYTES + 1, text: () => Promise.reject(new Error('it was read')) }
+  const file = { size: MAX_BYTES + 1, text: () => Promise.reject(new Error('it was read')) }
   await expect(readFile(file as unknown as File)).rejects.toMatchObject({ code: 'format' })
 })
 

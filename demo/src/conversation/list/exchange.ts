@@ -13,7 +13,7 @@ import type { ListActs } from './conversation-list.ts'
 const FORMAT = 'halfbyte-conversations'
 const VERSION = 1
 /** Maximum file size in bytes. */
-export const MOST_BYTES = 64e6
+export const MAX_BYTES = 64e6
 
 /** The messages as displayed, under headings with their speakers. */
 export function toMarkdown({ title, messages }: Conversation): string {
@@ -86,10 +86,10 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 
 /** Reads a file of conversations. Throws `format` if it is invalid or too large. */
 export async function readFile(file: File): Promise<readonly Conversation[]> {
-  if (file.size > MOST_BYTES) {
-    throw new HalfbyteError('format', t('importLarge', { size: bytes(file.size), most: bytes(MOST_BYTES) }), {
+  if (file.size > MAX_BYTES) {
+    throw new HalfbyteError('format', t('importLarge', { size: bytes(file.size), most: bytes(MAX_BYTES) }), {
       bytes: file.size,
-      most: MOST_BYTES,
+      most: MAX_BYTES,
     })
   }
   return fromJson(await file.text())

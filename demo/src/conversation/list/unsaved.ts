@@ -19,7 +19,7 @@ function notice(chat: Chat, free: () => void): TemplateResult | typeof nothing {
   }
   const isFull = trouble === 'full'
   return html`<div class="notice error">
-    ${keyed(tries, html`<p dir="auto">${t(isFull ? 'unsavedFull' : 'unsavedFailed')}</p>`)}
+    ${keyed(tries, html`<p>${t(isFull ? 'unsavedFull' : 'unsavedFailed')}</p>`)}
     <div class="row">
       ${isFull ? html`<button class="outline" @click=${free}>${t('freeSpace')}</button>` : nothing}
       <button class="outline" @click=${() => void chat.retry()}>${t('tryAgain')}</button>

@@ -5,9 +5,9 @@ import { isTamed } from './tame-math.ts'
 /** Characters of TeX beyond which a formula stays source. */
 const MOST = 4000
 /** Maximum number of macro expansions per formula; a chain of macros could grow forever. */
-const MOST_MACROS = 200
+const MAX_MACROS = 200
 /** Maximum sizes in a formula, in em and in characters of a rule. */
-const MOST_SIZE: [number, number] = [20, 500]
+const MAX_SIZE: [number, number] = [20, 500]
 
 /**
  * Returns undefined if this isn't a complete formula, or if it would extend beyond its line.
@@ -20,8 +20,8 @@ export function formula(tex: string, displayMode: boolean): Element | undefined 
       displayMode,
       throwOnError: true,
       trust: false,
-      maxSize: MOST_SIZE,
-      maxExpand: MOST_MACROS,
+      maxSize: MAX_SIZE,
+      maxExpand: MAX_MACROS,
     })
   } catch {
     return undefined

@@ -11,11 +11,11 @@ const ELEMENTS = new Set(
 )
 
 /** Maximum size in a formula, in em. */
-const MOST_SIZE = 20
+const MAX_SIZE = 20
 /** Maximum factor by which nested size changes together may enlarge text. */
-const MOST_SCALE = 5
+const MAX_SCALE = 5
 /** How far all parts together may extend outside their boxes, in em. */
-export const MOST_SPILL = { across: 10, down: 3 }
+export const MAX_SPILL = { across: 10, down: 3 }
 
 const FLAG = /^(true|false)$/
 const WORDS = /^[a-z]+( [a-z]+)*$/
@@ -96,7 +96,7 @@ export function isTamed(math: Element): boolean {
     for (const element of [math, ...math.querySelectorAll('*')]) tame(element)
     const spill = { across: 0, down: 0 }
     measure(math, 1, spill)
-    return spill.across <= MOST_SPILL.across && spill.down <= MOST_SPILL.down
+    return spill.across <= MAX_SPILL.across && spill.down <= MAX_SPILL.down
   } catch (error) {
     if (error instanceof TooMuch) return false
     throw error
@@ -120,7 +120,7 @@ function stylesOf(element: Element): [string, string][] {
 function isListed(rule: Rule | undefined, value: string): boolean {
   if (rule === undefined) return false
   if (rule !== SIZE) return rule.test(value)
-  return value.split(' ').every((each) => Math.abs(ems(each)) <= MOST_SIZE)
+  return value.split(' ').every((each) => Math.abs(ems(each)) <= MAX_SIZE)
 }
 
 function ems(value: string): number {
@@ -128,7 +128,7 @@ function ems(value: string): number {
   const factor = UNITS.get(unit)
   if (number === undefined || factor === undefined) return Number.POSITIVE_INFINITY
   const size = Number(number) * factor
-  if (Math.abs(size) > MOST_SIZE) throw new TooMuch()
+  if (Math.abs(size) > MAX_SIZE) throw new TooMuch()
   return size
 }
 
@@ -157,7 +157,7 @@ function measure(element: Element, outer: number, spill: { across: number; down:
   const styled = (name: string) => ems(styles.get(name) || '0') * scale
   const mathsize = element.getAttribute('mathsize')
   const scale = mathsize === null ? outer : outer * ems(mathsize)
-  if (scale > MOST_SCALE) throw new TooMuch()
+  if (scale > MAX_SCALE) throw new TooMuch()
   const parts = [...element.children].map((child) => measure(child, scale, spill))
   const letters = element.children.length > 0 ? 0 : (element.textContent ?? '').length
   const isStack = STACKED.has(element.localName)

@@ -105,7 +105,7 @@ describe('the rest is declined', () => {
         'Write a poem about my dog Rex',
         'Tell me a story in Spanish',
         'Write a 2000 word story',
-        'my story is that I lost my job',
+        'my story is that I live in Paris',
         'Summarise this story: A fox ran.',
         'write me a sad story about war',
         'hello world in python',

@@ -20,9 +20,9 @@ const LEAST_STORY = 120
 /** Wishes about a story may come this many messages after it. */
 const STORY_AGO = 6
 /** Longer messages are tasks for another model. */
-const MOST_LETTERS = 2000
+const MAX_LETTERS = 2000
 /** Longer messages are not small talk. */
-const MOST_TALK = 300
+const MAX_TALK = 300
 
 const NOT_NAMES =
   /^(?:a|an|the|so|very|not|sad|happy|fine|good|ok|well|bored|tired|sick|ill|lonely|alone|back|here|home|sure|sorry|hungry|thirsty|busy|new|ready|done|lost|late|old|young|just|really|still|feeling|looking|trying|going|from|in|at|on|your|my|scared|afraid|angry|mad|confused|worried|great|cold|hot|drunk|high|gay|trans|pregnant|only|also|too|single|married|curious|glad|excited|stuck|nervous|depressed|human|male|female|german|french|english|american|jewish|muslim|christian)$/i
@@ -62,7 +62,7 @@ const AGAIN =
 
 /** What to make of the last message, which `messages` end with. `text`: what the user wrote in it. */
 export function scopeOf(messages: readonly StoredMessage[], text: string): Verdict {
-  if (text.length > MOST_LETTERS) return { declined: 'beyond' }
+  if (text.length > MAX_LETTERS) return { declined: 'beyond' }
   const plain = plainText(text)
   if (plain === '' && WAVES.test(text)) return { heard: 'Hello!' }
   if (isUnclear(text)) return { declined: 'unclear' }
@@ -98,7 +98,7 @@ function withoutTalk(text: string): string {
 }
 
 function heardTalk(plain: string, text: string, clauses: readonly string[]): string | undefined {
-  if (plain.length > MOST_TALK) return undefined
+  if (plain.length > MAX_TALK) return undefined
   const name = toldName(text)
   const parts = clauses.flatMap((clause) =>
     smallTalk(clause) === undefined ? clause.split(/ (?:and|but) /) : [clause],

@@ -137,7 +137,7 @@ const LINES: readonly Line[] = [
     'cheers',
   ],
   [
-    'That was a nice story.',
+    'Thank you, I liked it.',
     `(?:that|this|it|the story|your story|the end|the joke|that story|that one)(?: is| was) ${VERY}${GOOD_WORDS}(?: (?:story|one|joke|end|answer|idea))?`,
     `${VERY}(?:nice|good|great|lovely|beautiful|wonderful|funny|cute|sweet) (?:story|one|joke|end|answer|work|job)`,
     '(?:what|such) a (?:nice|good|great|lovely|beautiful|wonderful|funny|cute|sweet) (?:story|one|joke|end)',
@@ -389,13 +389,17 @@ const LINES: readonly Line[] = [
   ],
 ]
 
-const compiled: (readonly [heard: string, pattern: RegExp])[] = []
+/** Compiled when they are first needed: those of a greeting are enough for a greeting. */
+const compiled = new Map<Line, RegExp>()
 
-function lines(): typeof compiled {
-  if (compiled.length === 0)
-    for (const [heard, ...patterns] of LINES)
-      compiled.push([heard, new RegExp(`^(?:${patterns.map((pattern) => `(?:${pattern})`).join('|')})$`)])
-  return compiled
+function isMeant(line: Line, clause: string): boolean {
+  let pattern = compiled.get(line)
+  if (pattern === undefined) {
+    const [, ...patterns] = line
+    pattern = new RegExp(`^(?:${patterns.map((each) => `(?:${each})`).join('|')})$`)
+    compiled.set(line, pattern)
+  }
+  return pattern.test(clause)
 }
 
 const LIKED =
@@ -426,18 +430,18 @@ const HAPPY =
 
 /** How the user feels about something that they tell in their own words, as the model knows it. */
 export function toldFeeling(clause: string): string | undefined {
-  if (clause.length > MOST_LETTERS || !TOLD.test(clause)) return undefined
+  if (clause.length > MAX_LETTERS || !TOLD.test(clause)) return undefined
   if (UNHAPPY.test(clause)) return 'I am very sad.'
   return HAPPY.test(clause) ? 'I am so happy!' : undefined
 }
 
 /** Longer clauses are not small talk. This also bounds the work of the patterns. */
-const MOST_LETTERS = 100
+const MAX_LETTERS = 100
 
 /** The clause in words that the model knows; undefined if it is not small talk. */
 export function smallTalk(clause: string): string | undefined {
-  if (clause.length > MOST_LETTERS) return undefined
-  const find = (text: string) => lines().find(([, pattern]) => pattern.test(text))?.[0] ?? ownThing(text)
+  if (clause.length > MAX_LETTERS) return undefined
+  const find = (text: string) => LINES.find((line) => isMeant(line, text))?.[0] ?? ownThing(text)
   const bare = clause.replace(LEAD, '')
   return find(clause) ?? find(bare) ?? find(bare.replace(TAIL, '')) ?? find(clause.replace(TAIL, ''))
 }

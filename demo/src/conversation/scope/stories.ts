@@ -15,8 +15,8 @@ const BEFORE = setOf(
   mystery ghost princess cat dog bear fox pirate space fantasy second other fictional friendly gentle quiet calm
   relaxing very really 's`,
 )
-const MOST_BEFORE = 16
-const MOST_UNKNOWN = 1
+const MAX_BEFORE = 16
+const MAX_UNKNOWN = 1
 const STORY = /\b(?:story|stories|tales?|fairytales?|fables?)\b/
 /** What may follow "story" in a wish for one. */
 const AFTER =
@@ -27,7 +27,7 @@ const OTHER_TASK =
 const QUESTION = /^(?:what|who|where|when|why|how|which|is|are|was|were|did|does)\b(?! about\b)/
 const BEGINNING = /^(?:once upon a time|long,? long ago)\b[, ]*/i
 /** A longer wish than a small model can follow, in characters. */
-const MOST_LETTERS = 400
+const MAX_LETTERS = 400
 
 /** In its own letters, as names need their capitals, unless it was shouted. */
 const unshouted = (text: string): string => (text === text.toUpperCase() ? text.toLowerCase() : text)
@@ -39,7 +39,7 @@ const sentence = (text: string): string => {
 
 /** A wish for a new story; undefined for other messages. `text`: the same message as typed. */
 export function storyWish(plain: string, text: string): string | undefined {
-  if (plain.length > MOST_LETTERS || OTHER_TASK.test(plain)) return undefined
+  if (plain.length > MAX_LETTERS || OTHER_TASK.test(plain)) return undefined
   const typed = unshouted(text.trim())
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/\babt\b/gi, 'about')
@@ -55,7 +55,7 @@ export function storyWish(plain: string, text: string): string | undefined {
   if (QUESTION.test(plain) || !AFTER.test(plain.slice(found.index + found[0].length))) return undefined
   const before = plain.slice(0, found.index).match(/[\p{L}']+/gu) ?? []
   const unknown = before.filter((word) => !BEFORE.has(word))
-  if (before.length > MOST_BEFORE || unknown.length > MOST_UNKNOWN) return undefined
+  if (before.length > MAX_BEFORE || unknown.length > MAX_UNKNOWN) return undefined
   return wished(typed)
 }
 

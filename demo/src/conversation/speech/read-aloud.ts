@@ -3,7 +3,7 @@
 import { sleep } from '../../shell/tasks.ts'
 
 /** How long, in milliseconds, a browser may take to list its voices. */
-const MOST_WAIT = 1000
+const MAX_WAIT = 1000
 /** Skipped content: code, formulas as markup, thoughts, and button labels. */
 const SILENT = '.code, .formula, .thoughts, button'
 
@@ -40,7 +40,7 @@ async function ownVoices(): Promise<SpeechSynthesisVoice[]> {
     const listed = new Promise((resolve) =>
       speechSynthesis.addEventListener('voiceschanged', resolve, { once: true }),
     )
-    await Promise.race([listed, sleep(MOST_WAIT)])
+    await Promise.race([listed, sleep(MAX_WAIT)])
   }
   return speechSynthesis.getVoices().filter(({ localService }) => localService)
 }

@@ -12,6 +12,7 @@ import {
 import { assistOffer, needsTool, type ToolWay, toolWay, withResult } from '../../../../src/ui/assist/index.ts'
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import { IDLE_MS, isIdle, stopWhenHidden } from '../../../../src/ui/chat/reading/idle.ts'
+import { readsDocuments } from '../../../../src/ui/documents/choose.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { stepOfRun, TOOLS, TRAINED_TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
@@ -29,7 +30,7 @@ import { keep, type Place, restoreKept } from '../store/kept.ts'
 import type { Asked } from '../store/versions.ts'
 
 /** Maximum replies of the model for one answer: three rounds of calls, and the answer. */
-const MOST_STEPS = 4
+const MAX_STEPS = 4
 /** Length of the sample from which characters per token are estimated. */
 const SAMPLE = 4000
 
@@ -48,6 +49,8 @@ interface AnswerOptions {
  */
 export class Speaker {
   readonly engine: Engine
+  /** True if the model can answer from documents. */
+  readonly readsFiles: boolean
   /** True if the model can only tell stories and make small talk. */
   readonly isStoryteller: boolean
   /** True if the model was trained to use the page's tools. */
@@ -71,6 +74,7 @@ export class Speaker {
   constructor(engine: Engine, { usesTools, processors, isStoryteller }: Training) {
     this.engine = engine
     this.isStoryteller = isStoryteller
+    this.readsFiles = readsDocuments(engine.model.contextLength, !isStoryteller)
     this.#knowsTools = usesTools
     this.#processors = processors
   }
@@ -192,7 +196,7 @@ export class Speaker {
 
   #optionsFor(settings: Settings, tools: readonly RunnableTool[]): GenerateOptions {
     const sampling = replyOptions(settings, this.engine.model.sampling)
-    return { ...sampling, tools, maxSteps: MOST_STEPS, processors: this.#processors }
+    return { ...sampling, tools, maxSteps: MAX_STEPS, processors: this.#processors }
   }
 
   /**
@@ -204,7 +208,8 @@ export class Speaker {
     messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
   ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
-    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, ...tool }) => tool)
+    // In the words of its training, which had no labels. They would also take room in its small context.
+    if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, label: __, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
     return way === 'template' && isNeeded ? TOOLS : []
   }

@@ -64,7 +64,7 @@ export interface Conversation {
 
 const TITLE_LENGTH = 48
 /** Maximum UTF-16 units of a title set by the user. */
-export const MOST_TITLE = 120
+export const MAX_TITLE = 120
 
 export function newConversation(): Conversation {
   return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
@@ -84,7 +84,7 @@ export function withMessages(conversation: Conversation, messages: readonly Stor
 export function renamed(conversation: Conversation, title: string): Conversation {
   const { isNamed: _, ...plain } = conversation
   const { updated } = conversation
-  const line = title.trim().replace(/\s+/g, ' ').slice(0, MOST_TITLE)
+  const line = title.trim().replace(/\s+/g, ' ').slice(0, MAX_TITLE)
   if (line === '') return { ...withMessages(plain, conversation.messages), updated }
   return { ...plain, title: line, isNamed: true }
 }

@@ -7,7 +7,7 @@ import { addressOf } from '../address.ts'
 import { fromJson, toJson } from '../list/exchange.ts'
 import { byDate } from '../list/groups.ts'
 import { assembled } from './assemble.ts'
-import { MOST_TITLE } from './conversations.ts'
+import { MAX_TITLE } from './conversations.ts'
 import { draftOf } from './drafts.ts'
 import { readConversation } from './read-conversation.ts'
 
@@ -34,7 +34,7 @@ function record(random: Random, depth = 0): Record<string, unknown> {
     role: field(role),
     content: field('text'),
     ...(random.below(3) === 0 && { model: field('Tiny'), ending: field('length') }),
-    ...(random.below(4) === 0 && { thoughts: field('hm'), seenFrom: field(0) }),
+    ...(random.below(4) === 0 && { thoughts: field('hm'), seenFrom: field(0), declined: field(true) }),
     ...(random.below(4) === 0 && { read: field({ by: 'words', text: 'a', all: field(3) }) }),
     ...(random.below(4) === 0 && {
       used: field([{ id: 'a', name: 'b', arguments: field({}), result: field('c') }]),
@@ -63,7 +63,7 @@ function expectValid(read: NonNullable<ReturnType<typeof readConversation>>): vo
   expect(read.updated).toBeGreaterThanOrEqual(0)
   expect(byDate([read], 1.7e12)).toHaveLength(1)
   expect(addressOf(read.id).length).toBeGreaterThan(1)
-  expect(read.title.length).toBeLessThanOrEqual(MOST_TITLE)
+  expect(read.title.length).toBeLessThanOrEqual(MAX_TITLE)
   expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
   expect(readConversation(read)).toEqual(read)
 }
@@ -134,6 +134,16 @@ test('a draft answer is appended to the messages that it follows', () => {
 test('a draft with an unsaved question restores it and its conversation', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, { ...answer, content: '' }] }, [user], 2)
   expect(assembled([draft]).get('x')?.conversation).toEqual({ ...base, messages: [user] })
+})
+
+test('a declined answer is still one after it was stored', () => {
+  const messages = [
+    { role: 'user', content: 'Who is Einstein?' },
+    { role: 'assistant', content: 'That is beyond me.', declined: true },
+  ]
+  expect(readConversation({ id: 'a', messages })?.messages).toEqual(messages)
+  const forged = [messages[0], { ...messages[1], declined: 'yes' }]
+  expect(readConversation({ id: 'a', messages: forged })?.messages[1]).not.toHaveProperty('declined')
 })
 
 test('a draft replaces a regenerated answer, and keeps it as a version', () => {

@@ -6,7 +6,7 @@ import type { Picture } from '../files/attachments.ts'
 import {
   type Conversation,
   type Ending,
-  MOST_TITLE,
+  MAX_TITLE,
   newConversation,
   type Read,
   type StoredMessage,
@@ -14,13 +14,13 @@ import {
 } from './conversations.ts'
 
 /** More messages than any conversation has. */
-const MOST_MESSAGES = 2 ** 32
+const MAX_MESSAGES = 2 ** 32
 /** Versions within versions, which a damaged record may nest arbitrarily. */
-const MOST_DEPTH = 32
+const MAX_DEPTH = 32
 /** Maximum UTF-16 units of an id; the page's own ids have 32. */
-const MOST_ID = 128
+const MAX_ID = 128
 /** The latest time that a `Date` can have. */
-const MOST_TIME = 8.64e15
+const MAX_TIME = 8.64e15
 
 const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted', 'loop'] satisfies Ending[]
 
@@ -38,11 +38,11 @@ export const isBelow = (value: unknown, end: number): value is number =>
 
 /** An id becomes part of an address, where lone surrogates are invalid. */
 const isId = (value: unknown): value is string =>
-  isName(value) && value.length <= MOST_ID && value.isWellFormed()
+  isName(value) && value.length <= MAX_ID && value.isWellFormed()
 
 /** Any other time has no date, so the list could not be displayed. */
 const isTime = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value <= MOST_TIME
+  typeof value === 'number' && value >= 0 && value <= MAX_TIME
 
 function isUsedTool(value: unknown): value is UsedTool {
   const { id, name, arguments: given, result, state } = fields(value)
@@ -53,7 +53,7 @@ function isUsedTool(value: unknown): value is UsedTool {
 function isRead(value: unknown): value is Read {
   const { by, text, all } = fields(value)
   if (by === 'whole') return true
-  return (by === 'words' || by === 'meaning') && isText(text) && isBelow(all, MOST_MESSAGES)
+  return (by === 'words' || by === 'meaning') && isText(text) && isBelow(all, MAX_MESSAGES)
 }
 
 const asBlob = (value: unknown): Blob | undefined => (value instanceof Blob ? value : undefined)
@@ -79,7 +79,7 @@ export class RecordReader {
       this.damaged++
       return undefined
     }
-    const named = this.#field(title, isName)?.slice(0, MOST_TITLE)
+    const named = this.#field(title, isName)?.slice(0, MAX_TITLE)
     const isGiven = this.#field(isNamed, isTrue)
     const own = parseOwn(this.#field(settings, isObject))
     return {
@@ -110,7 +110,7 @@ export class RecordReader {
       ending: this.#field(ending, isEnding),
       model: this.#field(model, isName),
       thoughts: this.#field(thoughts, isText),
-      seenFrom: this.#field(seenFrom, (value) => isBelow(value, MOST_MESSAGES)),
+      seenFrom: this.#field(seenFrom, (value) => isBelow(value, MAX_MESSAGES)),
       read: this.#field(read, isRead),
       declined: this.#field(declined, isTrue),
       place: this.#field(place, (value) => isBelow(value, others.length)),
@@ -136,7 +136,7 @@ export class RecordReader {
   /** Each version begins with a message of the same role. */
   #versions(others: unknown, role: string, depth: number): readonly (readonly StoredMessage[])[] {
     const isVersions = (value: unknown): value is readonly unknown[] =>
-      isList(value) && (depth < MOST_DEPTH || value.length === 0)
+      isList(value) && (depth < MAX_DEPTH || value.length === 0)
     return this.#list(this.#field(others, isVersions), isList).flatMap((version) => {
       const messages = this.messages(version, depth + 1)
       if (messages[0]?.role === role) return [messages]

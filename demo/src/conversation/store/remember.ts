@@ -8,7 +8,7 @@ import { readItem, writeItem } from '../../shell/storage.ts'
 /** Name of the file that was loaded last. */
 const FILE = 'halfbyte-last-file'
 const RECENT = 'halfbyte-models'
-const MOST_RECENT = 6
+const MAX_RECENT = 6
 
 /** Loads with the first local file. */
 export const FILES = () => import('../../models/device-files.ts')
@@ -51,7 +51,7 @@ export function rememberChoice(choice: ModelChoice): void {
 export function rememberAddress(choice: ModelChoice): void {
   if (choice.kind !== 'address' || !isKept(choice.address)) return
   const others = recentAddresses().filter((other) => other !== choice.address)
-  writeRecent([choice.address, ...others].slice(0, MOST_RECENT))
+  writeRecent([choice.address, ...others].slice(0, MAX_RECENT))
 }
 
 /** Addresses loaded before, newest first. */

@@ -1,16 +1,16 @@
-// Asking again. In: a declined question, and the model that is to answer it. Out: the question, asked again
-// when that model is ready, even if the page was reloaded meanwhile.
+// Asking again. In: a declined question, and the model chosen to answer it. Out: the question, asked again
+// once that model is ready, even after a reload of the page.
 import { chat, started } from '../../conversation/start.ts'
 import { sessionItem, writeSessionItem } from '../../shell/storage.ts'
 import { nextTask } from '../../shell/tasks.ts'
 
-/** The tab's waiting question. A click in another tab, or days ago, is no consent to a download. */
+/** The tab's waiting question. A click in another tab, or days ago, is not consent to a download. */
 const KEY = 'halfbyte-ask-again'
 
 interface Waiting {
   /** The model's address. */
   readonly address: string
-  /** The conversation whose last question waits. */
+  /** The conversation whose last question is waiting. */
   readonly id: string
   /** Its number of messages. */
   readonly count: number
@@ -26,19 +26,19 @@ function waitingQuestion(): Waiting | undefined {
   }
 }
 
-/** The address of the model that the open conversation's question waits for. */
+/** The address of the model for which the open conversation's question is waiting. */
 export function awaited(): string | undefined {
   const waiting = waitingQuestion()
   return waiting !== undefined && isOpen(waiting) ? waiting.address : undefined
 }
 
-/** False once the user has written something else, or opened another conversation. */
+/** False once the user has written something else, edited the question, or opened another conversation. */
 function isOpen({ id, count }: Waiting): boolean {
-  const { conversation } = chat
-  return conversation.id === id && conversation.messages.length === count
+  const { id: open, messages } = chat.conversation
+  return open === id && messages.length === count && messages.at(-1)?.declined === true
 }
 
-/** Loads the model, as the model picker does, and then asks the open conversation's last question again. */
+/** Loads the model like the model picker, then asks the open conversation's last question again. */
 export function askAgainWith(address: string): void {
   const { id, messages } = chat.conversation
   writeSessionItem(KEY, JSON.stringify({ address, id, count: messages.length } satisfies Waiting))
@@ -74,7 +74,7 @@ async function onChange(): Promise<void> {
   if (isLoaded) await chat.regenerate()
 }
 
-/** After a reload: goes on with the download that the question waits for. */
+/** After a reload: continues the download for which the question is waiting. */
 async function resume(): Promise<void> {
   const waiting = waitingQuestion()
   if (waiting === undefined) return
@@ -83,7 +83,7 @@ async function resume(): Promise<void> {
   if (!isOpen(waiting)) return forget()
   watch()
   const { phase, used } = chat.model
-  // If loading it may have crashed the page, the page asks the user first.
+  // If loading the model may have crashed the page, the page asks the user first.
   if (phase.name === 'ready' && used?.choice.kind === 'embedded')
     void chat.load({ kind: 'address', address: waiting.address })
   else void onChange()

@@ -12,12 +12,12 @@ test('is that of the largest download', () => {
   expect(connectionSpeed([load(1e6, 10), load(5e6, 2000), load(300, 1)], 10)).toBe(2.5e6)
 })
 
-test('is the browser’s estimate if all came from a cache, or was small', () => {
+test('is the browser’s estimate if all transfers came from a cache or were small', () => {
   expect(connectionSpeed([load(0, 5), load(9e5, 900)], 4)).toBe(5e5)
   expect(connectionSpeed([], 0.4)).toBe(5e4)
 })
 
-test('is unknown without either', () => {
+test('is unknown without transfers and without an estimate', () => {
   expect(connectionSpeed([], undefined)).toBeUndefined()
   expect(connectionSpeed([load(5e6, 0)], 0)).toBeUndefined()
 })

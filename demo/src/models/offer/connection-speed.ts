@@ -1,9 +1,9 @@
-// The connection's speed. In: what the page has loaded, and the browser's estimate. Out: bytes per second.
+// The connection's speed. In: the page's transfers, and the browser's estimate. Out: bytes per second.
 
-/** Transfers below this many bytes are dominated by the time of the request. */
+/** For transfers below this many bytes, the time is mostly that of the request. */
 const LEAST_BYTES = 1e6
 
-/** A finished transfer: bytes, and milliseconds of its first and last one. */
+/** A finished transfer: its number of bytes, and the times of the first and last byte in milliseconds. */
 export type Transfer = Pick<PerformanceResourceTiming, 'transferSize' | 'responseStart' | 'responseEnd'>
 
 /** The browser's estimate, in Mbit/s. Chromium reports at most 10. */
@@ -14,8 +14,8 @@ const transfers = (): readonly Transfer[] =>
   performance.getEntriesByType('resource') as PerformanceResourceTiming[]
 
 /**
- * Bytes per second, measured by the page's largest download, which is its model; what came from a cache
- * counts as none. Otherwise the browser's estimate; undefined if there is neither.
+ * Bytes per second of the page's largest download, which is its model; transfers from a cache do not count.
+ * Otherwise the browser's estimate; undefined if there is neither.
  */
 export function connectionSpeed(
   loads: readonly Transfer[] = transfers(),

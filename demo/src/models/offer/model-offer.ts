@@ -1,5 +1,5 @@
-// The offer below a declined answer. In: the page's chat. Out: one button, which loads a model that may answer
-// and asks again, or opens the choice of such models.
+// The offer below a declined answer. In: the page's chat. Out: one button, which loads a model that may be
+// able to answer and asks again, or opens a choice of such models.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { keepStored } from '../../../../src/index.ts'
 import type { ChatLog } from '../../conversation/log.ts'
@@ -15,7 +15,7 @@ import { type BestModel, bestModel, costOf, offeredModels } from './offered.ts'
 
 class ModelOffer extends LitElement {
   static override properties = { best: { state: true } }
-  /** Undefined until it is known; `choice`: the user has to choose. */
+  /** Undefined until known; `choice`: the user has to choose. */
   declare best: BestModel | 'choice' | undefined
 
   constructor() {
@@ -49,7 +49,7 @@ class ModelOffer extends LitElement {
   protected override render(): TemplateResult | typeof nothing {
     const { model, isAnswering } = chat
     const { best } = this
-    // If another model was loaded meanwhile, the message's own button asks it.
+    // If another model was loaded in the meantime, the message's own button asks it.
     const isOther = model.used !== undefined && model.used.choice.kind !== 'embedded'
     if (best === undefined || isOther) return nothing
     const address = model.phase.name === 'loading' ? awaited() : undefined
@@ -71,7 +71,7 @@ class ModelOffer extends LitElement {
     askAgainWith(best.address)
   }
 
-  /** The offer comes after the answer, whose end the log shows. */
+  /** The offer appears below the answer, so the log scrolls to its end. */
   protected override updated(): void {
     document.querySelector<ChatLog>('chat-log')?.follow()
   }

@@ -1,4 +1,5 @@
-// The choice of a model for a question that the embedded one declined. Out: an event `model` with its address.
+// The choice of a model for a question that the embedded model declined. Out: an event `model` with its
+// address.
 import { html, type TemplateResult } from 'lit'
 import { keepStored } from '../../../../src/index.ts'
 import { Modal } from '../../shell/modal.ts'
@@ -29,7 +30,7 @@ class OfferDialog extends Modal {
   async #choose(address: string): Promise<void> {
     void keepStored()
     this.close()
-    // Closing makes the browser do layout for the focus, so loading starts in the next task.
+    // Closing moves the focus, which causes layout, so loading starts in the next task.
     await nextTask()
     this.dispatchEvent(new CustomEvent('model', { detail: address }))
   }

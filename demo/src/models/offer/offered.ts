@@ -1,5 +1,5 @@
-// Offered models. In: the page's packs, the catalogue, this device. Out: models that may answer what the
-// embedded one cannot, and the one to offer first, if that is clear.
+// Offered models. In: the page's packs, the catalogue, this device. Out: models that may answer questions
+// that the embedded one cannot, and the one to offer first, if one is clearly best.
 import { PAGE_PACKS } from 'virtual:page-packs'
 import { CATALOGUE } from '../../../../src/ui/chat/library.ts'
 import { recentAddresses } from '../../conversation/store/remember.ts'
@@ -9,20 +9,22 @@ import type { PageModel } from '../page-pack.ts'
 import { storedDownloads } from '../unfinished.ts'
 import { connectionSpeed } from './connection-speed.ts'
 
-/** A model's download is at most this share of the device's memory, so that it runs beside the page. */
-const MOST_SHARE = 1 / 4
-/** Memory in GB of devices whose browser does not tell. */
+/**
+ * Maximum size of a model's download as a share of the device's memory, so that it runs alongside the page.
+ */
+const MAX_SHARE = 1 / 4
+/** Memory in GB assumed for devices whose browser does not report it. */
 const USUAL_MEMORY = 4
 
-/** The page's own packs first, then open models, smallest first. Models that cannot chat are left out. */
+/** The page's own packs first, then open models, smallest first. Models that cannot chat are excluded. */
 export function offeredModels(
   memory = (navigator as { deviceMemory?: number }).deviceMemory ?? USUAL_MEMORY,
 ): readonly PageModel[] {
-  const most = memory * 1e9 * MOST_SHARE
+  const most = memory * 1e9 * MAX_SHARE
   return [...PAGE_PACKS, ...CATALOGUE.filter(({ sizeBytes, isBase }) => !isBase && sizeBytes <= most)]
 }
 
-/** A model that is clearly the best one to ask. */
+/** The model that is clearly the best one to ask. */
 export interface BestModel {
   readonly address: string
   /** Absent for a model that is on this device. */
@@ -30,9 +32,9 @@ export interface BestModel {
 }
 
 /**
- * The model used last of those on this device, which cost no download; otherwise the only one that is
- * offered, or the only pack of the page, whose maker chose it. `isForeign`: the question is in another
- * language than English, which a pack may not know.
+ * The last used model on this device, which needs no download; otherwise the only offered model, or the
+ * page's only pack, which its author chose. `isForeign`: the question is in a language other than English,
+ * which a pack may not know.
  */
 export async function bestModel(
   models: readonly PageModel[],

@@ -55,8 +55,8 @@ export function answerRows(answers: readonly Figures[]): readonly (readonly stri
 }
 
 /**
- * Bytes of weights read per second in the last answers: all weights for each token. Memory bandwidth limits
- * it. Undefined without an answer that has a speed.
+ * Bytes of weights read per second in the last answers: each token reads all weights. Memory bandwidth limits
+ * this rate. Undefined if no answer has a speed.
  */
 export function readRate(memory: MemoryUse, answers: readonly Figures[]): number | undefined {
   const speeds = answers.map(({ tokensPerSecond }) => tokensPerSecond).filter((rate) => rate > 0)

@@ -1,5 +1,5 @@
-// Measuring ops. In: the model in use. Out: each op's time and this device's limit for it, for decoding a
-// token and for reading several.
+// Op measurements. In: the model in use. Out: each op's time and this device's limit for it, for decoding one
+// token and prefilling several.
 import { analyse, type StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { PAGE } from '../../../../lab/bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../lab/bench/roofline/run.ts'
@@ -36,8 +36,7 @@ export async function measureOps(
 }
 
 /**
- * The working sets that matter for a model of this size: up to the first that is large enough for its
- * weights.
+ * The working sets that matter for a model of this size: all up to the first that holds its weights.
  */
 function setsFor(weightBytes: number): readonly number[] {
   const holding = PAGE.sets.findIndex((bytes) => bytes >= weightBytes)

@@ -58,7 +58,7 @@ export class OpLimits extends LitElement {
       <h3 id="ops-run">${t('ops')}</h3>
       <p class="hint">${steps.length > 0 ? t('opsNote') : t('opsHint', { size: bytes(this.weightBytes) })}</p>
       ${isRunning ? nothing : steps.map(renderStep)}
-      ${state.phase === 'failed' ? html`<p class="notice error" role="alert" dir="auto">${state.why}</p>` : nothing}
+      ${state.phase === 'failed' ? html`<p class="notice error" role="alert">${state.why}</p>` : nothing}
       ${isRunning ? html`<progress aria-label=${t('measuring')} max="1" .value=${state.done}></progress>` : nothing}
       <p class="visually-hidden" role="status">${isRunning ? t('measuring') : ''}</p>
       <button class="outline" @click=${isRunning ? this.#cancel : this.#measure}>

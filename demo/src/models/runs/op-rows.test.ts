@@ -1,4 +1,5 @@
-// In: a measured step. Out: whether the rows list its ops, without negligible ones.
+// Rows of measured ops. In: a measured step. Out: whether the rows list its ops and leave out negligible
+// ones.
 import { expect, test } from 'vitest'
 import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { opRows, opTables, stepTitle } from './op-rows.ts'

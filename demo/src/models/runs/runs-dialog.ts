@@ -40,14 +40,14 @@ class RunsDialog extends Modal {
   /** Oldest first. */
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
-  /** The measurements, and the model they were taken with. */
+  /** The measurements, and the model that was measured. */
   declare measured: { readonly of: Used; readonly steps: readonly StepAnalysis[] } | undefined
   declare copied: boolean
   protected override heading = 'howItRuns' as const
 
   override async open(): Promise<void> {
     this.copied = false
-    // Without it, the rest is still shown.
+    // If this fails, the dialog still shows the rest.
     void defineOpLimits().catch(() => undefined)
     this.memory = await this.used?.engine.memory().catch(() => undefined)
     await super.open()
@@ -103,7 +103,7 @@ class RunsDialog extends Modal {
   }
 }
 
-/** Few people measure, so the element loads separately. */
+/** Few users measure ops, so the element loads separately. */
 async function defineOpLimits(): Promise<void> {
   if (customElements.get('op-limits') !== undefined) return
   const { OpLimits } = await import('./op-limits.ts')
@@ -111,6 +111,6 @@ async function defineOpLimits(): Promise<void> {
 }
 
 const list = (facts: readonly Fact[]): TemplateResult =>
-  html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`
+  html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
 customElements.define('runs-dialog', RunsDialog)

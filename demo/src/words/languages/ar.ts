@@ -1,8 +1,8 @@
-// The page's texts in Arabic, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/ar.ts'
+// The page's texts in Arabic, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ar.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -207,10 +207,31 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'مرفوض',
   sumUnread: 'لم أتمكن من حساب ذلك بيقين. اكتبه بالأرقام، مثل 15 % of 240.',
+  toolTime: 'الوقت في مكان',
+  toolDays: 'الأيام بين تاريخين',
+  toolRunning: 'قيد التشغيل: {name}',
+  toolFailed: 'فشل: {name}',
+  toolSteps: 'خطوات هذه الإجابة',
+  takePhoto: 'التقاط صورة',
   noAnswer: 'لم يُجب النموذج. أعد صياغة سؤالك، أو اختر نموذجًا أكبر.',
-  englishAnswer: 'لا أعرف إلا الإنجليزية، وقليلًا منها. اسألني بالإنجليزية، أو اختر نموذجًا أكبر يتحدث لغتك.',
+  englishAnswer: 'لا أعرف إلا الإنجليزية، وقليلًا منها: اسألني بالإنجليزية، أو اختر نموذجًا أكبر يتحدث لغتك.',
+  declined: 'هذا فوق قدرتي: أنا نموذج صغير للقصص القصيرة والمسامرة بالإنجليزية.',
+  declinedAdvice: 'أنا نموذج صغير للقصص، وقد تضرّك إجابة خاطئة عن الصحة أو القانون أو المال: اسأل مختصًا.',
+  declinedHarm: 'لا أستطيع المساعدة في ذلك: أنا نموذج صغير للقصص القصيرة والمسامرة.',
+  declinedOutside:
+    'لا يستطيع أي نموذج في هذه الصفحة البحث عن شيء أو التصرف خارجها؛ أنا أحكي قصصًا قصيرة وأتسامر.',
+  unclear: 'لم أفهم ذلك: اكتب بالإنجليزية ما تريد، مثل قصة عن ثعلب.',
+  yourName: 'اسمك {name}.',
+  noName: 'لم تخبرني باسمك بعد.',
+  offerDownload: 'اسأل {name} ({size}، {time})',
+  offerStored: 'اسأل {name} الموجود على هذا الجهاز',
+  offerWaiting: 'عندما يصبح {name} جاهزًا يُطرح سؤالك من جديد.',
+  offerMore: 'تعمل هذه النماذج أيضًا على هذا الجهاز. تعرف أكثر لكنها تخطئ: تحقّق مما يهمّك.',
+  offerTime: 'التنزيل نحو {time}',
+  offerTimeUnknown: 'مدة التنزيل غير معروفة',
   preset: 'إعداد جاهز',
   presetHint: 'تعليمات وأدوات وطول واختيار كلمات باسم واحد، لأي محادثة',
   presetNone: 'لا شيء',
@@ -328,20 +349,11 @@ export const LATER: LaterWords = {
   pastedNote: 'النص طويل، ولذلك أُرفق كملف. ينقله زر التعديل إلى الرسالة.',
   editName: 'تعديل {name} في الرسالة',
   editLong: 'مع {name} تصبح الرسالة {count} حرف، والحد {most}. اتركه مرفقًا.',
-  tooMany: 'يمكن أن تضم الرسالة {most} ملف على الأكثر، وبهذا تصبح {count}. أرفق أقل.',
-  tooLong: 'حجم {name} هو {size}، والحد للملف {most}. أرفق جزءًا منه.',
-  noText: 'لا تقرأ هذه الصفحة ملفات من نوع {name}. أرفق نصًا أو صفحة ويب أو PDF أو صورة.',
   readWhole: 'قرأ النموذج الملفات كاملة.',
-  readByWords: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بكلمات السؤال.',
-  readByMeaning: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بمعنى السؤال.',
+  readByWords: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بكلمات السؤال: {sources}',
+  readByMeaning: 'قرأ النموذج {count} من {all} مقطع، عُثر عليها بمعنى السؤال: {sources}',
   readingPrompt: 'قراءة الوحدات: {done} من {all}',
   searching: 'جارٍ البحث في الملفات: {done} من {all} مقطع',
-  pageOf: 'الصفحة {page}',
-  partOf: 'الجزء {part} من {all}',
-  pdfPassword: '{name} محمي بكلمة مرور. احفظ نسخة دونها وأرفقها.',
-  pdfEmpty: 'لا نص في {name}: صفحاته صور. أرفق الصور، أو ملف PDF فيه نص.',
-  pdfLong: '{name} أطول من أن يُقرأ هنا. أرفق جزءًا منه.',
-  pdfDamaged: '{name} تالف أو ليس PDF.',
   tooHeavy: 'حجم {name} هو {size}، والحد {most}. أرفق ملفًا أصغر.',
   noPicture: 'لا يستطيع هذا المتصفح عرض {name}. أرفقه بصيغة PNG أو JPEG أو WebP.',
   blind: 'لا يرى هذا النموذج الصور. اختر نموذجًا يراها للسؤال عن {name}.',
@@ -391,7 +403,7 @@ export const LATER: LaterWords = {
   light: 'فاتح',
   dark: 'داكن',
   'set-tools': 'الأدوات',
-  'set-tools-hint': 'آلة حاسبة وتاريخ وتحويل وحدات، للنماذج المدرّبة على استخدامها',
+  'set-tools-hint': 'آلة حاسبة وتواريخ وأوقات وتحويل وحدات. يستخدمها النموذج عندما تحتاج الرسالة إليها',
   on: 'مفعّلة',
   off: 'معطّلة',
   'set-language': 'اللغة',
@@ -421,6 +433,21 @@ export const LATER: LaterWords = {
   keyEscape: 'إيقاف الإجابة أو إلغاء تعديل',
   keyWrite: 'كتابة رسالة',
   memory: 'الذاكرة',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'مسامرة وإعادة صياغة بالإنجليزية على أي جهاز. يخطئ في الحقائق.',
+  'Granite 4.0 H 350M':
+    'طبقات Mamba-2 مع طبقات انتباه قليلة: تأخذ المحادثات الطويلة ذاكرة قليلة. يستدعي الأدوات.',
+  'LFM2 350M': 'سريع على الهواتف، بثماني لغات. جيد في الاستخراج والتلخيص.',
+  'Gemma 3 270M': 'ينفّذ تعليمات قصيرة بلغات كثيرة. صُنع ليُضبط لمهمة واحدة.',
+  'SmolLM2 360M': 'محادثة بالإنجليزية وملخصات قصيرة وإعادة كتابة.',
+  'LFM2 700M': 'كتابة وأسئلة يومية بثماني لغات، وسريع بالنسبة إلى حجمه.',
+  'Qwen2.5 0.5B': 'يجيب بـ 29 لغة، ويكتب JSON وقليلًا من البرمجة.',
+  'Mamba 130M': 'يكمل النص الإنجليزي ولا تنفد ذاكرته أبدًا. لم يُدرَّب على الدردشة.',
+  'Qwen3 0.6B': 'يفكّر قبل أن يجيب: جيد في الحساب والمنطق والأدوات، بلغات كثيرة.',
+  'Gemma 3 1B': 'يكتب جيدًا بالنسبة إلى حجمه، بالإنجليزية غالبًا.',
+  'Llama 3.2 1B': 'محادثة وملخصات وإعادة كتابة بثماني لغات.',
 }
 
 export const REASONS: Reasons = {

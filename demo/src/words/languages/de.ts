@@ -1,8 +1,8 @@
-// The page's texts in German, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/de.ts'
+// The page's texts in German, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/de.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -110,7 +110,7 @@ export const WORDS: Words = {
   loading: 'Modell wird geladen',
   reading: 'Wird von diesem Gerät gelesen',
   sizeOf: '{loaded} von {total}',
-  downloading: 'Wird heruntergeladen',
+  downloading: 'Download',
   brokeOff: 'Verbindung unterbrochen',
   retrying: 'nächster Versuch in {time} ({attempt} von {attempts})',
   converting: 'Gewichte werden vorbereitet',
@@ -197,12 +197,38 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'abgelehnt',
   sumUnread:
     'Das konnte ich nicht sicher ausrechnen. Bitte schreibe es in Ziffern, zum Beispiel 15 % of 240.',
+  toolTime: 'Uhrzeit an einem Ort',
+  toolDays: 'Tage zwischen Daten',
+  toolRunning: 'Läuft: {name}',
+  toolFailed: 'Fehlgeschlagen: {name}',
+  toolSteps: 'Schritte dieser Antwort',
+  takePhoto: 'Foto aufnehmen',
   noAnswer: 'Das Modell hat nicht geantwortet. Formuliere die Frage um oder wähle ein größeres Modell.',
   englishAnswer:
-    'Ich kann nur Englisch, und auch davon nicht viel. Frag mich bitte auf Englisch oder wähle ein größeres Modell, das deine Sprache spricht.',
+    'Ich kann nur Englisch, und auch davon nicht viel: Frag mich auf Englisch oder wähle ein größeres Modell, das deine Sprache spricht.',
+  declined:
+    'Das geht über mich hinaus: Ich bin ein kleines Modell für kurze Geschichten und Plaudereien auf Englisch.',
+  declinedAdvice:
+    'Ich bin ein kleines Modell für Geschichten, und eine falsche Antwort zu Gesundheit, Recht oder Geld könnte dir schaden: Bitte frag jemanden vom Fach.',
+  declinedHarm:
+    'Dabei kann ich nicht helfen: Ich bin ein kleines Modell für kurze Geschichten und Plaudereien.',
+  declinedOutside:
+    'Kein Modell dieser Seite kann etwas nachschlagen oder außerhalb von ihr handeln; ich erzähle kurze Geschichten und plaudere.',
+  unclear:
+    'Das habe ich nicht verstanden: Schreib auf Englisch, was du möchtest, zum Beispiel eine Geschichte über einen Fuchs.',
+  yourName: 'Du heißt {name}.',
+  noName: 'Du hast mir deinen Namen noch nicht gesagt.',
+  offerDownload: '{name} fragen ({size}, {time})',
+  offerStored: '{name} fragen, schon auf diesem Gerät',
+  offerWaiting: 'Sobald {name} bereit ist, wird deine Frage noch einmal gestellt.',
+  offerMore:
+    'Auch diese Modelle laufen auf diesem Gerät. Sie wissen mehr, machen aber Fehler: Prüfe, was wichtig ist.',
+  offerTime: 'Download etwa {time}',
+  offerTimeUnknown: 'Downloadzeit unbekannt',
   preset: 'Vorlage',
   presetHint: 'Anweisungen, Werkzeuge, Länge und Auswahl unter einem Namen, für jede Unterhaltung',
   presetNone: 'Keine',
@@ -284,21 +310,13 @@ export const LATER: LaterWords = {
     'Der Text ist lang und wird daher als Datei angehängt. Ihr Bearbeiten-Knopf verschiebt ihn in die Nachricht.',
   editName: '{name} in der Nachricht bearbeiten',
   editLong: 'Mit {name} hätte die Nachricht {count} Zeichen; erlaubt sind {most}. Lass die Datei angehängt.',
-  tooMany: 'Eine Nachricht kann höchstens {most} Dateien haben, und dies wären {count}. Hänge weniger an.',
-  tooLong: '{name} hat {size}; eine Datei darf höchstens {most} haben. Hänge einen Teil davon an.',
-  noText:
-    'Die Art von {name} kann diese Seite nicht lesen. Hänge Text, eine Webseite, ein PDF oder ein Bild an.',
   readWhole: 'Das Modell hat die Dateien ganz gelesen.',
-  readByWords: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach den Wörtern der Frage.',
-  readByMeaning: 'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach dem Sinn der Frage.',
+  readByWords:
+    'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach den Wörtern der Frage: {sources}',
+  readByMeaning:
+    'Das Modell hat {count} von {all} Abschnitten gelesen, gefunden nach dem Sinn der Frage: {sources}',
   readingPrompt: 'Token werden gelesen: {done} von {all}',
   searching: 'Dateien werden durchsucht: {done} von {all} Abschnitten',
-  pageOf: 'Seite {page}',
-  partOf: 'Teil {part} von {all}',
-  pdfPassword: '{name} ist durch ein Passwort gesperrt. Speichere eine Kopie ohne Passwort und hänge sie an.',
-  pdfEmpty: '{name} hat keinen Text: Die Seiten sind Bilder. Hänge die Bilder an oder ein PDF mit Text.',
-  pdfLong: '{name} ist zu lang, um hier gelesen zu werden. Hänge einen Teil davon an.',
-  pdfDamaged: '{name} ist beschädigt oder kein PDF.',
   tooHeavy: '{name} hat {size}; erlaubt sind höchstens {most}. Hänge eine kleinere Datei an.',
   noPicture: 'Dieser Browser kann {name} nicht anzeigen. Hänge es als PNG, JPEG oder WebP an.',
   blind:
@@ -331,7 +349,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token, die das Modell sehen kann, wenn es für so viele trainiert wurde',
   'set-weights': 'Gewichte',
   'set-weights-hint': 'Weniger Bits brauchen weniger Speicher und sind schneller',
-  asStored: 'Wie gespeichert',
+  asStored: 'Original',
   bits4: '4 Bit',
   bits8: '8 Bit',
   bits32: '32 Bit',
@@ -350,7 +368,8 @@ export const LATER: LaterWords = {
   light: 'Hell',
   dark: 'Dunkel',
   'set-tools': 'Werkzeuge',
-  'set-tools-hint': 'Rechner, Datum und Umrechnung von Einheiten, für Modelle, die dafür trainiert wurden',
+  'set-tools-hint':
+    'Rechner, Datum, Uhrzeit und Umrechnung von Einheiten. Ein Modell nutzt sie, wenn eine Nachricht sie braucht',
   on: 'Ein',
   off: 'Aus',
   'set-language': 'Sprache',
@@ -380,6 +399,22 @@ export const LATER: LaterWords = {
   keyEscape: 'Antwort anhalten oder Bearbeiten abbrechen',
   keyWrite: 'Nachricht schreiben',
   memory: 'Arbeitsspeicher',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Plaudert und formuliert um, auf Englisch, auf jedem Gerät. Kennt Fakten schlecht.',
+  'Granite 4.0 H 350M':
+    'Mamba-2-Schichten mit einigen Attention-Schichten: Lange Unterhaltungen brauchen wenig Speicher. Ruft Werkzeuge auf.',
+  'LFM2 350M': 'Schnell auf Handys, in acht Sprachen. Gut im Herauslesen und Zusammenfassen.',
+  'Gemma 3 270M': 'Befolgt kurze Anweisungen in vielen Sprachen. Gedacht zum Anpassen an eine Aufgabe.',
+  'SmolLM2 360M': 'Unterhaltungen auf Englisch, kurze Zusammenfassungen und Umformulierungen.',
+  'LFM2 700M': 'Alltägliches Schreiben und Fragen in acht Sprachen, schnell für seine Größe.',
+  'Qwen2.5 0.5B': 'Antwortet in 29 Sprachen, schreibt JSON und ein wenig Code.',
+  'Mamba 130M':
+    'Setzt englischen Text fort, und der Speicher reicht immer. Es wurde nicht zum Chatten trainiert.',
+  'Qwen3 0.6B': 'Denkt, bevor es antwortet: gut in Rechnen, Logik und Werkzeugen, in vielen Sprachen.',
+  'Gemma 3 1B': 'Schreibt gut für seine Größe, vor allem auf Englisch.',
+  'Llama 3.2 1B': 'Unterhaltungen, Zusammenfassungen und Umformulierungen in acht Sprachen.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Spanish, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/es.ts'
+// The page's texts in Spanish, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/es.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -194,12 +194,35 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'rechazado',
   sumUnread: 'No he podido calcularlo con certeza. Escríbelo en cifras, por ejemplo 15 % of 240.',
+  toolTime: 'Hora en un lugar',
+  toolDays: 'Días entre fechas',
+  toolRunning: 'En curso: {name}',
+  toolFailed: 'Error: {name}',
+  toolSteps: 'Pasos de esta respuesta',
+  takePhoto: 'Hacer una foto',
   noAnswer:
     'El modelo no dio ninguna respuesta. Formula la pregunta de otro modo o elige un modelo más grande.',
   englishAnswer:
-    'Solo sé inglés, y no mucho. Pregúntame en inglés, o elige un modelo más grande que hable tu idioma.',
+    'Solo sé inglés, y no mucho: pregúntame en inglés, o elige un modelo más grande que hable tu idioma.',
+  declined: 'Eso me supera: soy un modelo pequeño para cuentos cortos y charla en inglés.',
+  declinedAdvice:
+    'Soy un modelo pequeño para cuentos, y una respuesta equivocada sobre salud, leyes o dinero podría perjudicarte: pregunta a un profesional.',
+  declinedHarm: 'No puedo ayudar con eso: soy un modelo pequeño para cuentos cortos y charla.',
+  declinedOutside:
+    'Ningún modelo de esta página puede consultar nada ni actuar fuera de ella; yo cuento cuentos cortos y charlo.',
+  unclear: 'No lo he entendido: escribe en inglés lo que quieras, por ejemplo un cuento sobre un zorro.',
+  yourName: 'Te llamas {name}.',
+  noName: 'Aún no me has dicho tu nombre.',
+  offerDownload: 'Preguntar a {name} ({size}, {time})',
+  offerStored: 'Preguntar a {name}, que está en este dispositivo',
+  offerWaiting: 'Cuando {name} esté listo, se volverá a hacer tu pregunta.',
+  offerMore:
+    'Estos modelos también funcionan en este dispositivo. Saben más, pero se equivocan: comprueba lo importante.',
+  offerTime: 'unos {time} de descarga',
+  offerTimeUnknown: 'tiempo de descarga desconocido',
   preset: 'Ajuste guardado',
   presetHint: 'Instrucciones, herramientas, longitud y muestreo con un nombre, para cualquier conversación',
   presetNone: 'Ninguno',
@@ -280,21 +303,13 @@ export const LATER: LaterWords = {
   editName: 'Editar {name} en el mensaje',
   editLong:
     'Con {name}, el mensaje tendría {count} caracteres; puede tener {most} como máximo. Déjalo adjunto.',
-  tooMany: 'Un mensaje puede tener {most} archivos como máximo, y así serían {count}. Adjunta menos.',
-  tooLong: '{name} ocupa {size}; un archivo puede ocupar {most} como máximo. Adjunta una parte.',
-  noText:
-    'Esta página no lee archivos del tipo de {name}. Adjunta texto, una página web, un PDF o una imagen.',
   readWhole: 'El modelo leyó los archivos completos.',
-  readByWords: 'El modelo leyó {count} de {all} pasajes, encontrados por las palabras de la pregunta.',
-  readByMeaning: 'El modelo leyó {count} de {all} pasajes, encontrados por el sentido de la pregunta.',
+  readByWords:
+    'El modelo leyó {count} de {all} pasajes, encontrados por las palabras de la pregunta: {sources}',
+  readByMeaning:
+    'El modelo leyó {count} de {all} pasajes, encontrados por el sentido de la pregunta: {sources}',
   readingPrompt: 'Leyendo tokens: {done} de {all}',
   searching: 'Buscando en los archivos: {done} de {all} pasajes',
-  pageOf: 'página {page}',
-  partOf: 'parte {part} de {all}',
-  pdfPassword: '{name} está protegido con contraseña. Guarda una copia sin ella y adjúntala.',
-  pdfEmpty: '{name} no tiene texto: sus páginas son imágenes. Adjunta las imágenes o un PDF con texto.',
-  pdfLong: '{name} es demasiado largo para leerlo aquí. Adjunta una parte.',
-  pdfDamaged: '{name} está dañado o no es un PDF.',
   tooHeavy: '{name} ocupa {size}; puede ocupar {most} como máximo. Adjunta uno más pequeño.',
   noPicture: 'Este navegador no puede mostrar {name}. Adjúntalo como PNG, JPEG o WebP.',
   blind: 'Este modelo no puede ver imágenes. Elige un modelo de visión para preguntar por {name}.',
@@ -326,7 +341,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que ve el modelo, si se entrenó para tantos',
   'set-weights': 'Pesos',
   'set-weights-hint': 'Menos bits ocupan menos memoria y son más rápidos',
-  asStored: 'Como están guardados',
+  asStored: 'Originales',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',
@@ -345,7 +360,8 @@ export const LATER: LaterWords = {
   light: 'Claro',
   dark: 'Oscuro',
   'set-tools': 'Herramientas',
-  'set-tools-hint': 'Calculadora, fecha y conversión de unidades, para modelos entrenados para usarlas',
+  'set-tools-hint':
+    'Calculadora, fechas, horas y conversión de unidades. Un modelo las usa cuando un mensaje las necesita',
   on: 'Sí',
   off: 'No',
   'set-language': 'Idioma',
@@ -377,6 +393,21 @@ export const LATER: LaterWords = {
   keyEscape: 'Detener la respuesta o cancelar una edición',
   keyWrite: 'Escribir un mensaje',
   memory: 'Memoria',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Charla y reescritura en inglés en cualquier dispositivo. Falla con los datos.',
+  'Granite 4.0 H 350M':
+    'Capas Mamba-2 con algunas de atención: las conversaciones largas ocupan poca memoria. Usa herramientas.',
+  'LFM2 350M': 'Rápido en móviles, en ocho idiomas. Bueno para extraer y resumir.',
+  'Gemma 3 270M': 'Sigue instrucciones cortas en muchos idiomas. Pensado para ajustarlo a una tarea.',
+  'SmolLM2 360M': 'Conversación en inglés, resúmenes cortos y reescritura.',
+  'LFM2 700M': 'Escritura y preguntas cotidianas en ocho idiomas, rápido para su tamaño.',
+  'Qwen2.5 0.5B': 'Responde en 29 idiomas, escribe JSON y algo de código.',
+  'Mamba 130M': 'Continúa texto en inglés y nunca agota la memoria. No se entrenó para chatear.',
+  'Qwen3 0.6B': 'Piensa antes de responder: bueno en cálculo, lógica y herramientas, en muchos idiomas.',
+  'Gemma 3 1B': 'Escribe bien para su tamaño, sobre todo en inglés.',
+  'Llama 3.2 1B': 'Conversación, resúmenes y reescritura en ocho idiomas.',
 }
 
 export const REASONS: Reasons = {

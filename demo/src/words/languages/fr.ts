@@ -1,8 +1,8 @@
-// The page's texts in French, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/fr.ts'
+// The page's texts in French, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/fr.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -198,11 +198,36 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'décliné',
   sumUnread: 'Je n’ai pas pu calculer cela avec certitude. Écrivez-le en chiffres, par exemple 15 % of 240.',
+  toolTime: 'Heure dans un lieu',
+  toolDays: 'Jours entre deux dates',
+  toolRunning: 'En cours : {name}',
+  toolFailed: 'Échec : {name}',
+  toolSteps: 'Étapes de cette réponse',
+  takePhoto: 'Prendre une photo',
   noAnswer: 'Le modèle n’a pas répondu. Reformulez votre question, ou choisissez un modèle plus grand.',
   englishAnswer:
-    'Je ne connais que l’anglais, et encore. Posez-moi votre question en anglais, ou choisissez un modèle plus grand qui parle votre langue.',
+    'Je ne connais que l’anglais, et encore : posez-moi votre question en anglais, ou choisissez un modèle plus grand qui parle votre langue.',
+  declined:
+    'Cela me dépasse : je suis un petit modèle pour de courtes histoires et des bavardages en anglais.',
+  declinedAdvice:
+    'Je suis un petit modèle pour des histoires, et une mauvaise réponse sur la santé, le droit ou l’argent pourrait vous nuire : demandez à un professionnel.',
+  declinedHarm:
+    'Je ne peux pas aider pour cela : je suis un petit modèle pour de courtes histoires et des bavardages.',
+  declinedOutside:
+    'Aucun modèle de cette page ne peut chercher quoi que ce soit ni agir en dehors d’elle ; je raconte de courtes histoires et je bavarde.',
+  unclear: 'Je n’ai pas compris : écrivez en anglais ce que vous voulez, par exemple une histoire de renard.',
+  yourName: 'Vous vous appelez {name}.',
+  noName: 'Vous ne m’avez pas encore dit votre nom.',
+  offerDownload: 'Demander à {name} ({size}, {time})',
+  offerStored: 'Demander à {name}, déjà sur cet appareil',
+  offerWaiting: 'Quand {name} sera prêt, votre question sera posée à nouveau.',
+  offerMore:
+    'Ces modèles fonctionnent aussi sur cet appareil. Ils en savent plus, mais se trompent : vérifiez ce qui compte.',
+  offerTime: 'environ {time} de téléchargement',
+  offerTimeUnknown: 'durée du téléchargement inconnue',
   preset: 'Préréglage',
   presetHint: 'Instructions, outils, longueur et échantillonnage sous un nom, pour toute conversation',
   presetNone: 'Aucun',
@@ -226,7 +251,7 @@ export const LATER: LaterWords = {
   factAll: 'Total, espace libre compris',
   factModelMore: '{name}, {architecture}, {count} de paramètres',
   tokens: { one: '{count} token', other: '{count} tokens' },
-  cores: { by: 'cores', one: '{count} cœur sur {cores}', other: '{count} cœurs sur {cores}' },
+  cores: { one: '{count} cœur sur {cores}', other: '{count} cœurs sur {cores}' },
   readOf: '{read} sur {all}',
   noAnswers: 'Aucune pour l’instant.',
   lastAnswers: 'Dernières réponses',
@@ -284,23 +309,13 @@ export const LATER: LaterWords = {
   editName: 'Modifier {name} dans le message',
   editLong:
     'Avec {name}, le message aurait {count} caractères ; il peut en avoir {most} au plus. Laissez-le joint.',
-  tooMany: 'Un message peut avoir {most} fichiers au plus, et il y en aurait {count}. Joignez-en moins.',
-  tooLong: '{name} fait {size} ; un fichier peut faire {most} au plus. Joignez-en une partie.',
-  noText:
-    'Cette page ne lit pas les fichiers comme {name}. Joignez du texte, une page web, un PDF ou une image.',
   readWhole: 'Le modèle a lu les fichiers en entier.',
-  readByWords: 'Le modèle a lu {count} passages sur {all}, trouvés d’après les mots de la question.',
-  readByMeaning: 'Le modèle a lu {count} passages sur {all}, trouvés d’après le sens de la question.',
+  readByWords:
+    'Le modèle a lu {count} passages sur {all}, trouvés d’après les mots de la question: {sources}',
+  readByMeaning:
+    'Le modèle a lu {count} passages sur {all}, trouvés d’après le sens de la question: {sources}',
   readingPrompt: 'Lecture des tokens : {done} sur {all}',
   searching: 'Recherche dans les fichiers : {done} passages sur {all}',
-  pageOf: 'page {page}',
-  partOf: 'partie {part} sur {all}',
-  pdfPassword:
-    '{name} est protégé par un mot de passe. Enregistrez une copie sans mot de passe et joignez-la.',
-  pdfEmpty:
-    '{name} n’a pas de texte : ses pages sont des images. Joignez les images, ou un PDF avec du texte.',
-  pdfLong: '{name} est trop long pour être lu ici. Joignez-en une partie.',
-  pdfDamaged: '{name} est endommagé ou n’est pas un PDF.',
   tooHeavy: '{name} fait {size} ; il peut faire {most} au plus. Joignez un fichier plus petit.',
   noPicture: 'Ce navigateur ne peut pas afficher {name}. Joignez-le en PNG, JPEG ou WebP.',
   blind:
@@ -333,7 +348,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que voit le modèle, s’il a été entraîné pour autant',
   'set-weights': 'Poids',
   'set-weights-hint': 'Moins de bits prennent moins de mémoire et sont plus rapides',
-  asStored: 'Comme enregistrés',
+  asStored: 'D’origine',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',
@@ -352,7 +367,8 @@ export const LATER: LaterWords = {
   light: 'Clair',
   dark: 'Sombre',
   'set-tools': 'Outils',
-  'set-tools-hint': 'Calculatrice, date et conversion d’unités, pour les modèles entraînés à s’en servir',
+  'set-tools-hint':
+    'Calculatrice, dates, heures et conversion d’unités. Un modèle s’en sert quand un message en a besoin',
   on: 'Activés',
   off: 'Désactivés',
   'set-language': 'Langue',
@@ -384,6 +400,23 @@ export const LATER: LaterWords = {
   keyEscape: 'Arrêter la réponse ou annuler une modification',
   keyWrite: 'Écrire un message',
   memory: 'Mémoire',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Bavardage et reformulation en anglais sur tout appareil. Se trompe sur les faits.',
+  'Granite 4.0 H 350M':
+    'Couches Mamba-2 et quelques couches d’attention : les longues conversations prennent peu de mémoire. Appelle des outils.',
+  'LFM2 350M': 'Rapide sur téléphone, en huit langues. Bon pour extraire et résumer.',
+  'Gemma 3 270M':
+    'Suit de courtes instructions dans de nombreuses langues. Fait pour être adapté à une tâche.',
+  'SmolLM2 360M': 'Conversation en anglais, courts résumés et reformulation.',
+  'LFM2 700M': 'Écriture et questions de tous les jours en huit langues, rapide pour sa taille.',
+  'Qwen2.5 0.5B': 'Répond en 29 langues, écrit du JSON et un peu de code.',
+  'Mamba 130M':
+    'Continue un texte anglais sans jamais manquer de mémoire. Il n’a pas été entraîné à discuter.',
+  'Qwen3 0.6B': 'Réfléchit avant de répondre : bon en calcul, logique et outils, dans de nombreuses langues.',
+  'Gemma 3 1B': 'Écrit bien pour sa taille, surtout en anglais.',
+  'Llama 3.2 1B': 'Conversation, résumés et reformulation en huit langues.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Indonesian, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/id.ts'
+// The page's texts in Indonesian, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/id.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -193,11 +193,36 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'ditolak',
   sumUnread: 'Saya tidak dapat menghitungnya dengan pasti. Tulis dengan angka, misalnya 15 % of 240.',
+  toolTime: 'Waktu di suatu tempat',
+  toolDays: 'Hari di antara tanggal',
+  toolRunning: 'Berjalan: {name}',
+  toolFailed: 'Gagal: {name}',
+  toolSteps: 'Langkah jawaban ini',
+  takePhoto: 'Ambil foto',
   noAnswer: 'Model tidak menjawab. Ubah pertanyaan Anda, atau pilih model yang lebih besar.',
   englishAnswer:
-    'Saya hanya bisa bahasa Inggris, itu pun sedikit. Tanyakan dalam bahasa Inggris, atau pilih model yang lebih besar yang bisa bahasa Anda.',
+    'Saya hanya bisa bahasa Inggris, itu pun sedikit: tanyakan dalam bahasa Inggris, atau pilih model yang lebih besar yang bisa bahasa Anda.',
+  declined:
+    'Itu di luar kemampuan saya: saya model kecil untuk cerita pendek dan obrolan dalam bahasa Inggris.',
+  declinedAdvice:
+    'Saya model kecil untuk cerita, dan jawaban salah tentang kesehatan, hukum, atau uang dapat merugikan Anda: tanyakan kepada ahlinya.',
+  declinedHarm: 'Saya tidak dapat membantu hal itu: saya model kecil untuk cerita pendek dan obrolan.',
+  declinedOutside:
+    'Tidak ada model di halaman ini yang dapat mencari sesuatu atau bertindak di luarnya; saya bercerita pendek dan mengobrol.',
+  unclear:
+    'Saya tidak mengerti: tulis dalam bahasa Inggris apa yang Anda inginkan, misalnya cerita tentang rubah.',
+  yourName: 'Nama Anda {name}.',
+  noName: 'Anda belum memberi tahu nama Anda.',
+  offerDownload: 'Tanya {name} ({size}, {time})',
+  offerStored: 'Tanya {name}, yang ada di perangkat ini',
+  offerWaiting: 'Saat {name} siap, pertanyaan Anda diajukan lagi.',
+  offerMore:
+    'Model ini juga berjalan di perangkat ini. Mereka tahu lebih banyak, tetapi bisa salah: periksa hal yang penting.',
+  offerTime: 'unduhan sekitar {time}',
+  offerTimeUnknown: 'waktu unduh tidak diketahui',
   preset: 'Prasetel',
   presetHint: 'Instruksi, alat, panjang, dan sampling dengan nama, untuk percakapan apa pun',
   presetNone: 'Tidak ada',
@@ -277,20 +302,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Teksnya panjang, jadi dilampirkan sebagai file. Tombol editnya memindahkannya ke pesan.',
   editName: 'Edit {name} di pesan',
   editLong: 'Dengan {name}, pesan menjadi {count} karakter; paling banyak {most}. Biarkan terlampir.',
-  tooMany: 'Satu pesan paling banyak {most} file, dan ini menjadi {count}. Lampirkan lebih sedikit.',
-  tooLong: '{name} berukuran {size}; satu file paling banyak {most}. Lampirkan sebagian.',
-  noText: 'Halaman ini tidak membaca file seperti {name}. Lampirkan teks, halaman web, PDF, atau gambar.',
   readWhole: 'Model membaca seluruh file.',
-  readByWords: 'Model membaca {count} dari {all} kutipan, ditemukan menurut kata dalam pertanyaan.',
-  readByMeaning: 'Model membaca {count} dari {all} kutipan, ditemukan menurut makna pertanyaan.',
+  readByWords: 'Model membaca {count} dari {all} kutipan, ditemukan menurut kata dalam pertanyaan: {sources}',
+  readByMeaning: 'Model membaca {count} dari {all} kutipan, ditemukan menurut makna pertanyaan: {sources}',
   readingPrompt: 'Membaca token: {done} dari {all}',
   searching: 'Mencari di file: {done} dari {all} kutipan',
-  pageOf: 'halaman {page}',
-  partOf: 'bagian {part} dari {all}',
-  pdfPassword: '{name} dikunci dengan sandi. Simpan salinan tanpa sandi, lalu lampirkan.',
-  pdfEmpty: '{name} tidak berisi teks: halamannya berupa gambar. Lampirkan gambarnya, atau PDF dengan teks.',
-  pdfLong: '{name} terlalu panjang untuk dibaca di sini. Lampirkan sebagian.',
-  pdfDamaged: '{name} rusak atau bukan PDF.',
   tooHeavy: '{name} berukuran {size}; paling banyak {most}. Lampirkan yang lebih kecil.',
   noPicture: 'Browser ini tidak dapat menampilkan {name}. Lampirkan sebagai PNG, JPEG, atau WebP.',
   blind: 'Model ini tidak dapat melihat gambar. Pilih model penglihatan untuk bertanya tentang {name}.',
@@ -322,7 +338,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token yang dapat dilihat model, jika dilatih untuk itu',
   'set-weights': 'Bobot',
   'set-weights-hint': 'Bit lebih sedikit memakai memori lebih sedikit dan lebih cepat',
-  asStored: 'Seperti tersimpan',
+  asStored: 'Asli',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',
@@ -341,7 +357,8 @@ export const LATER: LaterWords = {
   light: 'Terang',
   dark: 'Gelap',
   'set-tools': 'Alat',
-  'set-tools-hint': 'Kalkulator, tanggal, dan konversi satuan, untuk model yang dilatih memakainya',
+  'set-tools-hint':
+    'Kalkulator, tanggal, waktu, dan konversi satuan. Model memakainya saat pesan memerlukannya',
   on: 'Aktif',
   off: 'Nonaktif',
   'set-language': 'Bahasa',
@@ -371,6 +388,22 @@ export const LATER: LaterWords = {
   keyEscape: 'Hentikan jawaban, atau batalkan edit',
   keyWrite: 'Tulis pesan',
   memory: 'Memori',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Obrolan dan penulisan ulang bahasa Inggris di perangkat apa pun. Sering salah fakta.',
+  'Granite 4.0 H 350M':
+    'Lapisan Mamba-2 dengan sedikit lapisan atensi: percakapan panjang hemat memori. Memanggil alat.',
+  'LFM2 350M': 'Cepat di ponsel, dalam delapan bahasa. Baik untuk mengekstrak dan meringkas.',
+  'Gemma 3 270M': 'Mengikuti instruksi pendek dalam banyak bahasa. Dibuat untuk disesuaikan bagi satu tugas.',
+  'SmolLM2 360M': 'Percakapan bahasa Inggris, ringkasan pendek, dan penulisan ulang.',
+  'LFM2 700M': 'Tulisan dan pertanyaan sehari-hari dalam delapan bahasa, cepat untuk ukurannya.',
+  'Qwen2.5 0.5B': 'Menjawab dalam 29 bahasa, menulis JSON dan sedikit kode.',
+  'Mamba 130M':
+    'Melanjutkan teks bahasa Inggris dan tidak pernah kehabisan memori. Tidak dilatih untuk mengobrol.',
+  'Qwen3 0.6B': 'Berpikir sebelum menjawab: baik dalam hitungan, logika, dan alat, dalam banyak bahasa.',
+  'Gemma 3 1B': 'Menulis baik untuk ukurannya, terutama dalam bahasa Inggris.',
+  'Llama 3.2 1B': 'Percakapan, ringkasan, dan penulisan ulang dalam delapan bahasa.',
 }
 
 export const REASONS: Reasons = {

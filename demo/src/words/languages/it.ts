@@ -1,8 +1,8 @@
-// The page's texts in Italian, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/it.ts'
+// The page's texts in Italian, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/it.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -194,11 +194,35 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'rifiutato',
   sumUnread: 'Non sono riuscito a calcolarlo con certezza. Scrivilo in cifre, per esempio 15 % of 240.',
+  toolTime: 'Ora in un luogo',
+  toolDays: 'Giorni tra due date',
+  toolRunning: 'In corso: {name}',
+  toolFailed: 'Non riuscito: {name}',
+  toolSteps: 'Passi di questa risposta',
+  takePhoto: 'Scatta una foto',
   noAnswer: 'Il modello non ha dato risposta. Riformula la domanda, o scegli un modello più grande.',
   englishAnswer:
-    'Conosco solo l’inglese, e nemmeno tanto. Chiedimelo in inglese, o scegli un modello più grande che parli la tua lingua.',
+    'Conosco solo l’inglese, e nemmeno tanto: chiedimelo in inglese, o scegli un modello più grande che parli la tua lingua.',
+  declined:
+    'Questo va oltre le mie capacità: sono un piccolo modello per brevi storie e chiacchiere in inglese.',
+  declinedAdvice:
+    'Sono un piccolo modello per storie, e una risposta sbagliata su salute, legge o denaro potrebbe danneggiarti: chiedi a un professionista.',
+  declinedHarm: 'Non posso aiutarti in questo: sono un piccolo modello per brevi storie e chiacchiere.',
+  declinedOutside:
+    'Nessun modello di questa pagina può cercare informazioni o agire fuori di essa; io racconto brevi storie e chiacchiero.',
+  unclear: 'Non ho capito: scrivi in inglese che cosa vuoi, per esempio una storia su una volpe.',
+  yourName: 'Ti chiami {name}.',
+  noName: 'Non mi hai ancora detto il tuo nome.',
+  offerDownload: 'Chiedi a {name} ({size}, {time})',
+  offerStored: 'Chiedi a {name}, già su questo dispositivo',
+  offerWaiting: 'Quando {name} sarà pronto, la tua domanda verrà fatta di nuovo.',
+  offerMore:
+    'Anche questi modelli funzionano su questo dispositivo. Sanno di più, ma sbagliano: controlla ciò che conta.',
+  offerTime: 'circa {time} di download',
+  offerTimeUnknown: 'durata del download sconosciuta',
   preset: 'Preimpostazione',
   presetHint: 'Istruzioni, strumenti, lunghezza e campionamento con un nome, per qualsiasi conversazione',
   presetNone: 'Nessuna',
@@ -280,20 +304,13 @@ export const LATER: LaterWords = {
   editName: 'Modifica {name} nel messaggio',
   editLong:
     'Con {name} il messaggio avrebbe {count} caratteri; può averne al massimo {most}. Lascialo allegato.',
-  tooMany: 'Un messaggio può avere al massimo {most} file, e così sarebbero {count}. Allegane meno.',
-  tooLong: '{name} è di {size}; un file può essere al massimo di {most}. Allegane una parte.',
-  noText: 'Questa pagina non legge file come {name}. Allega testo, una pagina web, un PDF o un’immagine.',
   readWhole: 'Il modello ha letto i file per intero.',
-  readByWords: 'Il modello ha letto {count} di {all} passaggi, trovati in base alle parole della domanda.',
-  readByMeaning: 'Il modello ha letto {count} di {all} passaggi, trovati in base al senso della domanda.',
+  readByWords:
+    'Il modello ha letto {count} di {all} passaggi, trovati in base alle parole della domanda: {sources}',
+  readByMeaning:
+    'Il modello ha letto {count} di {all} passaggi, trovati in base al senso della domanda: {sources}',
   readingPrompt: 'Lettura dei token: {done} di {all}',
   searching: 'Ricerca nei file: {done} di {all} passaggi',
-  pageOf: 'pagina {page}',
-  partOf: 'parte {part} di {all}',
-  pdfPassword: '{name} è protetto da password. Salvane una copia senza password e allegala.',
-  pdfEmpty: '{name} non contiene testo: le sue pagine sono immagini. Allega le immagini, o un PDF con testo.',
-  pdfLong: '{name} è troppo lungo per essere letto qui. Allegane una parte.',
-  pdfDamaged: '{name} è danneggiato o non è un PDF.',
   tooHeavy: '{name} è di {size}; può essere al massimo di {most}. Allegane uno più piccolo.',
   noPicture: 'Questo browser non può mostrare {name}. Allegalo come PNG, JPEG o WebP.',
   blind: 'Questo modello non vede le immagini. Scegli un modello visivo per chiedere di {name}.',
@@ -325,7 +342,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Token che il modello vede, se è stato addestrato per tanti',
   'set-weights': 'Pesi',
   'set-weights-hint': 'Meno bit occupano meno memoria e sono più veloci',
-  asStored: 'Come salvati',
+  asStored: 'Originali',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',
@@ -344,7 +361,8 @@ export const LATER: LaterWords = {
   light: 'Chiaro',
   dark: 'Scuro',
   'set-tools': 'Strumenti',
-  'set-tools-hint': 'Calcolatrice, data e conversione di unità, per modelli addestrati a usarli',
+  'set-tools-hint':
+    'Calcolatrice, date, ore e conversione di unità. Un modello li usa quando un messaggio li richiede',
   on: 'Sì',
   off: 'No',
   'set-language': 'Lingua',
@@ -374,6 +392,22 @@ export const LATER: LaterWords = {
   keyEscape: 'Interrompi la risposta o annulla una modifica',
   keyWrite: 'Scrivi un messaggio',
   memory: 'Memoria',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Chiacchiere e riscrittura in inglese su qualsiasi dispositivo. Sbaglia i fatti.',
+  'Granite 4.0 H 350M':
+    'Strati Mamba-2 con alcuni di attenzione: le conversazioni lunghe occupano poca memoria. Usa strumenti.',
+  'LFM2 350M': 'Veloce sui telefoni, in otto lingue. Bravo a estrarre e riassumere.',
+  'Gemma 3 270M': 'Segue brevi istruzioni in molte lingue. Pensato per essere adattato a un compito.',
+  'SmolLM2 360M': 'Conversazione in inglese, brevi riassunti e riscrittura.',
+  'LFM2 700M': 'Scrittura e domande di ogni giorno in otto lingue, veloce per la sua dimensione.',
+  'Qwen2.5 0.5B': 'Risponde in 29 lingue, scrive JSON e un po’ di codice.',
+  'Mamba 130M':
+    'Continua testi in inglese e non esaurisce mai la memoria. Non è stato addestrato a chattare.',
+  'Qwen3 0.6B': 'Pensa prima di rispondere: bravo in calcoli, logica e strumenti, in molte lingue.',
+  'Gemma 3 1B': 'Scrive bene per la sua dimensione, soprattutto in inglese.',
+  'Llama 3.2 1B': 'Conversazione, riassunti e riscrittura in otto lingue.',
 }
 
 export const REASONS: Reasons = {

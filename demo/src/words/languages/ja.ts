@@ -1,8 +1,8 @@
-// The page's texts in Japanese, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/ja.ts'
+// The page's texts in Japanese, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ja.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -188,11 +188,34 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '拒否しました',
   sumUnread: '確実に計算できませんでした。数字で書いてください。例：15 % of 240。',
+  toolTime: 'ある場所の時刻',
+  toolDays: '日付の間の日数',
+  toolRunning: '実行中：{name}',
+  toolFailed: '失敗：{name}',
+  toolSteps: 'この回答の手順',
+  takePhoto: '写真を撮る',
   noAnswer: 'モデルが回答しませんでした。質問を言い換えるか、より大きなモデルを選んでください。',
   englishAnswer:
     '私は英語しかわからず、それもあまり得意ではありません。英語で質問するか、あなたの言語を話すより大きなモデルを選んでください。',
+  declined: 'それは私には難しすぎます。私は英語の短い物語と雑談のための小さなモデルです。',
+  declinedAdvice:
+    '私は物語のための小さなモデルで、健康、法律、お金について誤った答えをすると害になりかねません。専門家に相談してください。',
+  declinedHarm: 'それはお手伝いできません。私は短い物語と雑談のための小さなモデルです。',
+  declinedOutside:
+    'このページのモデルは、調べものやページの外での操作ができません。私は短い物語を語り、雑談をします。',
+  unclear: '理解できませんでした。してほしいことを英語で書いてください。たとえば、キツネの物語など。',
+  yourName: 'あなたの名前は {name} です。',
+  noName: 'あなたの名前はまだ聞いていません。',
+  offerDownload: '{name} に質問（{size}、{time}）',
+  offerStored: 'このデバイスにある {name} に質問',
+  offerWaiting: '{name} の準備ができると、もう一度質問します。',
+  offerMore:
+    'これらのモデルもこのデバイスで動作します。より多くを知っていますが、間違えることがあります。大事なことは確認してください。',
+  offerTime: 'ダウンロード約 {time}',
+  offerTimeUnknown: 'ダウンロード時間は不明',
   preset: 'プリセット',
   presetHint: '指示、ツール、長さ、サンプリングに名前を付けて、どの会話でも使えます',
   presetNone: 'なし',
@@ -271,22 +294,11 @@ export const LATER: LaterWords = {
   editName: '{name} をメッセージ内で編集',
   editLong:
     '{name} を入れるとメッセージは {count} 文字になります。上限は {most} 文字です。添付のままにしてください。',
-  tooMany:
-    '1 件のメッセージのファイルは {most} 個までですが、これで {count} 個になります。添付を減らしてください。',
-  tooLong: '{name} は {size} です。ファイルの上限は {most} です。一部を添付してください。',
-  noText:
-    '{name} はこのページが読める種類のファイルではありません。テキスト、ウェブページ、PDF、画像を添付してください。',
   readWhole: 'モデルはファイル全体を読みました。',
-  readByWords: 'モデルは {all} か所中 {count} か所を読みました。質問の言葉で探しました。',
-  readByMeaning: 'モデルは {all} か所中 {count} か所を読みました。質問の意味で探しました。',
+  readByWords: 'モデルは {all} か所中 {count} か所を読みました。質問の言葉で探しました: {sources}',
+  readByMeaning: 'モデルは {all} か所中 {count} か所を読みました。質問の意味で探しました: {sources}',
   readingPrompt: 'トークンを読み取り中：{done}/{all}',
   searching: 'ファイルを検索中：{done}/{all} か所',
-  pageOf: '{page} ページ',
-  partOf: '{all} 中の {part} 番目',
-  pdfPassword: '{name} はパスワードで保護されています。パスワードなしのコピーを保存して添付してください。',
-  pdfEmpty: '{name} にはテキストがなく、ページは画像です。画像か、テキストのある PDF を添付してください。',
-  pdfLong: '{name} は長すぎてここでは読めません。一部を添付してください。',
-  pdfDamaged: '{name} は壊れているか、PDF ではありません。',
   tooHeavy: '{name} は {size} です。上限は {most} です。小さいファイルを添付してください。',
   noPicture: 'このブラウザでは {name} を表示できません。PNG、JPEG、WebP で添付してください。',
   blind: 'このモデルには画像が見えません。{name} について質問するには、画像を扱うモデルを選んでください。',
@@ -318,7 +330,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'モデルに見えるトークン数（その長さで学習済みの場合）',
   'set-weights': '重み',
   'set-weights-hint': 'ビット数が少ないほどメモリが少なく、高速です',
-  asStored: '保存形式のまま',
+  asStored: '元のまま',
   bits4: '4 ビット',
   bits8: '8 ビット',
   bits32: '32 ビット',
@@ -336,7 +348,7 @@ export const LATER: LaterWords = {
   light: 'ライト',
   dark: 'ダーク',
   'set-tools': 'ツール',
-  'set-tools-hint': '電卓、日付、単位の換算。使い方を学習したモデル向け',
+  'set-tools-hint': '電卓、日付、時刻、単位の換算。メッセージに必要なときにモデルが使います',
   on: 'オン',
   off: 'オフ',
   'set-language': '言語',
@@ -366,6 +378,21 @@ export const LATER: LaterWords = {
   keyEscape: '回答を停止、または編集をキャンセル',
   keyWrite: 'メッセージを入力',
   memory: 'メモリ',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'どのデバイスでも英語の雑談と言い換え。事実は間違えます。',
+  'Granite 4.0 H 350M':
+    '少数のアテンション層を持つ Mamba-2：長い会話でもメモリが少なくて済みます。ツールを呼び出します。',
+  'LFM2 350M': 'スマートフォンで高速、8 言語。抽出と要約が得意です。',
+  'Gemma 3 270M': '多くの言語で短い指示に従います。1 つの用途に調整するために作られました。',
+  'SmolLM2 360M': '英語の会話、短い要約、書き換え。',
+  'LFM2 700M': '8 言語で日常の文章と質問。このサイズとしては高速です。',
+  'Qwen2.5 0.5B': '29 言語で回答し、JSON と少しのコードを書きます。',
+  'Mamba 130M': '英語の文章を続け、メモリが尽きません。チャット用の学習はしていません。',
+  'Qwen3 0.6B': '考えてから回答します。計算、論理、ツールが得意で、多くの言語に対応します。',
+  'Gemma 3 1B': 'このサイズとしては文章が上手です。主に英語です。',
+  'Llama 3.2 1B': '8 言語で会話、要約、書き換え。',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Korean, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/ko.ts'
+// The page's texts in Korean, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/ko.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -188,10 +188,32 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '거부됨',
   sumUnread: '확실하게 계산하지 못했습니다. 숫자로 써 주세요. 예: 15 % of 240.',
+  toolTime: '어떤 곳의 시각',
+  toolDays: '날짜 사이의 일수',
+  toolRunning: '실행 중: {name}',
+  toolFailed: '실패: {name}',
+  toolSteps: '이 답변의 단계',
+  takePhoto: '사진 찍기',
   noAnswer: '모델이 답변하지 않았습니다. 질문을 바꾸거나 더 큰 모델을 선택하세요.',
   englishAnswer: '저는 영어만 조금 압니다. 영어로 질문하거나, 사용자의 언어를 쓰는 더 큰 모델을 선택하세요.',
+  declined: '그것은 제 능력 밖입니다. 저는 영어로 짧은 이야기와 잡담을 하는 작은 모델입니다.',
+  declinedAdvice:
+    '저는 이야기를 하는 작은 모델이며, 건강, 법률, 돈에 관한 잘못된 답변은 해가 될 수 있습니다. 전문가에게 물어보세요.',
+  declinedHarm: '그 일은 도울 수 없습니다. 저는 짧은 이야기와 잡담을 하는 작은 모델입니다.',
+  declinedOutside:
+    '이 페이지의 모델은 무언가를 찾아보거나 페이지 밖에서 행동할 수 없습니다. 저는 짧은 이야기와 잡담을 합니다.',
+  unclear: '이해하지 못했습니다. 원하는 것을 영어로 써 주세요. 예를 들면 여우 이야기.',
+  yourName: '이름은 {name}입니다.',
+  noName: '아직 이름을 알려 주지 않으셨습니다.',
+  offerDownload: '{name}에게 질문({size}, {time})',
+  offerStored: '이 기기에 있는 {name}에게 질문',
+  offerWaiting: '{name} 모델이 준비되면 다시 질문합니다.',
+  offerMore: '이 모델들도 이 기기에서 실행됩니다. 더 많이 알지만 실수를 합니다. 중요한 내용은 확인하세요.',
+  offerTime: '다운로드 약 {time}',
+  offerTimeUnknown: '다운로드 시간 알 수 없음',
   preset: '프리셋',
   presetHint: '모든 대화에 쓸 수 있는 이름 붙인 지시, 도구, 길이, 샘플링',
   presetNone: '없음',
@@ -268,20 +290,11 @@ export const LATER: LaterWords = {
   pastedNote: '텍스트가 길어서 파일로 첨부되었습니다. 편집 버튼을 누르면 메시지로 옮겨집니다.',
   editName: '메시지에서 {name} 편집',
   editLong: '{name}을(를) 넣으면 메시지가 {count}자가 되며, 최대 {most}자입니다. 첨부한 채로 두세요.',
-  tooMany: '메시지 하나의 파일은 최대 {most}개인데 {count}개가 됩니다. 더 적게 첨부하세요.',
-  tooLong: '{name}의 크기는 {size}이며, 파일은 최대 {most}입니다. 일부만 첨부하세요.',
-  noText: '이 페이지는 {name} 같은 파일을 읽지 않습니다. 텍스트, 웹 페이지, PDF 또는 이미지를 첨부하세요.',
   readWhole: '모델이 파일 전체를 읽었습니다.',
-  readByWords: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 단어로 찾았습니다.',
-  readByMeaning: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 의미로 찾았습니다.',
+  readByWords: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 단어로 찾았습니다: {sources}',
+  readByMeaning: '모델이 구절 {all}개 중 {count}개를 읽었습니다. 질문의 의미로 찾았습니다: {sources}',
   readingPrompt: '토큰을 읽는 중: {done}/{all}',
   searching: '파일 검색 중: 구절 {done}/{all}',
-  pageOf: '{page}페이지',
-  partOf: '{all}개 중 {part}번째 부분',
-  pdfPassword: '{name}은(는) 암호로 잠겨 있습니다. 암호 없는 사본을 저장하여 첨부하세요.',
-  pdfEmpty: '{name}에는 텍스트가 없고 페이지가 이미지입니다. 이미지나 텍스트가 있는 PDF를 첨부하세요.',
-  pdfLong: '{name}은(는) 여기서 읽기에 너무 깁니다. 일부만 첨부하세요.',
-  pdfDamaged: '{name}은(는) 손상되었거나 PDF가 아닙니다.',
   tooHeavy: '{name}의 크기는 {size}이며, 최대 {most}입니다. 더 작은 파일을 첨부하세요.',
   noPicture: '이 브라우저는 {name}을(를) 표시할 수 없습니다. PNG, JPEG 또는 WebP로 첨부하세요.',
   blind: '이 모델은 이미지를 볼 수 없습니다. {name}에 대해 질문하려면 비전 모델을 선택하세요.',
@@ -313,7 +326,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '모델이 볼 수 있는 토큰 수(그만큼 학습된 경우)',
   'set-weights': '가중치',
   'set-weights-hint': '비트가 적을수록 메모리를 덜 쓰고 빠릅니다',
-  asStored: '저장된 그대로',
+  asStored: '원본',
   bits4: '4비트',
   bits8: '8비트',
   bits32: '32비트',
@@ -331,7 +344,7 @@ export const LATER: LaterWords = {
   light: '밝게',
   dark: '어둡게',
   'set-tools': '도구',
-  'set-tools-hint': '사용법을 학습한 모델을 위한 계산기, 날짜, 단위 변환',
+  'set-tools-hint': '계산기, 날짜, 시각, 단위 변환. 메시지에 필요할 때 모델이 사용합니다',
   on: '켬',
   off: '끔',
   'set-language': '언어',
@@ -361,6 +374,20 @@ export const LATER: LaterWords = {
   keyEscape: '답변 중지 또는 편집 취소',
   keyWrite: '메시지 입력',
   memory: '메모리',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': '모든 기기에서 영어 잡담과 바꿔 쓰기. 사실을 틀립니다.',
+  'Granite 4.0 H 350M': '어텐션 층이 적은 Mamba-2: 긴 대화에도 메모리가 적게 듭니다. 도구를 호출합니다.',
+  'LFM2 350M': '휴대전화에서 빠르며 8개 언어를 지원합니다. 추출과 요약에 능합니다.',
+  'Gemma 3 270M': '많은 언어로 짧은 지시를 따릅니다. 한 가지 작업에 맞춰 조정하도록 만들어졌습니다.',
+  'SmolLM2 360M': '영어 대화, 짧은 요약, 고쳐 쓰기.',
+  'LFM2 700M': '8개 언어로 일상적인 글과 질문을 다루며, 크기에 비해 빠릅니다.',
+  'Qwen2.5 0.5B': '29개 언어로 답하고 JSON과 간단한 코드를 씁니다.',
+  'Mamba 130M': '영어 글을 이어 쓰며 메모리가 부족해지지 않습니다. 채팅용으로 학습되지 않았습니다.',
+  'Qwen3 0.6B': '생각한 뒤 답합니다. 계산, 논리, 도구에 능하며 많은 언어를 지원합니다.',
+  'Gemma 3 1B': '크기에 비해 글을 잘 쓰며, 주로 영어입니다.',
+  'Llama 3.2 1B': '8개 언어로 대화, 요약, 고쳐 쓰기.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Dutch, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/nl.ts'
+// The page's texts in Dutch, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/nl.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -193,11 +193,35 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'afgewezen',
   sumUnread: 'Dat kon ik niet met zekerheid uitrekenen. Schrijf het in cijfers, bijvoorbeeld 15 % of 240.',
+  toolTime: 'Tijd op een plaats',
+  toolDays: 'Dagen tussen datums',
+  toolRunning: 'Bezig: {name}',
+  toolFailed: 'Mislukt: {name}',
+  toolSteps: 'Stappen van dit antwoord',
+  takePhoto: 'Foto maken',
   noAnswer: 'Het model gaf geen antwoord. Stel je vraag anders, of kies een groter model.',
   englishAnswer:
-    'Ik ken alleen Engels, en dat niet eens zo goed. Vraag het me in het Engels, of kies een groter model dat jouw taal spreekt.',
+    'Ik ken alleen Engels, en dat niet eens zo goed: vraag het in het Engels, of kies een groter model dat jouw taal spreekt.',
+  declined: 'Dat gaat me boven de pet: ik ben een klein model voor korte verhalen en gebabbel in het Engels.',
+  declinedAdvice:
+    'Ik ben een klein model voor verhalen, en een fout antwoord over gezondheid, recht of geld kan je schaden: vraag het aan een deskundige.',
+  declinedHarm: 'Daarmee kan ik niet helpen: ik ben een klein model voor korte verhalen en gebabbel.',
+  declinedOutside:
+    'Geen model van deze pagina kan iets opzoeken of erbuiten handelen; ik vertel korte verhalen en babbel wat.',
+  unclear:
+    'Dat heb ik niet begrepen: schrijf in het Engels wat je wilt, bijvoorbeeld een verhaal over een vos.',
+  yourName: 'Je heet {name}.',
+  noName: 'Je hebt me je naam nog niet verteld.',
+  offerDownload: '{name} vragen ({size}, {time})',
+  offerStored: '{name} vragen, al op dit apparaat',
+  offerWaiting: 'Zodra {name} klaar is, wordt je vraag opnieuw gesteld.',
+  offerMore:
+    'Ook deze modellen werken op dit apparaat. Ze weten meer, maar maken fouten: controleer wat belangrijk is.',
+  offerTime: 'ongeveer {time} downloaden',
+  offerTimeUnknown: 'downloadtijd onbekend',
   preset: 'Voorinstelling',
   presetHint: 'Instructies, hulpmiddelen, lengte en woordkeuze onder één naam, voor elk gesprek',
   presetNone: 'Geen',
@@ -277,23 +301,13 @@ export const LATER: LaterWords = {
   editName: '{name} in het bericht bewerken',
   editLong:
     'Met {name} zou het bericht {count} tekens hebben; het mag er hoogstens {most} hebben. Laat het toegevoegd.',
-  tooMany:
-    'Een bericht kan hoogstens {most} bestanden hebben, en dit zouden er {count} zijn. Voeg er minder toe.',
-  tooLong: '{name} is {size}; een bestand mag hoogstens {most} zijn. Voeg een deel ervan toe.',
-  noText:
-    'Deze pagina leest geen bestanden als {name}. Voeg tekst, een webpagina, een pdf of een afbeelding toe.',
   readWhole: 'Het model heeft de bestanden helemaal gelezen.',
-  readByWords: 'Het model heeft {count} van {all} passages gelezen, gevonden op de woorden van de vraag.',
-  readByMeaning: 'Het model heeft {count} van {all} passages gelezen, gevonden op de betekenis van de vraag.',
+  readByWords:
+    'Het model heeft {count} van {all} passages gelezen, gevonden op de woorden van de vraag: {sources}',
+  readByMeaning:
+    'Het model heeft {count} van {all} passages gelezen, gevonden op de betekenis van de vraag: {sources}',
   readingPrompt: 'Tokens lezen: {done} van {all}',
   searching: 'Bestanden doorzoeken: {done} van {all} passages',
-  pageOf: 'pagina {page}',
-  partOf: 'deel {part} van {all}',
-  pdfPassword: '{name} is beveiligd met een wachtwoord. Sla een kopie zonder wachtwoord op en voeg die toe.',
-  pdfEmpty:
-    '{name} heeft geen tekst: de pagina’s zijn afbeeldingen. Voeg de afbeeldingen toe, of een pdf met tekst.',
-  pdfLong: '{name} is te lang om hier te lezen. Voeg een deel ervan toe.',
-  pdfDamaged: '{name} is beschadigd of geen pdf.',
   tooHeavy: '{name} is {size}; het mag hoogstens {most} zijn. Voeg een kleiner bestand toe.',
   noPicture: 'Deze browser kan {name} niet tonen. Voeg het toe als PNG, JPEG of WebP.',
   blind: 'Dit model kan geen afbeeldingen zien. Kies een model dat dat kan om naar {name} te vragen.',
@@ -325,7 +339,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens die het model kan zien, als het daarvoor is getraind',
   'set-weights': 'Gewichten',
   'set-weights-hint': 'Minder bits kosten minder geheugen en zijn sneller',
-  asStored: 'Zoals opgeslagen',
+  asStored: 'Origineel',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',
@@ -344,7 +358,8 @@ export const LATER: LaterWords = {
   light: 'Licht',
   dark: 'Donker',
   'set-tools': 'Hulpmiddelen',
-  'set-tools-hint': 'Rekenmachine, datum en omrekenen van eenheden, voor modellen die daarvoor zijn getraind',
+  'set-tools-hint':
+    'Rekenmachine, datums, tijden en omrekenen van eenheden. Een model gebruikt ze als een bericht dat vraagt',
   on: 'Aan',
   off: 'Uit',
   'set-language': 'Taal',
@@ -374,6 +389,22 @@ export const LATER: LaterWords = {
   keyEscape: 'Antwoord stoppen of bewerken annuleren',
   keyWrite: 'Bericht schrijven',
   memory: 'Geheugen',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Engels gebabbel en herschrijven op elk apparaat. Kent feiten slecht.',
+  'Granite 4.0 H 350M':
+    'Mamba-2-lagen met enkele attention-lagen: lange gesprekken kosten weinig geheugen. Roept hulpmiddelen aan.',
+  'LFM2 350M': 'Snel op telefoons, in acht talen. Goed in opzoeken in tekst en samenvatten.',
+  'Gemma 3 270M': 'Volgt korte instructies in veel talen. Gemaakt om voor één taak te worden afgestemd.',
+  'SmolLM2 360M': 'Engelse gesprekken, korte samenvattingen en herschrijven.',
+  'LFM2 700M': 'Alledaags schrijven en vragen in acht talen, snel voor zijn grootte.',
+  'Qwen2.5 0.5B': 'Antwoordt in 29 talen, schrijft JSON en een beetje code.',
+  'Mamba 130M':
+    'Zet Engelse tekst voort en heeft altijd genoeg geheugen. Het is niet getraind om te chatten.',
+  'Qwen3 0.6B': 'Denkt na voor het antwoordt: goed in sommen, logica en hulpmiddelen, in veel talen.',
+  'Gemma 3 1B': 'Schrijft goed voor zijn grootte, vooral in het Engels.',
+  'Llama 3.2 1B': 'Gesprekken, samenvattingen en herschrijven in acht talen.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Polish, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/pl.ts'
+// The page's texts in Polish, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/pl.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -208,11 +208,33 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'odrzucono',
   sumUnread: 'Nie udało mi się tego pewnie obliczyć. Zapisz to cyframi, na przykład 15 % of 240.',
+  toolTime: 'Godzina w danym miejscu',
+  toolDays: 'Dni między datami',
+  toolRunning: 'W toku: {name}',
+  toolFailed: 'Niepowodzenie: {name}',
+  toolSteps: 'Kroki tej odpowiedzi',
+  takePhoto: 'Zrób zdjęcie',
   noAnswer: 'Model nie odpowiedział. Sformułuj pytanie inaczej albo wybierz większy model.',
   englishAnswer:
-    'Znam tylko angielski, i to niezbyt dobrze. Zapytaj po angielsku albo wybierz większy model, który mówi w Twoim języku.',
+    'Znam tylko angielski, i to niezbyt dobrze: zapytaj po angielsku albo wybierz większy model, który mówi w Twoim języku.',
+  declined: 'To mnie przerasta: jestem małym modelem do krótkich historii i pogawędek po angielsku.',
+  declinedAdvice:
+    'Jestem małym modelem do historii, a błędna odpowiedź o zdrowiu, prawie lub pieniądzach mogłaby Ci zaszkodzić: zapytaj specjalistę.',
+  declinedHarm: 'W tym nie mogę pomóc: jestem małym modelem do krótkich historii i pogawędek.',
+  declinedOutside:
+    'Żaden model tej strony nie może niczego wyszukać ani działać poza nią; ja opowiadam krótkie historie i gawędzę.',
+  unclear: 'Nie rozumiem: napisz po angielsku, czego chcesz, na przykład historii o lisie.',
+  yourName: 'Masz na imię {name}.',
+  noName: 'Nie powiedziano mi jeszcze, jak masz na imię.',
+  offerDownload: 'Zapytaj {name} ({size}, {time})',
+  offerStored: 'Zapytaj {name}, już na tym urządzeniu',
+  offerWaiting: 'Gdy {name} będzie gotowy, Twoje pytanie zostanie zadane ponownie.',
+  offerMore: 'Te modele też działają na tym urządzeniu. Wiedzą więcej, ale się mylą: sprawdzaj to, co ważne.',
+  offerTime: 'pobieranie około {time}',
+  offerTimeUnknown: 'czas pobierania nieznany',
   preset: 'Zestaw ustawień',
   presetHint: 'Nazwane instrukcje, narzędzia, długość i próbkowanie, dla dowolnej rozmowy',
   presetNone: 'Brak',
@@ -318,20 +340,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Tekst jest długi, więc dołączono go jako plik. Przycisk edycji przenosi go do wiadomości.',
   editName: 'Edytuj {name} w wiadomości',
   editLong: 'Z {name} wiadomość miałaby {count} znaków; może mieć najwyżej {most}. Zostaw plik dołączony.',
-  tooMany: 'Wiadomość może mieć najwyżej tyle plików: {most}, a byłoby ich {count}. Dołącz mniej.',
-  tooLong: '{name} ma {size}; plik może mieć najwyżej {most}. Dołącz jego część.',
-  noText: 'Ta strona nie czyta plików takich jak {name}. Dołącz tekst, stronę internetową, PDF lub obraz.',
   readWhole: 'Model przeczytał pliki w całości.',
-  readByWords: 'Model przeczytał fragmenty: {count} z {all}, znalezione według słów pytania.',
-  readByMeaning: 'Model przeczytał fragmenty: {count} z {all}, znalezione według sensu pytania.',
+  readByWords: 'Model przeczytał fragmenty: {count} z {all}, znalezione według słów pytania: {sources}',
+  readByMeaning: 'Model przeczytał fragmenty: {count} z {all}, znalezione według sensu pytania: {sources}',
   readingPrompt: 'Czytanie tokenów: {done} z {all}',
   searching: 'Przeszukiwanie plików: fragmenty {done} z {all}',
-  pageOf: 'strona {page}',
-  partOf: 'część {part} z {all}',
-  pdfPassword: '{name} jest chroniony hasłem. Zapisz kopię bez hasła i dołącz ją.',
-  pdfEmpty: '{name} nie zawiera tekstu: jego strony to obrazy. Dołącz obrazy albo PDF z tekstem.',
-  pdfLong: '{name} jest za długi, aby go tu przeczytać. Dołącz jego część.',
-  pdfDamaged: '{name} jest uszkodzony lub nie jest plikiem PDF.',
   tooHeavy: '{name} ma {size}; może mieć najwyżej {most}. Dołącz mniejszy.',
   noPicture: 'Ta przeglądarka nie może pokazać {name}. Dołącz go jako PNG, JPEG lub WebP.',
   blind: 'Ten model nie widzi obrazów. Wybierz model, który je widzi, aby zapytać o {name}.',
@@ -364,7 +377,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokeny, które widzi model, jeśli był na to trenowany',
   'set-weights': 'Wagi',
   'set-weights-hint': 'Mniej bitów zajmuje mniej pamięci i działa szybciej',
-  asStored: 'Jak zapisano',
+  asStored: 'Oryginalne',
   bits4: '4 bity',
   bits8: '8 bitów',
   bits32: '32 bity',
@@ -379,11 +392,12 @@ export const LATER: LaterWords = {
   bits8fp8: '8 bitów, wartości jako fp8',
   'set-theme': 'Motyw',
   'set-theme-hint': 'Jasny lub ciemny',
-  automatic: 'Automatycznie',
+  automatic: 'Auto',
   light: 'Jasny',
   dark: 'Ciemny',
   'set-tools': 'Narzędzia',
-  'set-tools-hint': 'Kalkulator, data i przeliczanie jednostek, dla modeli, które się tego uczyły',
+  'set-tools-hint':
+    'Kalkulator, daty, godziny i przeliczanie jednostek. Model używa ich, gdy wiadomość tego wymaga',
   on: 'Włączone',
   off: 'Wyłączone',
   'set-language': 'Język',
@@ -413,6 +427,22 @@ export const LATER: LaterWords = {
   keyEscape: 'Zatrzymaj odpowiedź lub anuluj edycję',
   keyWrite: 'Napisz wiadomość',
   memory: 'Pamięć',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Angielskie pogawędki i przeredagowanie na każdym urządzeniu. Myli fakty.',
+  'Granite 4.0 H 350M':
+    'Warstwy Mamba-2 z kilkoma warstwami uwagi: długie rozmowy zajmują mało pamięci. Wywołuje narzędzia.',
+  'LFM2 350M':
+    'Szybki na telefonach, w ośmiu językach. Dobry w wyszukiwaniu danych w tekście i streszczaniu.',
+  'Gemma 3 270M': 'Wykonuje krótkie polecenia w wielu językach. Stworzony do dostrojenia do jednego zadania.',
+  'SmolLM2 360M': 'Rozmowa po angielsku, krótkie streszczenia i przeredagowanie.',
+  'LFM2 700M': 'Codzienne pisanie i pytania w ośmiu językach, szybki jak na swój rozmiar.',
+  'Qwen2.5 0.5B': 'Odpowiada w 29 językach, pisze JSON i trochę kodu.',
+  'Mamba 130M': 'Kontynuuje tekst angielski i nigdy nie brakuje mu pamięci. Nie był uczony rozmowy.',
+  'Qwen3 0.6B': 'Myśli, zanim odpowie: dobry w rachunkach, logice i narzędziach, w wielu językach.',
+  'Gemma 3 1B': 'Dobrze pisze jak na swój rozmiar, głównie po angielsku.',
+  'Llama 3.2 1B': 'Rozmowa, streszczenia i przeredagowanie w ośmiu językach.',
 }
 
 export const REASONS: Reasons = {

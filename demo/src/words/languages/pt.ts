@@ -1,8 +1,8 @@
-// The page's texts in Portuguese, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/pt.ts'
+// The page's texts in Portuguese, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/pt.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -191,11 +191,33 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'recusado',
   sumUnread: 'Não consegui calcular isso com certeza. Escreva em algarismos, por exemplo 15 % of 240.',
+  toolTime: 'Hora em um lugar',
+  toolDays: 'Dias entre datas',
+  toolRunning: 'Em andamento: {name}',
+  toolFailed: 'Falhou: {name}',
+  toolSteps: 'Etapas desta resposta',
+  takePhoto: 'Tirar uma foto',
   noAnswer: 'O modelo não deu resposta. Reformule a pergunta ou escolha um modelo maior.',
   englishAnswer:
-    'Eu só sei inglês, e não muito. Pergunte em inglês, ou escolha um modelo maior que fale a sua língua.',
+    'Eu só sei inglês, e não muito: pergunte em inglês, ou escolha um modelo maior que fale a sua língua.',
+  declined: 'Isso está além de mim: sou um modelo pequeno para histórias curtas e bate-papo em inglês.',
+  declinedAdvice:
+    'Sou um modelo pequeno para histórias, e uma resposta errada sobre saúde, direito ou dinheiro poderia prejudicar você: pergunte a um profissional.',
+  declinedHarm: 'Não posso ajudar com isso: sou um modelo pequeno para histórias curtas e bate-papo.',
+  declinedOutside:
+    'Nenhum modelo desta página pode consultar coisas ou agir fora dela; eu conto histórias curtas e bato papo.',
+  unclear: 'Não entendi: escreva em inglês o que você quer, por exemplo uma história sobre uma raposa.',
+  yourName: 'Seu nome é {name}.',
+  noName: 'Você ainda não me disse o seu nome.',
+  offerDownload: 'Perguntar a {name} ({size}, {time})',
+  offerStored: 'Perguntar a {name}, que está neste dispositivo',
+  offerWaiting: 'Quando {name} estiver pronto, sua pergunta será feita de novo.',
+  offerMore: 'Estes modelos também rodam neste dispositivo. Sabem mais, mas erram: confira o que importa.',
+  offerTime: 'cerca de {time} de download',
+  offerTimeUnknown: 'tempo de download desconhecido',
   preset: 'Predefinição',
   presetHint: 'Instruções, ferramentas, tamanho e amostragem com um nome, para qualquer conversa',
   presetNone: 'Nenhuma',
@@ -274,21 +296,11 @@ export const LATER: LaterWords = {
   editName: 'Editar {name} na mensagem',
   editLong:
     'Com {name}, a mensagem teria {count} caracteres; ela pode ter no máximo {most}. Deixe-o anexado.',
-  tooMany: 'Uma mensagem pode ter no máximo {most} arquivos, e assim seriam {count}. Anexe menos.',
-  tooLong: '{name} tem {size}; um arquivo pode ter no máximo {most}. Anexe uma parte dele.',
-  noText:
-    'Esta página não lê arquivos do tipo de {name}. Anexe texto, uma página da web, um PDF ou uma imagem.',
   readWhole: 'O modelo leu os arquivos completos.',
-  readByWords: 'O modelo leu {count} de {all} trechos, encontrados pelas palavras da pergunta.',
-  readByMeaning: 'O modelo leu {count} de {all} trechos, encontrados pelo sentido da pergunta.',
+  readByWords: 'O modelo leu {count} de {all} trechos, encontrados pelas palavras da pergunta: {sources}',
+  readByMeaning: 'O modelo leu {count} de {all} trechos, encontrados pelo sentido da pergunta: {sources}',
   readingPrompt: 'Lendo tokens: {done} de {all}',
   searching: 'Buscando nos arquivos: {done} de {all} trechos',
-  pageOf: 'página {page}',
-  partOf: 'parte {part} de {all}',
-  pdfPassword: '{name} está protegido por senha. Salve uma cópia sem senha e anexe-a.',
-  pdfEmpty: '{name} não tem texto: suas páginas são imagens. Anexe as imagens ou um PDF com texto.',
-  pdfLong: '{name} é longo demais para ser lido aqui. Anexe uma parte dele.',
-  pdfDamaged: '{name} está danificado ou não é um PDF.',
   tooHeavy: '{name} tem {size}; pode ter no máximo {most}. Anexe um menor.',
   noPicture: 'Este navegador não consegue mostrar {name}. Anexe-o como PNG, JPEG ou WebP.',
   blind: 'Este modelo não vê imagens. Escolha um modelo de visão para perguntar sobre {name}.',
@@ -320,7 +332,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Tokens que o modelo vê, se foi treinado para tantos',
   'set-weights': 'Pesos',
   'set-weights-hint': 'Menos bits ocupam menos memória e são mais rápidos',
-  asStored: 'Como estão salvos',
+  asStored: 'Originais',
   bits4: '4 bits',
   bits8: '8 bits',
   bits32: '32 bits',
@@ -339,7 +351,8 @@ export const LATER: LaterWords = {
   light: 'Claro',
   dark: 'Escuro',
   'set-tools': 'Ferramentas',
-  'set-tools-hint': 'Calculadora, data e conversão de unidades, para modelos treinados para usá-las',
+  'set-tools-hint':
+    'Calculadora, datas, horas e conversão de unidades. Um modelo as usa quando uma mensagem precisa',
   on: 'Sim',
   off: 'Não',
   'set-language': 'Idioma',
@@ -369,6 +382,21 @@ export const LATER: LaterWords = {
   keyEscape: 'Parar a resposta ou cancelar uma edição',
   keyWrite: 'Escrever uma mensagem',
   memory: 'Memória',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Bate-papo e reescrita em inglês em qualquer dispositivo. Erra os fatos.',
+  'Granite 4.0 H 350M':
+    'Camadas Mamba-2 com algumas de atenção: conversas longas ocupam pouca memória. Usa ferramentas.',
+  'LFM2 350M': 'Rápido em celulares, em oito idiomas. Bom para extrair e resumir.',
+  'Gemma 3 270M': 'Segue instruções curtas em muitos idiomas. Feito para ser ajustado a uma tarefa.',
+  'SmolLM2 360M': 'Conversa em inglês, resumos curtos e reescrita.',
+  'LFM2 700M': 'Escrita e perguntas do dia a dia em oito idiomas, rápido para o tamanho.',
+  'Qwen2.5 0.5B': 'Responde em 29 idiomas, escreve JSON e um pouco de código.',
+  'Mamba 130M': 'Continua textos em inglês e nunca fica sem memória. Não foi treinado para conversar.',
+  'Qwen3 0.6B': 'Pensa antes de responder: bom em contas, lógica e ferramentas, em muitos idiomas.',
+  'Gemma 3 1B': 'Escreve bem para o tamanho, principalmente em inglês.',
+  'Llama 3.2 1B': 'Conversa, resumos e reescrita em oito idiomas.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Turkish, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/tr.ts'
+// The page's texts in Turkish, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/tr.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -189,11 +189,34 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'reddedildi',
   sumUnread: 'Bunu kesin olarak hesaplayamadım. Lütfen rakamla yazın, örneğin 15 % of 240.',
+  toolTime: 'Bir yerdeki saat',
+  toolDays: 'Tarihler arası günler',
+  toolRunning: 'Çalışıyor: {name}',
+  toolFailed: 'Başarısız: {name}',
+  toolSteps: 'Bu yanıtın adımları',
+  takePhoto: 'Fotoğraf çek',
   noAnswer: 'Model yanıt vermedi. Soruyu başka türlü sorun veya daha büyük bir model seçin.',
   englishAnswer:
-    'Yalnızca İngilizce biliyorum, onu da pek iyi değil. Lütfen İngilizce sorun veya dilinizi konuşan daha büyük bir model seçin.',
+    'Yalnızca İngilizce biliyorum, onu da pek iyi değil: İngilizce sorun veya dilinizi konuşan daha büyük bir model seçin.',
+  declined: 'Bu beni aşar: kısa İngilizce öyküler ve sohbet için küçük bir modelim.',
+  declinedAdvice:
+    'Öyküler için küçük bir modelim; sağlık, hukuk veya para konusunda yanlış bir yanıt size zarar verebilir: lütfen bir uzmana sorun.',
+  declinedHarm: 'Bu konuda yardım edemem: kısa öyküler ve sohbet için küçük bir modelim.',
+  declinedOutside:
+    'Bu sayfadaki hiçbir model bir şey araştıramaz veya sayfanın dışında iş yapamaz; ben kısa öyküler anlatır, sohbet ederim.',
+  unclear: 'Bunu anlamadım: ne istediğinizi İngilizce yazın, örneğin bir tilki öyküsü.',
+  yourName: 'Adınız {name}.',
+  noName: 'Bana adınızı henüz söylemediniz.',
+  offerDownload: '{name} modeline sor ({size}, {time})',
+  offerStored: 'Bu cihazdaki {name} modeline sor',
+  offerWaiting: '{name} hazır olunca sorunuz yeniden sorulur.',
+  offerMore:
+    'Bu modeller de bu cihazda çalışır. Daha çok şey bilirler, ama hata yaparlar: önemli olanı doğrulayın.',
+  offerTime: 'yaklaşık {time} indirme',
+  offerTimeUnknown: 'indirme süresi bilinmiyor',
   preset: 'Hazır ayar',
   presetHint: 'Bir ad altında yönergeler, araçlar, uzunluk ve örnekleme, her sohbet için',
   presetNone: 'Yok',
@@ -275,20 +298,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Metin uzun olduğundan dosya olarak eklendi. Düzenle düğmesi onu mesaja taşır.',
   editName: '{name} ögesini mesajda düzenle',
   editLong: '{name} ile mesajda {count} karakter olurdu; en çok {most} olabilir. Ekli bırakın.',
-  tooMany: 'Bir mesajda en çok {most} dosya olabilir, böyle {count} olurdu. Daha az ekleyin.',
-  tooLong: '{name} {size}; bir dosya en çok {most} olabilir. Bir bölümünü ekleyin.',
-  noText: 'Bu sayfa {name} türünde dosya okumaz. Metin, web sayfası, PDF veya resim ekleyin.',
   readWhole: 'Model dosyaların tamamını okudu.',
-  readByWords: 'Model {all} bölümden {count} tanesini okudu, sorudaki sözcüklere göre bulundu.',
-  readByMeaning: 'Model {all} bölümden {count} tanesini okudu, sorunun anlamına göre bulundu.',
+  readByWords: 'Model {all} bölümden {count} tanesini okudu, sorudaki sözcüklere göre bulundu: {sources}',
+  readByMeaning: 'Model {all} bölümden {count} tanesini okudu, sorunun anlamına göre bulundu: {sources}',
   readingPrompt: 'Token okunuyor: {done} / {all}',
   searching: 'Dosyalarda aranıyor: {done} / {all} bölüm',
-  pageOf: 'sayfa {page}',
-  partOf: 'bölüm {part} / {all}',
-  pdfPassword: '{name} parolayla korunuyor. Parolasız bir kopyasını kaydedip onu ekleyin.',
-  pdfEmpty: '{name} metin içermiyor: sayfaları resim. Resimleri veya metinli bir PDF ekleyin.',
-  pdfLong: '{name} burada okumak için çok uzun. Bir bölümünü ekleyin.',
-  pdfDamaged: '{name} bozuk veya PDF değil.',
   tooHeavy: '{name} {size}; en çok {most} olabilir. Daha küçüğünü ekleyin.',
   noPicture: 'Bu tarayıcı {name} dosyasını gösteremiyor. PNG, JPEG veya WebP olarak ekleyin.',
   blind: 'Bu model resim göremez. {name} hakkında sormak için resim gören bir model seçin.',
@@ -320,7 +334,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Eğitimi yetiyorsa modelin görebildiği token sayısı',
   'set-weights': 'Ağırlıklar',
   'set-weights-hint': 'Az bit, az bellek kullanır ve daha hızlıdır',
-  asStored: 'Saklandığı gibi',
+  asStored: 'Özgün',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',
@@ -338,7 +352,8 @@ export const LATER: LaterWords = {
   light: 'Açık',
   dark: 'Koyu',
   'set-tools': 'Araçlar',
-  'set-tools-hint': 'Kullanmak üzere eğitilmiş modeller için hesap makinesi, tarih ve birim dönüştürme',
+  'set-tools-hint':
+    'Hesap makinesi, tarih, saat ve birim dönüştürme. Model bunları mesaj gerektirince kullanır',
   on: 'Açık',
   off: 'Kapalı',
   'set-language': 'Dil',
@@ -368,6 +383,20 @@ export const LATER: LaterWords = {
   keyEscape: 'Yanıtı durdur veya düzenlemeyi iptal et',
   keyWrite: 'Mesaj yaz',
   memory: 'Bellek',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Her cihazda İngilizce sohbet ve yeniden yazma. Bilgilerde yanılır.',
+  'Granite 4.0 H 350M': 'Birkaç dikkat katmanlı Mamba-2: uzun sohbetler az bellek kullanır. Araç çağırır.',
+  'LFM2 350M': 'Telefonda hızlı, sekiz dilde. Bilgi çıkarma ve özetlemede iyi.',
+  'Gemma 3 270M': 'Birçok dilde kısa yönergeleri izler. Tek bir göreve uyarlanmak için yapıldı.',
+  'SmolLM2 360M': 'İngilizce sohbet, kısa özetler ve yeniden yazma.',
+  'LFM2 700M': 'Sekiz dilde günlük yazılar ve sorular, boyutuna göre hızlı.',
+  'Qwen2.5 0.5B': '29 dilde yanıtlar, JSON ve biraz kod yazar.',
+  'Mamba 130M': 'İngilizce metni sürdürür ve belleği hiç tükenmez. Sohbet için eğitilmedi.',
+  'Qwen3 0.6B': 'Yanıtlamadan önce düşünür: hesap, mantık ve araçlarda iyi, birçok dilde.',
+  'Gemma 3 1B': 'Boyutuna göre iyi yazar, çoğunlukla İngilizce.',
+  'Llama 3.2 1B': 'Sekiz dilde sohbet, özet ve yeniden yazma.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Vietnamese, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/vi.ts'
+// The page's texts in Vietnamese, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/vi.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -188,11 +188,35 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: 'từ chối',
   sumUnread: 'Tôi không thể tính chắc chắn điều đó. Hãy viết bằng chữ số, ví dụ 15 % of 240.',
+  toolTime: 'Giờ ở một nơi',
+  toolDays: 'Số ngày giữa hai ngày',
+  toolRunning: 'Đang chạy: {name}',
+  toolFailed: 'Thất bại: {name}',
+  toolSteps: 'Các bước của câu trả lời này',
+  takePhoto: 'Chụp ảnh',
   noAnswer: 'Mô hình không trả lời. Hãy hỏi cách khác hoặc chọn mô hình lớn hơn.',
   englishAnswer:
-    'Tôi chỉ biết tiếng Anh, mà cũng không nhiều. Hãy hỏi bằng tiếng Anh, hoặc chọn mô hình lớn hơn nói được ngôn ngữ của bạn.',
+    'Tôi chỉ biết tiếng Anh, mà cũng không nhiều: hãy hỏi bằng tiếng Anh, hoặc chọn mô hình lớn hơn nói được ngôn ngữ của bạn.',
+  declined:
+    'Điều đó vượt quá khả năng của tôi: tôi là mô hình nhỏ để kể chuyện ngắn và tán gẫu bằng tiếng Anh.',
+  declinedAdvice:
+    'Tôi là mô hình nhỏ để kể chuyện, và câu trả lời sai về sức khỏe, pháp luật hay tiền bạc có thể gây hại cho bạn: hãy hỏi người có chuyên môn.',
+  declinedHarm: 'Tôi không thể giúp việc đó: tôi là mô hình nhỏ để kể chuyện ngắn và tán gẫu.',
+  declinedOutside:
+    'Không mô hình nào của trang này tra cứu được hay hành động bên ngoài trang; tôi kể chuyện ngắn và tán gẫu.',
+  unclear: 'Tôi không hiểu: hãy viết bằng tiếng Anh điều bạn muốn, ví dụ một câu chuyện về con cáo.',
+  yourName: 'Tên của bạn là {name}.',
+  noName: 'Bạn chưa cho tôi biết tên.',
+  offerDownload: 'Hỏi {name} ({size}, {time})',
+  offerStored: 'Hỏi {name}, đã có trên thiết bị này',
+  offerWaiting: 'Khi {name} sẵn sàng, câu hỏi của bạn sẽ được hỏi lại.',
+  offerMore:
+    'Các mô hình này cũng chạy trên thiết bị này. Chúng biết nhiều hơn nhưng vẫn nhầm: hãy kiểm tra điều quan trọng.',
+  offerTime: 'tải xuống khoảng {time}',
+  offerTimeUnknown: 'không rõ thời gian tải xuống',
   preset: 'Mẫu cài đặt',
   presetHint: 'Chỉ dẫn, công cụ, độ dài và cách lấy mẫu có tên, cho mọi cuộc trò chuyện',
   presetNone: 'Không có',
@@ -270,20 +294,11 @@ export const LATER: LaterWords = {
   pastedNote: 'Văn bản dài nên được đính kèm dưới dạng tệp. Nút chỉnh sửa chuyển nó vào tin nhắn.',
   editName: 'Chỉnh sửa {name} trong tin nhắn',
   editLong: 'Thêm {name}, tin nhắn sẽ có {count} ký tự; tối đa là {most}. Hãy để ở dạng đính kèm.',
-  tooMany: 'Một tin nhắn có tối đa {most} tệp, và sẽ thành {count}. Hãy đính kèm ít hơn.',
-  tooLong: '{name} có dung lượng {size}; một tệp tối đa {most}. Hãy đính kèm một phần.',
-  noText: 'Trang này không đọc loại tệp như {name}. Hãy đính kèm văn bản, trang web, PDF hoặc hình ảnh.',
   readWhole: 'Mô hình đã đọc toàn bộ các tệp.',
-  readByWords: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo từ trong câu hỏi.',
-  readByMeaning: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo ý nghĩa của câu hỏi.',
+  readByWords: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo từ trong câu hỏi: {sources}',
+  readByMeaning: 'Mô hình đã đọc {count}/{all} đoạn, tìm theo ý nghĩa của câu hỏi: {sources}',
   readingPrompt: 'Đang đọc token: {done}/{all}',
   searching: 'Đang tìm trong tệp: {done}/{all} đoạn',
-  pageOf: 'trang {page}',
-  partOf: 'phần {part}/{all}',
-  pdfPassword: '{name} bị khóa bằng mật khẩu. Hãy lưu bản sao không có mật khẩu rồi đính kèm.',
-  pdfEmpty: '{name} không có văn bản: các trang là hình ảnh. Hãy đính kèm hình ảnh, hoặc PDF có văn bản.',
-  pdfLong: '{name} quá dài để đọc tại đây. Hãy đính kèm một phần.',
-  pdfDamaged: '{name} bị hỏng hoặc không phải PDF.',
   tooHeavy: '{name} có dung lượng {size}; tối đa {most}. Hãy đính kèm tệp nhỏ hơn.',
   noPicture: 'Trình duyệt này không hiển thị được {name}. Hãy đính kèm dạng PNG, JPEG hoặc WebP.',
   blind: 'Mô hình này không xem được hình ảnh. Hãy chọn mô hình xem ảnh để hỏi về {name}.',
@@ -315,7 +330,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': 'Số token mô hình thấy được, nếu được huấn luyện cho số đó',
   'set-weights': 'Trọng số',
   'set-weights-hint': 'Ít bit hơn thì tốn ít bộ nhớ và nhanh hơn',
-  asStored: 'Như đã lưu',
+  asStored: 'Nguyên gốc',
   bits4: '4 bit',
   bits8: '8 bit',
   bits32: '32 bit',
@@ -333,7 +348,7 @@ export const LATER: LaterWords = {
   light: 'Sáng',
   dark: 'Tối',
   'set-tools': 'Công cụ',
-  'set-tools-hint': 'Máy tính, ngày tháng và đổi đơn vị, cho mô hình được huấn luyện để dùng',
+  'set-tools-hint': 'Máy tính, ngày, giờ và đổi đơn vị. Mô hình dùng chúng khi tin nhắn cần',
   on: 'Bật',
   off: 'Tắt',
   'set-language': 'Ngôn ngữ',
@@ -363,6 +378,21 @@ export const LATER: LaterWords = {
   keyEscape: 'Dừng câu trả lời, hoặc hủy chỉnh sửa',
   keyWrite: 'Viết tin nhắn',
   memory: 'Bộ nhớ',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': 'Tán gẫu và viết lại bằng tiếng Anh trên mọi thiết bị. Hay sai sự kiện.',
+  'Granite 4.0 H 350M': 'Các lớp Mamba-2 với vài lớp chú ý: trò chuyện dài tốn ít bộ nhớ. Gọi được công cụ.',
+  'LFM2 350M': 'Nhanh trên điện thoại, bằng tám ngôn ngữ. Giỏi trích xuất và tóm tắt.',
+  'Gemma 3 270M': 'Làm theo chỉ dẫn ngắn bằng nhiều ngôn ngữ. Được tạo để tinh chỉnh cho một việc.',
+  'SmolLM2 360M': 'Trò chuyện tiếng Anh, tóm tắt ngắn và viết lại.',
+  'LFM2 700M': 'Viết và hỏi đáp hằng ngày bằng tám ngôn ngữ, nhanh so với kích cỡ.',
+  'Qwen2.5 0.5B': 'Trả lời bằng 29 ngôn ngữ, viết JSON và một ít mã.',
+  'Mamba 130M':
+    'Viết tiếp văn bản tiếng Anh và không bao giờ hết bộ nhớ. Không được huấn luyện để trò chuyện.',
+  'Qwen3 0.6B': 'Suy nghĩ trước khi trả lời: giỏi tính toán, logic và công cụ, bằng nhiều ngôn ngữ.',
+  'Gemma 3 1B': 'Viết tốt so với kích cỡ, chủ yếu bằng tiếng Anh.',
+  'Llama 3.2 1B': 'Trò chuyện, tóm tắt và viết lại bằng tám ngôn ngữ.',
 }
 
 export const REASONS: Reasons = {

@@ -1,8 +1,8 @@
-// The page's texts in Chinese in simplified characters, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/zh-Hans.ts'
+// The page's texts in Chinese in simplified characters, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/zh-Hans.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -10,7 +10,7 @@ export const WORDS: Words = {
   modelButton: '模型：{name}。选择其他模型',
   newChatStart: '开始新聊天',
   settings: '设置',
-  parameters: '{count} 个参数',
+  parameters: '{count}个参数',
   welcome: '此页面中的语言模型',
   welcomeMore: '它在此设备的处理器上运行。你输入的内容不会离开这里。',
   larger: '选择更大的模型',
@@ -181,10 +181,30 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '已拒绝',
   sumUnread: '我无法确定这道题的答案。请用数字书写，例如 15 % of 240。',
+  toolTime: '某地的时间',
+  toolDays: '日期之间的天数',
+  toolRunning: '正在运行：{name}',
+  toolFailed: '失败：{name}',
+  toolSteps: '此回答的步骤',
+  takePhoto: '拍照',
   noAnswer: '模型没有回答。请换一种方式提问，或选择更大的模型。',
-  englishAnswer: '我只会英语，而且会得不多。请用英语提问，或选择会说你的语言的更大模型。',
+  englishAnswer: '我只会英语，而且会得不多：请用英语提问，或选择会说你的语言的更大模型。',
+  declined: '这超出了我的能力：我是一个用英语讲短故事和闲聊的小模型。',
+  declinedAdvice: '我是一个讲故事的小模型，关于健康、法律或金钱的错误回答可能会伤害你：请咨询专业人士。',
+  declinedHarm: '这件事我帮不上忙：我是一个讲短故事和闲聊的小模型。',
+  declinedOutside: '此页面的模型都无法查询信息或在页面之外行动；我会讲短故事和闲聊。',
+  unclear: '我没有明白：请用英语写下你想要什么，例如一个关于狐狸的故事。',
+  yourName: '你的名字是 {name}。',
+  noName: '你还没有告诉我你的名字。',
+  offerDownload: '询问 {name}（{size}，{time}）',
+  offerStored: '询问此设备上的 {name}',
+  offerWaiting: '{name} 就绪后，会再次提出你的问题。',
+  offerMore: '这些模型也在此设备上运行。它们知道得更多，但也会出错：请核对重要内容。',
+  offerTime: '下载约需 {time}',
+  offerTimeUnknown: '下载时间未知',
   preset: '预设',
   presetHint: '命名的指令、工具、长度和采样，可用于任何对话',
   presetNone: '无',
@@ -206,7 +226,7 @@ export const LATER: LaterWords = {
   factKept: '为其他对话保留',
   factArena: '激活值',
   factAll: '总计，包括空闲空间',
-  factModelMore: '{name}，{architecture}，{count} 个参数',
+  factModelMore: '{name}，{architecture}，{count}个参数',
   tokens: '{count} 个词元',
   cores: '{count}/{cores} 个核心',
   readOf: '{read}/{all}',
@@ -256,20 +276,11 @@ export const LATER: LaterWords = {
   pastedNote: '文本较长，因此作为文件添加。点按其编辑按钮可将它移入消息。',
   editName: '在消息中编辑 {name}',
   editLong: '加上 {name}，消息会有 {count} 个字符；最多允许 {most} 个。请保留为文件。',
-  tooMany: '一条消息最多可有 {most} 个文件，这样会有 {count} 个。请少添加一些。',
-  tooLong: '{name} 大小为 {size}；文件最大为 {most}。请只添加其中一部分。',
-  noText: '此页面无法读取 {name} 这类文件。请添加文本、网页、PDF 或图片。',
   readWhole: '模型读取了完整的文件。',
-  readByWords: '模型读取了 {all} 个段落中的 {count} 个，按问题中的词语查找。',
-  readByMeaning: '模型读取了 {all} 个段落中的 {count} 个，按问题的含义查找。',
+  readByWords: '模型读取了 {all} 个段落中的 {count} 个，按问题中的词语查找: {sources}',
+  readByMeaning: '模型读取了 {all} 个段落中的 {count} 个，按问题的含义查找: {sources}',
   readingPrompt: '正在读取词元：{done}/{all}',
   searching: '正在搜索文件：{done}/{all} 个段落',
-  pageOf: '第 {page} 页',
-  partOf: '第 {part} 部分，共 {all} 部分',
-  pdfPassword: '{name} 有密码保护。请保存一份没有密码的副本并添加。',
-  pdfEmpty: '{name} 没有文本：其页面是图片。请添加这些图片，或带文本的 PDF。',
-  pdfLong: '{name} 太长，无法在此读取。请添加其中一部分。',
-  pdfDamaged: '{name} 已损坏或不是 PDF。',
   tooHeavy: '{name} 大小为 {size}；最大为 {most}。请添加更小的文件。',
   noPicture: '此浏览器无法显示 {name}。请以 PNG、JPEG 或 WebP 格式添加。',
   blind: '此模型看不到图片。要询问 {name}，请选择视觉模型。',
@@ -301,7 +312,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '模型能看到的词元数（如果训练时支持）',
   'set-weights': '权重',
   'set-weights-hint': '位数越少，占用内存越少，速度越快',
-  asStored: '按保存的格式',
+  asStored: '原样',
   bits4: '4 位',
   bits8: '8 位',
   bits32: '32 位',
@@ -319,7 +330,7 @@ export const LATER: LaterWords = {
   light: '浅色',
   dark: '深色',
   'set-tools': '工具',
-  'set-tools-hint': '计算器、日期和单位换算，供受过相应训练的模型使用',
+  'set-tools-hint': '计算器、日期、时间和单位换算。消息需要时模型会使用它们',
   on: '开',
   off: '关',
   'set-language': '语言',
@@ -349,6 +360,20 @@ export const LATER: LaterWords = {
   keyEscape: '停止回答，或取消编辑',
   keyWrite: '输入消息',
   memory: '内存',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': '在任何设备上进行英语闲聊和改写。会弄错事实。',
+  'Granite 4.0 H 350M': '带少量注意力层的 Mamba-2：长对话占用内存少。可调用工具。',
+  'LFM2 350M': '在手机上速度快，支持八种语言。擅长提取和总结。',
+  'Gemma 3 270M': '遵循多种语言的简短指令。适合针对单一任务微调。',
+  'SmolLM2 360M': '英语对话、简短总结和改写。',
+  'LFM2 700M': '八种语言的日常写作和问答，同等规模中速度快。',
+  'Qwen2.5 0.5B': '用 29 种语言回答，会写 JSON 和少量代码。',
+  'Mamba 130M': '续写英语文本，内存永远够用。未经聊天训练。',
+  'Qwen3 0.6B': '先思考再回答：擅长计算、逻辑和工具，支持多种语言。',
+  'Gemma 3 1B': '同等规模中写作出色，以英语为主。',
+  'Llama 3.2 1B': '八种语言的对话、总结和改写。',
 }
 
 export const REASONS: Reasons = {

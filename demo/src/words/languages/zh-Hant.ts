@@ -1,8 +1,8 @@
-// The page's texts in Chinese in traditional characters, and the meaning of each kind of error and note.
-import { COMMON } from '../../../../src/ui/words/languages/zh-Hant.ts'
+// The page's texts in Chinese in traditional characters, what it says of models, errors and notes.
+import { COMMON, DOCUMENTS } from '../../../../src/ui/words/languages/zh-Hant.ts'
 import type { Words } from '../english.ts'
 import type { LaterWords } from '../later-english.ts'
-import type { Notes, Reasons } from '../words.ts'
+import type { ModelTexts, Notes, Reasons } from '../words.ts'
 
 export const WORDS: Words = {
   ...COMMON,
@@ -10,7 +10,7 @@ export const WORDS: Words = {
   modelButton: '模型：{name}。選擇其他模型',
   newChatStart: '開始新聊天',
   settings: '設定',
-  parameters: '{count} 個參數',
+  parameters: '{count}個參數',
   welcome: '這個頁面中的語言模型',
   welcomeMore: '它在這部裝置的處理器上執行。你輸入的內容不會離開這裡。',
   larger: '選擇更大的模型',
@@ -183,10 +183,30 @@ export const WORDS: Words = {
 }
 
 export const LATER: LaterWords = {
+  ...DOCUMENTS,
   sumDeclined: '已拒絕',
   sumUnread: '我無法確定這題的答案。請用數字書寫，例如 15 % of 240。',
+  toolTime: '某地的時間',
+  toolDays: '日期之間的天數',
+  toolRunning: '正在執行：{name}',
+  toolFailed: '失敗：{name}',
+  toolSteps: '這個回答的步驟',
+  takePhoto: '拍照',
   noAnswer: '模型沒有回答。請換個方式提問，或選擇更大的模型。',
-  englishAnswer: '我只會英文，而且會得不多。請用英文提問，或選擇會說你的語言的更大模型。',
+  englishAnswer: '我只會英文，而且會得不多：請用英文提問，或選擇會說你的語言的更大模型。',
+  declined: '這超出了我的能力：我是用英文說短篇故事和閒聊的小模型。',
+  declinedAdvice: '我是說故事的小模型，關於健康、法律或金錢的錯誤回答可能會傷害你：請詢問專業人士。',
+  declinedHarm: '這件事我幫不上忙：我是說短篇故事和閒聊的小模型。',
+  declinedOutside: '這個頁面的模型都無法查詢資料或在頁面之外行動；我會說短篇故事和閒聊。',
+  unclear: '我不明白：請用英文寫下你想要什麼，例如一個關於狐狸的故事。',
+  yourName: '你的名字是 {name}。',
+  noName: '你還沒有告訴我你的名字。',
+  offerDownload: '詢問 {name}（{size}，{time}）',
+  offerStored: '詢問這部裝置上的 {name}',
+  offerWaiting: '{name} 就緒後，會再次提出你的問題。',
+  offerMore: '這些模型也在這部裝置上執行。它們知道得更多，但也會出錯：請查證重要內容。',
+  offerTime: '下載約需 {time}',
+  offerTimeUnknown: '下載時間未知',
   preset: '預設組合',
   presetHint: '已命名的指示、工具、長度和取樣，可用於任何對話',
   presetNone: '無',
@@ -208,7 +228,7 @@ export const LATER: LaterWords = {
   factKept: '為其他對話保留',
   factArena: '激活值',
   factAll: '總計，包括可用空間',
-  factModelMore: '{name}，{architecture}，{count} 個參數',
+  factModelMore: '{name}，{architecture}，{count}個參數',
   tokens: '{count} 個詞元',
   cores: '{count}/{cores} 個核心',
   readOf: '{read}/{all}',
@@ -258,20 +278,11 @@ export const LATER: LaterWords = {
   pastedNote: '文字較長，因此附加為檔案。按其編輯按鈕可將它移到訊息中。',
   editName: '在訊息中編輯 {name}',
   editLong: '加上 {name}，訊息會有 {count} 個字元；最多允許 {most} 個。請保留為檔案。',
-  tooMany: '一則訊息最多可有 {most} 個檔案，這樣會有 {count} 個。請少附加一些。',
-  tooLong: '{name} 大小為 {size}；檔案最大為 {most}。請只附加其中一部分。',
-  noText: '此頁面無法讀取 {name} 這類檔案。請附加文字、網頁、PDF 或圖片。',
   readWhole: '模型讀取了完整的檔案。',
-  readByWords: '模型讀取了 {all} 個段落中的 {count} 個，依問題中的字詞尋找。',
-  readByMeaning: '模型讀取了 {all} 個段落中的 {count} 個，依問題的含義尋找。',
+  readByWords: '模型讀取了 {all} 個段落中的 {count} 個，依問題中的字詞尋找: {sources}',
+  readByMeaning: '模型讀取了 {all} 個段落中的 {count} 個，依問題的含義尋找: {sources}',
   readingPrompt: '正在讀取詞元：{done}/{all}',
   searching: '正在搜尋檔案：{done}/{all} 個段落',
-  pageOf: '第 {page} 頁',
-  partOf: '第 {part} 部分，共 {all} 部分',
-  pdfPassword: '{name} 有密碼保護。請儲存一份沒有密碼的副本並附加。',
-  pdfEmpty: '{name} 沒有文字：其頁面是圖片。請附加這些圖片，或含文字的 PDF。',
-  pdfLong: '{name} 太長，無法在此讀取。請附加其中一部分。',
-  pdfDamaged: '{name} 已損毀或不是 PDF。',
   tooHeavy: '{name} 大小為 {size}；最大為 {most}。請附加更小的檔案。',
   noPicture: '這個瀏覽器無法顯示 {name}。請以 PNG、JPEG 或 WebP 格式附加。',
   blind: '這個模型看不到圖片。若要詢問 {name}，請選擇視覺模型。',
@@ -303,7 +314,7 @@ export const LATER: LaterWords = {
   'set-contextLength-hint': '模型能看到的詞元數（如果訓練時支援）',
   'set-weights': '權重',
   'set-weights-hint': '位元越少，占用記憶體越少，速度越快',
-  asStored: '依儲存的格式',
+  asStored: '原樣',
   bits4: '4 位元',
   bits8: '8 位元',
   bits32: '32 位元',
@@ -321,7 +332,7 @@ export const LATER: LaterWords = {
   light: '淺色',
   dark: '深色',
   'set-tools': '工具',
-  'set-tools-hint': '計算機、日期和單位換算，供受過相關訓練的模型使用',
+  'set-tools-hint': '計算機、日期、時間和單位換算。訊息需要時模型會使用它們',
   on: '開',
   off: '關',
   'set-language': '語言',
@@ -351,6 +362,20 @@ export const LATER: LaterWords = {
   keyEscape: '停止回答，或取消編輯',
   keyWrite: '輸入訊息',
   memory: '記憶體',
+}
+
+export const MODELS: ModelTexts = {
+  'SmolLM2 135M': '在任何裝置上進行英文閒聊和改寫。會弄錯事實。',
+  'Granite 4.0 H 350M': '帶少量注意力層的 Mamba-2：長對話占用記憶體少。可呼叫工具。',
+  'LFM2 350M': '在手機上速度快，支援八種語言。擅長擷取和摘要。',
+  'Gemma 3 270M': '遵循多種語言的簡短指示。適合針對單一任務微調。',
+  'SmolLM2 360M': '英文對話、簡短摘要和改寫。',
+  'LFM2 700M': '八種語言的日常寫作和問答，同等規模中速度快。',
+  'Qwen2.5 0.5B': '用 29 種語言回答，會寫 JSON 和少量程式碼。',
+  'Mamba 130M': '續寫英文文字，記憶體永遠夠用。未經聊天訓練。',
+  'Qwen3 0.6B': '先思考再回答：擅長計算、邏輯和工具，支援多種語言。',
+  'Gemma 3 1B': '同等規模中寫作出色，以英文為主。',
+  'Llama 3.2 1B': '八種語言的對話、摘要和改寫。',
 }
 
 export const REASONS: Reasons = {

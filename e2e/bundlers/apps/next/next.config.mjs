@@ -6,7 +6,7 @@ const isolation = [
 ]
 
 export default {
-  // The folder with package-lock.json, which is two levels up here.
+  // The folder with package-lock.json, here two levels up.
   turbopack: { root: fileURLToPath(new URL('../..', import.meta.url)) },
   ...(process.env.DEV === undefined && { output: 'export' }),
   ...(process.env.ISOLATION === 'on' && { headers: () => [{ source: '/(.*)', headers: isolation }] }),

@@ -5,7 +5,7 @@ const HEADERS = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
-/** React Router answers with its pages before Vite sets `server.headers`. */
+/** React Router sends its pages before Vite sets `server.headers`. */
 const isolation = {
   name: 'isolation',
   configureServer({ middlewares }) {

@@ -8,7 +8,7 @@ export default {
     resolve(),
     {
       name: 'copy',
-      // Rollup leaves `new Worker(new URL(...))` as it is, so the files must be next to the bundle.
+      // Rollup leaves `new Worker(new URL(...))` unchanged, so the files must be next to the bundle.
       async writeBundle() {
         await cp('index.html', 'dist/index.html')
         for (const folder of ['workers', 'wasm', 'readers']) {

@@ -1,11 +1,11 @@
-// A user's unit test, under Vitest and Jest: `spyOn` is the runner's own.
+// A user's unit test, for Vitest and Jest. `spyOn` is the runner's own.
 import { Engine, HalfbyteError } from 'halfbyte'
 import { fakeEngine } from 'halfbyte/testing'
 import { defined } from 'halfbyte/widget'
 
 let chats = 0
 
-/** A widget on the page, with a model that no other widget uses. */
+/** Adds a widget to the page, with a model that no other widget uses. */
 async function chatOnPage() {
   await defined
   const chat = document.createElement('halfbyte-chat')

@@ -6,6 +6,6 @@ export const config = {
   context: here('.'),
   entry: './main.js',
   output: { path: here('./dist'), filename: 'main.js' },
-  // The engine is larger than webpack's size warning.
+  // The engine exceeds the size at which webpack warns.
   performance: { hints: false },
 }

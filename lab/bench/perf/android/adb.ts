@@ -1,5 +1,5 @@
-// Lists the phones of an adb server, and lends a device a port of this machine. Playwright's client has
-// everything else.
+// Lists the phones of an adb server, and forwards a port of this machine to a device. Playwright's client
+// does everything else.
 import { connect, type Socket } from 'node:net'
 
 export interface AdbServer {
@@ -14,8 +14,8 @@ export interface ListedPhone {
 }
 
 /**
- * Undefined if no adb server is listening, where Playwright's client would end the process. That client also
- * leaves out unusable phones, so users would not learn why.
+ * Returns undefined if no adb server is listening, in which case Playwright's client would end the process.
+ * That client also omits unusable phones, so users would not learn why.
  */
 export async function listPhones({ host, port }: AdbServer): Promise<readonly ListedPhone[] | undefined> {
   const socket = connect(port, host)
@@ -35,7 +35,7 @@ export async function listPhones({ host, port }: AdbServer): Promise<readonly Li
   })
 }
 
-/** How often the phone is checked for. */
+/** How often to check for the phone. */
 const LOOK_MS = 500
 
 interface PhoneWatch {

@@ -3,12 +3,12 @@
 
 export interface DeviceFacts {
   readonly model: string
-  /** Name of the system on a chip; empty if the device does not say. */
+  /** Name of the system on a chip; empty if the device does not report it. */
   readonly soc: string
   readonly android: string
   /** Chrome's version; empty if it is not installed. */
   readonly chrome: string
-  /** The governor of the first core's clock; empty if the device does not say. */
+  /** The governor of the first core's clock; empty if the device does not report it. */
   readonly governor: string
 }
 
@@ -16,7 +16,7 @@ export interface Battery {
   readonly percent: number
   /** Degrees Celsius. */
   readonly celsius: number
-  /** Watts drawn from the battery; undefined if the device does not say, or while it charges. */
+  /** Watts drawn from the battery; undefined if the device does not report it, or while it charges. */
   readonly watts: number | undefined
 }
 
@@ -34,7 +34,7 @@ export type Shell = (command: string) => Promise<string>
 
 /** The oldest Chrome with SIMD and threads in WebAssembly on Android. */
 const MIN_CHROME = 91
-/** Above this temperature devices lower their clocks, so the figure would not be a cold one. */
+/** Above this temperature, devices lower their clocks, so the figure would not count as cold. */
 const MAX_CELSIUS = 40
 const MIN_PERCENT = 20
 

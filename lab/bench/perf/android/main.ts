@@ -16,13 +16,13 @@ const options = new Command('perf:android')
   )
   .option('--model <file>', 'the model', existingFile, 'demo/models/halfbyte-stories.hbm')
   .option('--threads <n>', 'threads', count, 2)
-  .option('--minutes <n>', 'how long runs are repeated', minutes, 5)
+  .option('--minutes <n>', 'how long to repeat runs', minutes, 5)
   .option('--port <n>', 'port of the adb server', count, 5037)
-  .option('--out <folder>', 'where the JSON files go', 'build/perf/android')
+  .option('--out <folder>', 'folder for the JSON files', 'build/perf/android')
   .parse()
   .opts<{ model: string; threads: number; minutes: number; port: number; out: string }>()
 
-// Playwright's client throws socket errors outside of any call. Lost phones are detected separately.
+// Playwright's client throws socket errors outside any call. Lost phones are detected separately.
 process.on('uncaughtException', (error: NodeJS.ErrnoException) => {
   if (['ECONNRESET', 'EPIPE', 'ECONNREFUSED'].includes(error.code ?? '')) return
   console.error(error)
@@ -82,13 +82,14 @@ function existingFile(text: string): string {
 
 function count(text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It is a whole number from 1 on.')
+  if (!Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number of at least 1.')
   return value
 }
 
 /** Fractions are allowed. */
 function minutes(text: string): number {
   const value = Number(text)
-  if (!(value > 0 && value <= 600)) throw new InvalidArgumentError('It is above 0 and at most 600.')
+  if (!(value > 0 && value <= 600)) throw new InvalidArgumentError('It must be above 0 and at most 600.')
   return value
 }

@@ -15,7 +15,7 @@ import {
 const DECODE = 32
 
 /**
- * The beginning of a story for a story model. The number differs each time, so that nothing is cached.
+ * The beginning of a story, for a story model. The number differs each time, so that nothing is cached.
  */
 const promptOf = (run: number): string =>
   `${run} foxes lived in a wood. Every day they went down to the river. One day the first of them saw a small boat, and`
@@ -38,7 +38,7 @@ export interface PhoneResult {
   /** Why nothing was measured, or why the run ended early. */
   readonly problem?: string
   readonly loadMs?: number
-  /** The first one is cold. */
+  /** The first run is cold. */
   readonly samples: readonly Sample[]
 }
 
@@ -47,13 +47,13 @@ export interface PhoneOrder {
   readonly siteUrl: string
   readonly modelUrl: string
   readonly threads: number
-  /** How long runs are repeated. */
+  /** How long to repeat runs. */
   readonly seconds: number
   /** Flags for the device's Chrome. */
   readonly flags?: readonly string[]
 }
 
-/** Never rejects because of the device: an error becomes the `problem` of the result. */
+/** Never rejects because of the device; such an error becomes the `problem` of the result. */
 export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Promise<PhoneResult> {
   const { adb, siteUrl, modelUrl, threads, seconds, flags = [] } = order
   const serial = device.serial()
@@ -121,7 +121,7 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
 /** Rejects when the page closes; calls to a closed page would wait forever. */
 function whenLost(page: Page): Promise<never> {
   const lost = new Promise<never>((_, reject) => {
-    page.once('close', () => reject(new Error('its browser is gone')))
+    page.once('close', () => reject(new Error('its browser disappeared')))
     page.once('crash', () => reject(new Error('its page was killed')))
   })
   lost.catch(() => undefined)

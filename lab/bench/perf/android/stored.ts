@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PhoneResult } from './measure.ts'
 
-/** Writes the file atomically; an earlier result of the same phone is replaced. */
+/** Writes the file atomically, replacing an earlier result of the same phone. */
 export async function storeResult(folder: string, result: PhoneResult): Promise<void> {
   await mkdir(folder, { recursive: true })
   const plain = (text: string) => text.replace(/[^\w-]+/g, '-')

@@ -1,4 +1,4 @@
-// Tests that all bytes arrive over a link at the requested speed, and none once it is cut.
+// Tests that all bytes arrive over a link at the requested speed, and none arrive once it is cut.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type HttpServer, openServer } from '../../../../test/helpers/http-server.ts'
@@ -10,7 +10,7 @@ const FREE = { bytesPerSecond: Number.POSITIVE_INFINITY, roundTripMs: 0 }
 
 let server: HttpServer
 beforeAll(async () => {
-  // The connection ends while most of the body is still on its way.
+  // The connection ends while most of the body is still in transit.
   server = await openServer((_, response) => response.setHeader('Connection', 'close').end(BODY))
 })
 afterAll(() => server.close())

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface LinkSpeed {
   /** Speed to the browser, shared by all connections. Infinity: unlimited. */
   readonly bytesPerSecond: number
-  /** There and back. */
+  /** Round-trip time. */
   readonly roundTripMs: number
 }
 
@@ -17,11 +17,11 @@ export interface Link {
   readonly speed: LinkSpeed
   /** Bytes sent to the browser, including headers. */
   bytes: number
-  /** Ends all connections and permanently refuses new ones, as if the network were off. */
+  /** Ends all connections and refuses new ones from then on, as if the network were off. */
   cut(): void
 }
 
-/** The size of a few packets: smaller parts would need more timers, larger ones would be less fair. */
+/** The size of a few packets. Smaller parts would need more timers, larger ones would be less fair. */
 const PART_BYTES = 8192
 
 /** A clock in milliseconds. */
@@ -38,7 +38,7 @@ export async function openLink(
   { now, sleep }: LinkTime = REAL_TIME,
 ): Promise<Link> {
   const sockets = new Set<Socket>()
-  /** When the link will have sent everything that it was given so far. */
+  /** The time at which the link will have sent everything given to it so far. */
   let freeAt = 0
   const server = createServer((browser) => {
     const origin = connect(port, '127.0.0.1')
@@ -89,7 +89,7 @@ function pass(from: Socket, to: Socket, delay: (bytes: number) => Promise<unknow
         if (waiting < 16 * PART_BYTES) from.resume()
       })
     }
-    // Unsent bytes must not pile up here.
+    // Unsent bytes must not accumulate here.
     if (waiting >= 16 * PART_BYTES) from.pause()
   })
   // A server closes connections that seem idle while their bytes are still waiting here.

@@ -9,16 +9,16 @@ export interface Visit {
   readonly model: string
   /** First contentful paint. All times are in milliseconds since the navigation began. */
   readonly shownMs: number
-  /** The message could be sent; it waits for the model. */
+  /** When the message could be sent; it then waits for the model. */
   readonly readyMs: number
-  /** The model could answer. */
+  /** When the model could answer. */
   readonly loadedMs: number
   readonly firstWordMs: number
 }
 
 interface VisitOptions {
   readonly address: string
-  /** Kept between visits; a new one makes a first visit. */
+  /** Kept between visits. A new profile makes a first visit. */
   readonly profile: string
   /** Slows the page's thread down. Workers keep their speed. */
   readonly cpuRate: number
@@ -32,7 +32,7 @@ interface VisitOptions {
   readonly settle?: boolean
 }
 
-/** The binding that the page calls once the first word is visible. */
+/** Name of the binding that the page calls once the first word is visible. */
 const SAID = 'firstWordSaid'
 /** Storage key of the last model's name. */
 const LAST_MODEL = 'halfbyte-last-model'
@@ -40,7 +40,7 @@ const PATIENCE_MS = 120_000
 /** A phone's, as in the browser tests. */
 const VIEWPORT = { width: 360, height: 740 }
 
-/** One visit with its own browser. Throws if no answer comes. */
+/** Makes one visit with its own browser. Throws if no answer comes. */
 export async function visit(options: VisitOptions): Promise<Visit> {
   const browser = await chromium.launchPersistentContext(options.profile, {
     ...chromiumOptions(),

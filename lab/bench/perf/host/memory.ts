@@ -6,7 +6,7 @@ export async function heldBytes(pids: readonly number[]): Promise<number | undef
   if (process.platform !== 'linux') return undefined
   let sum = 0
   for (const pid of pids) {
-    // A process may have ended meanwhile.
+    // The process may have ended meanwhile.
     const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')
     sum += Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * 1024
   }

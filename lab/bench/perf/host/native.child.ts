@@ -22,7 +22,7 @@ export interface NativeOrder {
 }
 export type NativeRequest =
   | { readonly type: 'load'; readonly order: NativeOrder }
-  /** `ids`: the prompt's tokens, for models with another vocabulary than the benches'. */
+  /** `ids`: the prompt's tokens, for models with a vocabulary other than the benches'. */
   | {
       readonly type: 'run'
       readonly prompt: string
@@ -66,13 +66,13 @@ async function load({
     flashAttention: 'auto',
     threads,
   })
-  if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
+  if (!(await context.init())) throw new Error('llama.cpp cannot create a context')
   sampler = new addon.AddonSampler(model)
   sampler.applyConfig({ temperature: 0 })
   return { loadMs: performance.now() - started, baseBytes }
 }
 
-/** Tokens of one text, the first of them at `position`. */
+/** Tokens of one text, the first at `position`. */
 interface Part {
   readonly sequence: number
   readonly position: number
@@ -143,5 +143,5 @@ process.on('message', async (request: NativeRequest) => {
     answer({ failure: error instanceof Error ? error.message : String(error) })
   }
 })
-// The parent process is gone.
+// The parent process has exited.
 process.on('disconnect', () => process.exit())

@@ -1,8 +1,8 @@
-// Suspends processes until they are resumed, at the latest when this one exits.
+// Suspends processes until they are resumed, at the latest when this process exits.
 
 const paused = new Set<number>()
 
-/** Nothing on Windows, which has no such signals. */
+/** Does nothing on Windows, which has no such signals. */
 export function pauseAll(pids: readonly number[]): void {
   if (paused.size === 0) {
     for (const event of ['exit', 'SIGINT', 'SIGTERM'] as const) process.once(event, resumePaused)
@@ -31,7 +31,7 @@ function send(pid: number, name: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     return process.kill(pid, name)
   } catch {
-    // It has exited, as spare renderers do.
+    // The process has exited, as spare renderers do.
     return false
   }
 }

@@ -6,7 +6,8 @@ const WINDOW_MS = 200
 const ENOUGH = 0.1
 
 /**
- * Waits until little else runs, at most `patienceMs`; returns the share of all processors in use, 0 to 1.
+ * Waits at most `patienceMs` until the machine is nearly idle; returns the share of all processors in use, 0
+ * to 1.
  */
 export async function waitForQuiet(patienceMs: number): Promise<number> {
   const until = performance.now() + patienceMs

@@ -14,7 +14,7 @@ import { pauseAll, resumeAll } from './pause.ts'
 /** An engine with a model in it. */
 export interface Runner {
   readonly loadMs: number
-  /** `ids`: the prompt's tokens; only the native engine, which has no tokenizer here, reads them. */
+  /** `ids`: the prompt's tokens. Only the native engine reads them, because it has no tokenizer here. */
   run(prompt: string, decode: number, ids?: readonly number[]): Promise<Run>
   /** Runs a second turn, see `Loaded`; undefined if the engine has none. */
   turn(history: string, message: string): Promise<Turn | undefined>
@@ -46,7 +46,7 @@ export async function openPage(url: string): Promise<PageHost> {
   }
   try {
     const browser = context.browser()
-    if (browser === null) throw new Error('Chromium does not say which it is')
+    if (browser === null) throw new Error('Chromium did not report its process id')
     const page = await context.newPage()
     page.on('pageerror', (error) => console.error(error.message))
     await page.goto(url)
@@ -110,7 +110,7 @@ export interface NativeRunner extends Runner {
 export async function runNative(order: NativeOrder): Promise<NativeRunner> {
   const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
   const pids = child.pid === undefined ? [] : [child.pid]
-  // A suspended process would not notice that this process is gone.
+  // A suspended process would not notice that this process has exited.
   process.once('exit', () => child.kill('SIGKILL'))
   try {
     const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })

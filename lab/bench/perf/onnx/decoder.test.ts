@@ -27,13 +27,13 @@ let ort: Ort
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
   if (!isInstalled) return
-  // The name is in a variable so that type checking does not need the package, which may not be installed.
+  // The name is in a variable, so that type checking does not need the package, which may not be installed.
   const name = 'onnxruntime-web'
   ort = await import(name)
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-test('weights lie one after the other, aligned, and fill what their shapes say', () => {
+test('weights are stored one after the other, aligned, with the sizes of their shapes', () => {
   const { weights } = decoder(TINY, 'int4')
   for (const most of [2 ** 30, 20_000, 1]) {
     const { places, sizes } = dataLayout(weights, most)
@@ -52,7 +52,7 @@ test('weights lie one after the other, aligned, and fill what their shapes say',
   expect(new Set(weights.map(({ name }) => name)).size).toBe(weights.length)
 })
 
-test('every value that a node reads is made by a node before it, fed or stored', () => {
+test('every value that a node reads is an output of an earlier node, an input or a stored weight', () => {
   for (const precision of ['int4', 'int8', 'f32'] as const) {
     const graph = decoder(LLAMA, precision)
     const known = new Set(['', ...[...graph.inputs, ...graph.weights].map(({ name }) => name)])
@@ -64,7 +64,7 @@ test('every value that a node reads is made by a node before it, fed or stored',
   }
 })
 
-test('the file names the data file and no weight lies in it', () => {
+test('the file names the data file and contains no weights', () => {
   const bytes = modelProto(decoder(TINY, 'int8'), 'weights.bin')
   expect(bytes.byteLength).toBeLessThan(20_000)
   expect(Buffer.from(bytes).toString('latin1')).toContain('weights.bin')
@@ -77,7 +77,7 @@ test.skipIf(!isInstalled).each([
   ['int8', LLAMA, 0.1],
   ['f32', TINY, 0.05],
   ['f32', LLAMA, 0.05],
-] as const)('%s: the graph computes what Halfbyte does', async (precision, shape, tolerance) => {
+] as const)('%s: the graph gives Halfbyte’s results', async (precision, shape, tolerance) => {
   const gguf = pathToFileURL(join(folder, `${shape.name}.gguf`))
   const bytes = await ggufBytes(randomModel(shape))
   await writeFile(gguf, bytes)
@@ -90,11 +90,11 @@ test.skipIf(!isInstalled).each([
   const whole = await open().read(IDS)
   const error = relativeError([whole], expected.slice(-1))
   expect(error).toBeLessThan(tolerance)
-  // The same rows in two runs: keys and values are returned and passed in again.
+  // The same rows in two runs, with keys and values returned by the first and passed to the second.
   const text = open()
   await text.read(IDS.slice(0, 4))
   const ended = await text.read(IDS.slice(4))
-  // Not bit-identical: int8 activations have one scale per run.
+  // Not bit-identical, because int8 activations have one scale per run.
   expect(relativeError([ended], [whole])).toBeLessThan(0.05)
 })
 

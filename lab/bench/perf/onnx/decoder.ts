@@ -1,9 +1,8 @@
-// Makes the ONNX graph that ONNX Runtime runs fastest for a shape and precision, and describes how each
-// weight is made.
-// Keys and values are inputs and outputs, as in the exports that pages load. One linear computes queries,
-// keys and values; logits are computed only for the last row. `int4`: MatMulNBits, blocks of 32. `int8`:
-// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with bf16 values, as in f32
-// exports of a model trained in bf16.
+// Makes the ONNX graph that ONNX Runtime runs fastest for a shape and precision, and describes how to make
+// each weight. Keys and values are inputs and outputs, as in the exports that pages load. One linear computes
+// queries, keys and values; logits are computed only for the last row. `int4`: MatMulNBits, blocks of 32.
+// `int8`: DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with bf16 values, as
+// in f32 exports of a model trained in bf16.
 import type { WrittenAttribute, WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { Shape } from '../../shapes.ts'
 import type { ElementType, Graph, Value, Weight } from './proto.ts'
@@ -11,7 +10,7 @@ import { eightBit, floats, fourBit, transposed } from './repack.ts'
 
 export type Precision = 'int4' | 'int8' | 'f32' | 'f32-bf16'
 
-/** A weight and its bytes; `read` gets a tensor of the GGUF file. */
+/** A weight and its bytes. `read` returns a tensor of the GGUF file. */
 export interface SourcedWeight extends Weight {
   readonly make: (read: (name: string) => Promise<Uint8Array>) => Promise<Uint8Array>
 }
@@ -19,7 +18,7 @@ export interface Decoder extends Graph {
   readonly weights: readonly SourcedWeight[]
 }
 
-/** Positions that the RoPE tables hold. */
+/** Number of positions in the RoPE tables. */
 export const MAX_POSITIONS = 2560
 const BLOCK = 32
 

@@ -1,5 +1,5 @@
-// Makes the feeds of ONNX Runtime Web. In: a session, ids. Out: logits of the last token; each run's state is
-// passed to the next.
+// Makes the feeds of ONNX Runtime Web. In: a session, ids. Out: logits of the last token. Passes each run's
+// state to the next.
 
 export type TensorData = Float32Array | Int32Array | BigInt64Array | readonly number[]
 export interface OrtTensor {
@@ -14,7 +14,7 @@ export interface OrtSession {
   readonly inputMetadata: readonly InputMetadata[]
   run(feeds: Readonly<Record<string, OrtTensor>>): Promise<Readonly<Record<string, OrtTensor>>>
 }
-/** The part of the package that is used. */
+/** The part of the package used here. */
 export interface Ort {
   readonly env: { readonly wasm: { numThreads: number; wasmPaths?: string } }
   readonly Tensor: new (type: string, data: TensorData, shape: readonly number[]) => OrtTensor
@@ -65,6 +65,6 @@ export class OrtText {
   }
 }
 
-/** The input that an output is fed back to. */
+/** The input to which an output is fed back. */
 const pastOf = (present: string): string =>
   present.startsWith('present.') ? present.replace('present', 'past_key_values') : `past_${present}`

@@ -39,7 +39,7 @@ export const weightBytes = ({ type, shape }: Weight): number =>
   shape.reduce((product, size) => product * size, 1) * ELEMENT_BYTES[type]
 
 export interface Place {
-  /** Which of the data files. */
+  /** Index of the data file. */
   readonly file: number
   readonly offset: number
 }

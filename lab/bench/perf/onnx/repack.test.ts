@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../../../src/core/base/half.ts'
 import { eightBit, fourBit, transposed } from './repack.ts'
 
-/** [n][k] of one scale per block. */
+/** Weights [n][k], with one scale per block. */
 const rows = fc
   .record({ n: fc.integer({ min: 1, max: 5 }), blocks: fc.integer({ min: 1, max: 3 }) })
   .chain(({ n, blocks }) =>
@@ -47,7 +47,7 @@ test('four bits: every weight keeps its value', () => {
   )
 })
 
-test('eight bits: no weight is further off than half a step of its row', () => {
+test('eight bits: no weight is off by more than half a step of its row', () => {
   fc.assert(
     fc.property(rows, ({ k, blocks }) => {
       const { codes, scales } = eightBit(q4(blocks), k)

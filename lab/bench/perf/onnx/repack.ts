@@ -64,7 +64,7 @@ export function eightBits(values: Float32Array): { readonly codes: Int8Array; re
   return { codes, scale: most / 127 }
 }
 
-/** The weights themselves, in their order. */
+/** The dequantised weights, in order. */
 export function floats(q4: Uint8Array): Float32Array {
   const scales = blockScales(q4)
   const out = new Float32Array(scales.length * BLOCK)

@@ -40,7 +40,7 @@ export function graphOf(shape: Shape, form: GraphForm): Decoder {
   }
 }
 
-/** The folder is next to the GGUF. It is made again if the GGUF is newer. */
+/** The folder is next to the GGUF, and is rewritten if the GGUF is newer. */
 export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promise<OnnxFiles> {
   const folder = new URL(`${shape.name}-${form}/`, gguf)
   const at = (name: string) => new URL(name, folder)
@@ -65,7 +65,7 @@ export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promi
     const own = placed.filter((each) => each.file === file)
     await writeData(files.data[file]!, size, own, read)
   }
-  // Written last: a folder that has it is complete.
+  // Written last, so that a folder with this file is complete.
   await writeFile(files.model, modelProto(graph, DATA))
   return files
 }
@@ -83,7 +83,7 @@ async function writeData(
       const bytes = await weight.make(read)
       const due = weightBytes(weight)
       if (bytes.byteLength !== due) {
-        throw new RangeError(`${weight.name}: ${bytes.byteLength} bytes were made, ${due} were expected`)
+        throw new RangeError(`${weight.name}: ${bytes.byteLength} bytes were written instead of ${due}`)
       }
       await file.write(bytes, 0, due, offset)
     }

@@ -14,11 +14,11 @@ export async function loadHalfbyte(
   const { threads, modelUrl } = order
   const engine = await Engine.load(modelUrl, { threads, build, contextLength: CONTEXT, cache })
   if (engine.threads !== threads)
-    throw new Error(`${engine.threads} threads started, ${threads} were asked for`)
+    throw new Error(`${engine.threads} threads started, but ${threads} were requested`)
   return {
     async run(prompt, decode) {
       const started = performance.now()
-      // Random models repeat themselves, so nearly all drafts would be right.
+      // Random models repeat themselves, so nearly all drafts would be accepted.
       const options = { maxTokens: decode, temperature: 0, speculation: 'off' } as const
       const { tokens, usage, timings } = await engine.complete(prompt, options).result
       const { decodeMs } = timings

@@ -11,7 +11,8 @@ import { loadWllama3 } from './wllama-3.ts'
 export interface Loaded {
   run(prompt: string, decode: number): Promise<Run>
   /**
-   * Reads `history`, writes one token, and gets `message`. Absent for engines whose caller holds the state.
+   * Processes `history`, generates one token, and then gets `message`. Absent for engines whose caller holds
+   * the state.
    */
   turn?(history: string, message: string): Promise<Turn>
 }
@@ -22,8 +23,8 @@ function load(order: LoadOrder): Promise<Loaded> {
   if (engine === 'wllama-3') return loadWllama3(order)
   if (engine === 'wllama-2') return loadWllama2(order)
   if (engine.startsWith('ort-')) return loadOrt(order)
-  if (!engine.startsWith('halfbyte')) throw new Error(`${engine} runs in no page`)
-  // Only files on the device are scanned for values of bf16.
+  if (!engine.startsWith('halfbyte')) throw new Error(`${engine} cannot run in a page`)
+  // Only files on the device are scanned for bf16 values.
   const cache = engine === 'halfbyte-onnx-f32-bf16' ? 'opfs' : 'none'
   return loadHalfbyte(order, engine === 'halfbyte-simd128' ? 'simd128' : 'auto', cache)
 }
@@ -42,7 +43,7 @@ const perf = {
     if (loaded === undefined) throw new Error('no engine is loaded')
     return loaded.run(prompt, decode)
   },
-  /** Undefined where the engine keeps nothing. */
+  /** Undefined if the engine keeps no state. */
   turn: (history: string, message: string): Promise<Turn | undefined> =>
     Promise.resolve(loaded?.turn?.(history, message)),
   limits: (request: LimitOptions): Promise<Limits> => measureLimitsHere(request),

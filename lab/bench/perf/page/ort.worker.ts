@@ -1,4 +1,4 @@
-// ONNX Runtime Web's worker: answers prompts with greedy tokens and times from a decoder of
+// ONNX Runtime Web's worker: answers prompts with greedy tokens and timings, using a decoder of
 // lab/bench/perf/onnx.
 import type { LoadOrder, Run } from '../engines.ts'
 import { type Ort, type OrtSession, OrtText } from '../onnx/feeds.ts'

@@ -3,7 +3,7 @@ import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 import type { Loaded } from './main.ts'
 
-/** The part of the package's `esm/index.js` that is used. */
+/** The part of the package's `esm/index.js` used here. */
 interface Wllama2 {
   readonly LoggerWithoutDebug: unknown
   readonly Wllama: new (
@@ -30,7 +30,7 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
   const file = await (await fetch(modelUrl)).blob()
   await wllama.loadModel([file], { n_threads: threads, n_ctx: CONTEXT, n_batch: 512 })
   if (wllama.getNumThreads() !== threads) {
-    throw new Error(`${wllama.getNumThreads()} threads started, ${threads} were asked for`)
+    throw new Error(`${wllama.getNumThreads()} threads started, but ${threads} were requested`)
   }
   /** Clears the state and reads a prompt; returns the first token. */
   const begin = async (prompt: string) => {
@@ -58,7 +58,7 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
         ids,
       }
     },
-    // As createCompletion does with `useCache` if the prompt begins with everything read before.
+    // Does what createCompletion does with `useCache` if the prompt begins with everything processed before.
     async turn(history, message) {
       await begin(history)
       const started = performance.now()

@@ -3,7 +3,7 @@ import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { idsOf } from '../prompts.ts'
 import type { Loaded } from './main.ts'
 
-/** The part of the package's `esm/index.js` that is used. */
+/** The part of the package's `esm/index.js` used here. */
 interface Wllama3 {
   readonly LoggerWithoutDebug: unknown
   readonly Wllama: new (

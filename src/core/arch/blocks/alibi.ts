@@ -3,10 +3,10 @@ import { vector } from '../../graph/builder.ts'
 import { biasColumns, type DistanceBias } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
 
-/** The name of the table, which is not stored in files. */
+/** The table's name; files do not store the table. */
 export const ALIBI = 'alibi.bias'
 
-/** How many numbers the table has. */
+/** The table's length. */
 export const alibiSize = ({ heads, contextLength }: ModelConfig): number =>
   heads * biasColumns(contextLength - 1)
 
@@ -21,12 +21,12 @@ export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (i
   const reach = contextLength - 1
   const columns = biasColumns(reach)
   const slopes = slopesOf(heads, alibi)
-  // No row attends to positions after its own.
+  // A row never attends to later positions.
   return (index) => slopes[Math.floor(index / columns)]! * Math.min(0, (index % columns) - reach)
 }
 
 /**
- * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Additional heads get the
+ * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Any further heads get the
  * values halfway between these.
  */
 function slopesOf(heads: number, most: number): Float64Array {

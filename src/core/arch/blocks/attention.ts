@@ -57,7 +57,7 @@ function gated({ b, config, traits }: Parts, at: string, input: Value, attended:
     : b.swiglu(`${at}.attn_gated`, [gate, attended], 'sigmoid')
 }
 
-/** Queries, keys and values clipped to the model's range, and the norms that they still need. */
+/** Queries, keys and values, clipped to the model's range, and the norms that remain to be applied. */
 function limited(
   parts: Parts,
   layer: number,
@@ -71,7 +71,7 @@ function limited(
   const clip = (values: readonly Value[]) =>
     values.map((value) => b.clamp(`${value.label}_clipped`, value, limits))
   const [q, k, v] = qkv
-  // Norms of rows come before the limits, those of heads after them.
+  // Norms of whole rows come before clipping, norms of heads after it.
   if (norms?.over !== 'row' || q === undefined || k === undefined || v === undefined || norms.k === undefined)
     return { qkv: clip(qkv), norms }
   const at = `layers.${layer}`

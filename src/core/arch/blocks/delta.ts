@@ -1,4 +1,4 @@
-// A layer of the gated delta rule (Yang et al., 2024), as in Qwen3-Next and OLMo Hybrid.
+// A layer with the gated delta rule (Yang et al., 2024), as in Qwen3-Next and OLMo Hybrid.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { DeltaConfig } from '../config/config.ts'

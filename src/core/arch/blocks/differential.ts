@@ -8,13 +8,19 @@ import type { Value } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
 import type { Parts } from './parts.ts'
 
-/** How much of the second map an untrained layer subtracts; 1 minus that scales the normed difference. */
+/**
+ * The fraction of the second map that an untrained layer subtracts. 1 minus this fraction scales the
+ * normalised difference.
+ */
 export const initialShare = (layer: number): number => 0.8 - 0.6 * Math.exp(-0.3 * layer)
 
-/** The name of the norm's weights, without the layer. All of them are the same number. */
+/** The name of the norm's weights, without the layer. The weights are all equal. */
 export const DIFFERENCE_NORM = 'attn_difference_norm.weight'
 
-/** The width of a pair of heads, which has one norm; that width padded to whole groups; and how many. */
+/**
+ * The width of a pair of heads, which share a norm; that width padded to whole groups; and the number of
+ * pairs.
+ */
 const normSizes = ({ heads, headDim }: ModelConfig) => ({
   width: 2 * headDim,
   padded: roundUp(2 * headDim, GROUP_SIZE),
@@ -26,13 +32,13 @@ export const differenceNormSize = (config: ModelConfig): number => {
   return padded * count
 }
 
-/** A padded pair's zeros count in its mean; weight and epsilon compensate for that. */
+/** The zeros of a padded pair count in its mean; the weight and epsilon compensate for that. */
 export function differenceNormWeight(config: ModelConfig, layer: number): number {
   const { width, padded } = normSizes(config)
   return (1 - initialShare(layer)) * Math.sqrt(width / padded)
 }
 
-/** Differential attention of one layer, with its output projection. */
+/** Differential attention of one layer, including its output projection. */
 export function differentialAttention(parts: Parts, layer: number, input: Value): Value {
   const { b, config, linear, linears } = parts
   const { hiddenSize, heads, kvHeads, headDim, rope, subtracted } = config
@@ -50,7 +56,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
   const qkv = [
     widened('attn_q_heads', q, heads),
     widened('attn_k_heads', k, kvHeads),
-    // Both halves of the heads have the same values, two heads each.
+    // Both halves of the heads use the same values, each two heads wide.
     b.node(`${at}.attn_v_heads`, {
       ...{ op: 'joinHeads', input: v, shared: v, heads: 1, own: all, width: 2 * all },
     }),
@@ -68,7 +74,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
   return linear(`${at}.attn_product`, normed, `${at}.attn_output`, hiddenSize, 'output')
 }
 
-/** The outputs of half of the heads, starting at a whole group. */
+/** The outputs of one half of the heads, starting at a whole group. */
 function half({ b, config }: Parts, layer: number, attended: Value, index: number): Value {
   const width = config.heads * config.headDim
   const label = `layers.${layer}.attn_half.${index}`

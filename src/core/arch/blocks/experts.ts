@@ -5,10 +5,13 @@ import type { ExpertsConfig } from '../config/config.ts'
 import { gatedBlock, plainBlock } from './feed-forward.ts'
 import type { Parts } from './parts.ts'
 
-/** Close to the largest f32, so in effect no limit. */
+/** Close to the largest f32, so effectively no limit. */
 const LARGEST = 3e38
 
-/** Experts: gated feed-forward blocks. Each row passes through some of them, and through the shared one. */
+/**
+ * Experts: gated feed-forward blocks. Each row passes through a few of them, and through the shared one if
+ * there is one.
+ */
 export function experts(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
   const { b, config, traits } = parts
@@ -47,7 +50,7 @@ function routedBlock({ b, config, traits }: Parts, at: string, input: Value, cho
     let gate = product('mlp_gate', rows, size)
     let up = product('mlp_up', rows, size)
     if (limit !== undefined) {
-      // The bias of `up` is read with 1 added.
+      // 1 is added to the bias of `up` when it is read.
       gate = b.clamp(`${at}.mlp_gate_limited`, gate, { least: -LARGEST, most: limit })
       up = b.clamp(`${at}.mlp_up_limited`, up, { least: 1 - limit, most: 1 + limit })
     }

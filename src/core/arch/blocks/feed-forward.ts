@@ -16,7 +16,7 @@ export function feedForward(parts: Parts, layer: number, input: Value): Value {
   return plainBlock(parts, at, input, size, xielu)
 }
 
-/** A block of `size` inner values without a gate, whose weights' names begin with `at`. */
+/** A block with `size` inner values and no gate. `at`: the prefix of its weights' names. */
 export function plainBlock(
   { b, config, traits, linear, subNorm }: Parts,
   at: string,
@@ -32,8 +32,8 @@ export function plainBlock(
 }
 
 /**
- * A gated block of `size` inner values, whose weights' names begin with `at`. `cutoff`: the gate keeps only
- * values that are at least this many standard deviations above the mean.
+ * A gated block with `size` inner values. `at`: the prefix of its weights' names. `cutoff`: the gate keeps
+ * only values that are at least this many standard deviations above the mean.
  */
 export function gatedBlock(
   { b, config, traits, linear, linears, subNorm }: Parts,

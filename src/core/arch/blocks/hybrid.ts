@@ -1,4 +1,4 @@
-// The mixer of hybrids: attention in some layers, recurrent state in others, or both in one.
+// The mixer of hybrids: each layer has attention, recurrent state, or both.
 import { attention } from './attention.ts'
 import { attends, isRecurrent, type Mixer } from './parts.ts'
 

@@ -1,13 +1,13 @@
 // Attention whose keys and values are made from one short row per token (DeepSeek V2).
 //
-// Keys and values of every head are computed when a token is read, and the state stores them like in any
-// other attention. A head's key is the rotated part that all heads share, then its own part. Keys and values
-// are zero-padded to the same width.
+// The keys and values of all heads are computed once per token, and the state stores them as in any other
+// attention. A head's key is the rotated part, which all heads share, followed by its own part. Keys and
+// values are zero-padded to the same width.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Parts } from './parts.ts'
 
-/** Latent attention of one layer, with its output projection. */
+/** Latent attention of one layer, including its output projection. */
 export function latentAttention({ b, config, linear }: Parts, layer: number, input: Value): Value {
   const { hiddenSize, heads, headDim, rope, latent, attentionScale } = config
   const at = `layers.${layer}`

@@ -27,7 +27,7 @@ export function layerInputs(
     const own = b.node(`${at}.layer_embed`, { op: 'slice', input: all, start: layer * width, width: size })
     const weight = matrix(hiddenSize, { [`${at}.layer_proj.weight`]: size })
     const projected = b.linear(`${at}.layer_projected`, embedded, weight)
-    // The class divides the projection by sqrt(hiddenSize); a larger epsilon has the same effect.
+    // transformers divides the projection by sqrt(hiddenSize); a larger epsilon has the same effect.
     const norm = vector({ 'layer_embed_norm.weight': size })
     const normed = b.rmsnorm(`${at}.layer_normed`, projected, norm, normEpsilon * hiddenSize)
     return b.add(`${at}.layer_input`, normed, own)
@@ -49,7 +49,7 @@ export function gatedInput({ b, config, traits, norm }: Parts, layer: number, x:
   return norm(`${at}.layer_post_norm`, made, layer)
 }
 
-/** Layers that end with what they add of their inputs, and with a scale. */
+/** Adds a per-layer embedding to each layer's output, then scales it. */
 export const withInputs: Framing = (parts, plain, embedded) => {
   const { b, config } = parts
   const { layerEmbedding, layerScales } = config

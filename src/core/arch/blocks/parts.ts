@@ -1,20 +1,20 @@
-// What the blocks of a decoder share: the family's traits, norms and linears.
+// What the blocks of a decoder share: the family's traits, norms and linear layers.
 import { type GraphBuilder, matrix, vector } from '../../graph/builder.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
 
-/** The differences between families of attention and feed-forward blocks. */
+/** How a family's attention and feed-forward blocks differ from those of others. */
 export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
-  /** Where a block's norms are: on its input, on its output, or on both. */
+  /** Where a block has its norms: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
   /** The same for recurrent layers, if they differ. */
   readonly recurrentNorms?: 'before'
-  /** Norms of queries and keys. A model may lack them: `ModelConfig.headNorms`. */
+  /** Norms of queries and keys. A model may omit them: `ModelConfig.headNorms`. */
   readonly headNorms?: HeadNormTrait
-  /** Biases of queries, keys and values, unless the model states them. */
+  /** Biases of queries, keys and values, unless the model says otherwise. */
   readonly qkvBias: boolean
-  /** Biases of every other matrix and norm, unless the model states them. */
+  /** Biases of every other matrix and norm, unless the model says otherwise. */
   readonly bias: boolean
   /** Whether norms have biases. Default: `bias`. */
   readonly normBias?: boolean
@@ -22,9 +22,11 @@ export interface DecoderTraits {
   readonly embeddingNorm?: boolean
   /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
   readonly firstNorm?: boolean
-  /** Logits are computed from the normalised output of one more linear, with an activation. */
+  /**
+   * Logits are computed from the last norm's output after one more linear layer, an activation and a norm.
+   */
   readonly predictionHead?: boolean
-  /** The inputs of attention's output matrix and of the feed-forward block's last matrix are normalised. */
+  /** Norms precede attention's output matrix and the last matrix of the feed-forward block. */
   readonly subNorms?: boolean
   /** `shifted`: RWKV's block, which also reads the previous row. */
   readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
@@ -40,11 +42,11 @@ export interface DecoderTraits {
   readonly isUneven?: true
   /** Attention subtracts a second map of scores from the first. */
   readonly isDifferential?: true
-  /** Some recurrent layers start with a block that they share. */
+  /** Some recurrent layers start with a shared block. */
   readonly sharedBlocks?: true
-  /** The residual has several streams. */
+  /** The residual consists of several streams. */
   readonly streams?: true
-  /** Each head's softmax has one more score, for a position without a value. */
+  /** Each head's softmax includes one extra score, for a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
   /**
@@ -52,18 +54,21 @@ export interface DecoderTraits {
    * one number per head.
    */
   readonly attentionGate?: 'number' | 'head'
-  /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
+  /**
+   * `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get a bias by
+   * distance.
+   */
   readonly positions: 'rope' | 'learned' | 'alibi'
 }
 
 /**
- * Norms of queries and keys. `head`: RMS norms of each head. `row`: of all heads together. `rotated`: of each
- * head after its rotation. `layer`: layer norms of each head, with biases. `layers`: layer norms with a
- * weight for each head of the row, without biases.
+ * Norms of queries and keys. `head`: an RMS norm per head. `row`: one RMS norm over all heads. `rotated`: an
+ * RMS norm per head, after the rotation. `layer`: a layer norm per head, with biases. `layers`: a layer norm
+ * per head without biases, with separate weights for each head.
  */
 export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
 
-/** Whether the matrices of a part, or the norms, have biases, according to the model or else its family. */
+/** Whether the matrices of a part, or the norms, have biases: as the model says, or else its family. */
 export function hasBias(
   { biases }: Pick<ModelConfig, 'biases'>,
   traits: DecoderTraits,
@@ -90,25 +95,25 @@ export const PLAIN: DecoderTraits = {
   positions: 'rope',
 }
 
-/** What every block is built from. */
+/** What every block is built with. */
 export interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
   readonly traits: DecoderTraits
-  /** Applies the norm named `name` to whole rows after `layers` layers. */
+  /** Applies the norm `name` to whole rows. `layers`: how many layers precede it. */
   readonly norm: (name: string, input: Value, layers: number) => Value
   /** Normalises the input of a block's last matrix, if the family has `subNorms`. */
   readonly subNorm: (name: string, input: Value) => Value
-  /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
+  /** Multiplies by the matrix `name` [n, k] of a part. Adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
-  /** The same with several matrices at once. Without a part: none has a bias. */
+  /** The same for several matrices at once. Without a part, there are no biases. */
   readonly linears: (
     label: string,
     input: Value,
     names: Readonly<Record<string, number>>,
     part?: keyof Biases,
   ) => readonly Value[]
-  /** The biases of the matrices `names` [n] of a part, if it has any. */
+  /** The biases of the matrices `names` [n] of a part, if the part has biases. */
   readonly biasOf: (names: Readonly<Record<string, number>>, part: keyof Biases) => WeightRef | undefined
 }
 
@@ -147,10 +152,10 @@ export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 /** Builds one layer, from its index and its input. */
 export type Layer = (layer: number, x: Value) => Value
 
-/** What is around the layers of a decoder, whose own ones are `plain`. */
+/** What surrounds the layers of a decoder. `plain`: the builder of its ordinary layers. */
 export type Framing = (parts: Parts, plain: Layer, embedded: Value) => Frame
 export interface Frame {
-  /** What the first layer reads. Default: the embeddings. */
+  /** The first layer's input. Default: the embeddings. */
   readonly first?: Value
   readonly each: Layer
   /** Makes the last norm's input from the last layer's output. Default: that output. */
@@ -174,6 +179,6 @@ export const attends = ({ heads, attentionLayers, mlpLayers }: ModelConfig, laye
 export const hasMlp = ({ intermediateSize, mlpLayers }: ModelConfig, layer: number): boolean =>
   intermediateSize > 0 && (mlpLayers?.includes(layer) ?? true)
 
-/** Where a layer's norms are. */
+/** Where a layer has its norms. */
 export const normsOf = (config: ModelConfig, traits: DecoderTraits, layer: number): DecoderTraits['norms'] =>
   isRecurrent(config, layer) ? (traits.recurrentNorms ?? traits.norms) : traits.norms

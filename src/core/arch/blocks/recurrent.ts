@@ -22,7 +22,7 @@ export function convWeights(
   return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
 }
 
-/** For families with recurrent layers; their configuration has been checked to have them. */
+/** For families with recurrent layers; validation guarantees that the configuration has them. */
 export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
   if (ssm?.kind !== kind) throw new RangeError(`${name} has no ${kind} layers`)
   return ssm as Extract<SsmConfig, { kind: K }>

@@ -1,11 +1,11 @@
-// The two blocks of a layer of RWKV-4 (Peng et al., 2023). Each mixes a row with the previous one, with a
+// The two blocks of an RWKV-4 layer (Peng et al., 2023). Each mixes a row with the previous one, with one
 // ratio per channel: a convolution over two inputs.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer, Parts } from './parts.ts'
 import { outputOf, ssmOf } from './recurrent.ts'
 
-/** out(sigmoid(r) * the weighted average of v by k). */
+/** out(sigmoid(r) * the average of v weighted by k). */
 export const timeMix: Mixer = (parts, layer, input) => {
   const { b, config } = parts
   const { innerSize: n } = ssmOf(config, 'wkv')
@@ -30,7 +30,7 @@ export function channelMix(parts: Parts, layer: number, input: Value): Value {
   return b.swiglu(`${at}_gated`, [r, b.linear(`${at}_product`, active, down)], 'sigmoid')
 }
 
-/** The input mixed with the previous row, times the matrix `name`. */
+/** Mixes the input with the previous row and multiplies by the matrix `name`. */
 function projected({ b, config }: Parts, at: string, name: string, input: Value, n: number): Value {
   const shares = matrix(2, { [`${at}_${name}_conv.weight`]: config.hiddenSize })
   const mixed = b.conv1d(`${at}_${name}_mixed`, input, shares, undefined, 'none')

@@ -1,11 +1,11 @@
-// Blocks of attention and a feed-forward part, shared by several recurrent layers (Zamba 2). Such a layer
-// runs one of them, with its own low-rank adapters, before its recurrent part.
+// Blocks of attention and a feed-forward part that several recurrent layers share (Zamba 2). Such a layer
+// runs one of them, with low-rank adapters of its own, before its recurrent part.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { SharedBlocks } from '../config/config.ts'
 import type { Framing, Mixer, Parts } from './parts.ts'
 
-/** For families with `sharedBlocks`, whose presence in the configuration has been checked. */
+/** For families with `sharedBlocks`; validation guarantees that the configuration has them. */
 export const withSharedBlocks =
   (recurrent: Mixer): Framing =>
   (parts, _, embedded) => {
@@ -102,7 +102,7 @@ function lowRows({ b }: Parts, { rank }: SharedBlocks, name: string, input: Valu
   return b.linear(`${name}_low`, input, matrix(input.shape[1], { [`${name}_adapter_in.weight`]: rank }))
 }
 
-/** A product of the block, plus the layer's adapter. */
+/** The output of one of the block's matrices, plus the layer's adapter. */
 function adapted({ b }: Parts, name: string, made: Value, low: Value, n: number): Value {
   const own = b.linear(`${name}_own`, low, matrix(low.shape[1], { [`${name}_adapter.weight`]: n }))
   return b.add(`${name}_adapted`, own, made)

@@ -1,4 +1,4 @@
-// Layers on a residual of several streams (AltUp), with a low-rank matrix parallel to attention (LAuReL).
+// Layers on a residual with several streams (AltUp), with a low-rank matrix parallel to attention (LAuReL).
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
@@ -11,7 +11,7 @@ import type { Framing, Parts } from './parts.ts'
 /** Lower bound of the mean square of a stream that is rescaled to match another. */
 const LEAST = 1e-5
 
-/** For families with `streams`; their configuration has been checked to have them. */
+/** For families with `streams`; validation guarantees that the configuration has them. */
 export const streamed: Framing = (parts, _, embedded) => {
   const { layerEmbedding, streams, name } = parts.config
   if (layerEmbedding === undefined || streams === undefined) throw new RangeError(`${name} has no streams`)
@@ -50,7 +50,7 @@ function layerOn(parts: Parts, layer: number, x: Value): Value {
   return b.add(`${at}.mlp_sum`, made, mixed)
 }
 
-/** Values whose rows hold all streams. Each stream starts at a whole group. */
+/** Values whose rows hold all streams. Each stream starts at a group boundary. */
 class Streams {
   readonly #parts: Parts
   readonly #streams: StreamsConfig
@@ -104,7 +104,7 @@ class Streams {
     return this.#mixed(at, all, all, { coefficients, offset: 0, first: 0 })
   }
 
-  /** All streams, each plus its share of the layer's change to the active one. Overwrites `all`. */
+  /** Adds each stream's share of the layer's change to the active one. Overwrites `all`. */
   correct(layer: number, all: Value, made: Value): Value {
     const { b } = this.#parts
     const { count } = this.#streams
@@ -134,7 +134,7 @@ class Streams {
     const norm = vector({ [`${at}.stream_router_norm.weight`]: this.#width })
     const normed = b.rmsnorm(`${at}.${kind}_norm`, x, norm, config.normEpsilon)
     const router = matrix(this.#width, { [`${at}.stream_router.weight`]: count })
-    // A cap of 1 is tanh.
+    // A cap of 1 makes this tanh.
     const routed = b.rescale(`${at}.${kind}_tanh`, b.linear(`${at}.${kind}_routed`, normed, router), 1, 1)
     return b.linear(
       `${at}.${kind}_coefficients`,
@@ -157,7 +157,7 @@ class Streams {
     return this.#parts.b.node(label, { op: 'matchRms', input, by, least: LEAST })
   }
 
-  /** Appends a stream to `before` others. */
+  /** Appends a stream after the `before` streams of `all`. */
   #joined(label: string, input: Value, shared?: Value, before = 0): Value {
     const own = this.#width
     const width = (before + 1) * this.#apart

@@ -19,7 +19,7 @@ export interface GgufFacts {
   readonly metadata: ReadonlyMap<string, MetaValue>
   /** Rows of the embedding table. */
   readonly embeddingRows: number
-  /** Whether there is a separate logits matrix. */
+  /** True if there is a separate logits matrix. */
   readonly hasOutput: boolean
   /** Tensor names without layer numbers. */
   readonly kinds: ReadonlySet<string>
@@ -32,7 +32,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const all = new Fields(name, (key) => metadata.get(key))
   const architecture = all.text('general.architecture')
   const { traits, gguf } = familyFile(family)
-  // A few keys lack the architecture.
+  // A few keys come without the architecture's prefix.
   const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`) ?? metadata.get(key))
   const stated = fields.number('context_length')
   const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
@@ -50,7 +50,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     vocabSize,
     contextLength,
     tiedEmbeddings: !facts.hasOutput,
-    // Nemotron-H files have RMS norms, but the key of layer norms.
+    // Nemotron-H files use RMS norms, but under the key of layer norms.
     normEpsilon: fields.number(fields.has(epsilon!) || !fields.has(other!) ? epsilon! : other!),
   }
   if (traits === undefined) {
@@ -85,13 +85,13 @@ const BIASES = {
   logits: ['output.bias'],
 } as const
 
-/** Biases in the file for parts that have none in the family. */
+/** Biases that the file has for parts without biases in the family. */
 function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
   const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
   return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
 }
 
-/** The width of the feed-forward blocks: one number, or one per layer, with 0 for layers without one. */
+/** The width of the feed-forward blocks: one number, or one per layer, with 0 for a layer without a block. */
 function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const key = 'feed_forward_length'
   if (!fields.isList(key)) return fields.number(key, fallback)
@@ -99,19 +99,27 @@ function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const [width = 0, another] = widths
   if (isUneven) return Math.max(0, ...widths)
   if (another === undefined) return width
-  throw unbuiltVariant(fields.file, `feed-forward blocks of widths ${width} and ${another}`, 'one width')
+  throw unbuiltVariant(
+    fields.file,
+    `feed-forward blocks of different widths, ${width} and ${another}`,
+    'one width',
+  )
 }
 
-/** One number, or one per layer, with 0 for layers without attention. */
+/** One number, or one per layer, with 0 for a layer without attention. */
 function headCount(fields: Fields, key: string, what: string, fallback?: number, isUneven = false): number {
   if (!fields.isList(key)) return fields.number(key, fallback)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
   const [count = fallback, another] = counts
   if (another === undefined || isUneven) return count ?? fields.number(key)
-  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} ${what}`, 'as many in every layer')
+  throw unbuiltVariant(
+    fields.file,
+    `layers with ${count} ${what} and layers with ${another}`,
+    'the same number in every layer',
+  )
 }
 
-/** The pattern is the distance between layers without a window, or a flag per layer. */
+/** The pattern is either a period, in which one layer has no window, or one flag per layer. */
 function window(fields: Fields, model: Pick<ModelConfig, 'layers'>, period = 0): WindowConfig | undefined {
   const positions = fields.number('attention.sliding_window', 0)
   const key = 'attention.sliding_window_pattern'
@@ -161,7 +169,7 @@ function ropeScaling(
     )
   }
   const multiplier = fields.number('rope.scaling.yarn_log_multiplier', 0)
-  // Latent attention scales its scores by the magnitude instead.
+  // Latent attention applies the magnitude to its scores instead.
   const isScaled = type === 'yarn' && !isLatent
   const others = isScaled ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
@@ -193,7 +201,7 @@ function ropeScaling(
   }
   const factor =
     type === 'linear' ? fields.number('rope.scaling.factor', fields.number('rope.scale_linear', 1)) : 1
-  // Both divide the frequencies, so together they are one list of divisors.
+  // Both divide the frequencies, so they are combined into one list of divisors.
   if (plain !== undefined) return { type: 'factors', factors: plain.map((each) => each * factor) }
   return factor === 1 ? undefined : { type: 'linear', factor }
 }

@@ -1,4 +1,4 @@
-// Reads a ModelConfig from the JSON of a .hbm header, not yet validated, and writes one.
+// Reads a ModelConfig from the JSON of a .hbm header, without validating it, and writes one.
 
 import { ACTIVATION, SCORING } from '../../abi/constants.ts'
 import type { Activation, Xielu } from '../../graph/ir.ts'
@@ -72,8 +72,8 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
 }
 
 /**
- * The record as packs store it: Mamba packs have `heads` 0 and `groups` 0, Mamba-2 packs `timeStepRank` 0.
- * Keeps the order of the fields, on which packs' bytes and models' fingerprints depend.
+ * The record in the form that packs store: Mamba packs have `heads` 0 and `groups` 0, Mamba-2 packs
+ * `timeStepRank` 0. Keeps the order of the fields, on which packs' bytes and models' fingerprints depend.
  */
 export function storedConfig(config: ModelConfig): object {
   const { ssm } = config
@@ -123,14 +123,14 @@ function ssmConfig(fields: Fields): SsmConfig {
   return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit, gateNorm }
 }
 
-/** The kinds of recurrent layers that packs name. */
+/** The kinds of recurrent layers that packs may contain. */
 function laterKind(fields: Fields, common: Omit<WkvConfig, 'kind'>): SsmConfig {
   const kind = fields.text('kind')
   switch (kind) {
     case 'delta': {
       const order = fields.text('order')
       if (order !== 'grouped' && order !== 'tiled') {
-        throw unbuiltVariant(fields.file, `heads in the order "${order}"`, 'grouped or tiled ones')
+        throw unbuiltVariant(fields.file, `heads in "${order}" order`, 'grouped or tiled heads')
       }
       return { kind, ...common, ...fields.numbers('heads', 'groups', 'betaScale', 'epsilon'), order }
     }
@@ -153,7 +153,7 @@ function activation(fields: Fields): Activation | undefined {
 function ropeConfig(fields: Fields): RopeConfig {
   const pairing = fields.text('pairing')
   if (pairing !== 'halves' && pairing !== 'interleaved') {
-    throw unbuiltVariant(fields.file, `RoPE pairs by "${pairing}"`, 'halves or interleaved ones')
+    throw unbuiltVariant(fields.file, `RoPE pairing "${pairing}"`, 'halves or interleaved pairs')
   }
   return {
     ...fields.numbers('theta', 'dims'),
@@ -168,7 +168,7 @@ function expertsConfig(fields: Fields): ExpertsConfig {
   const groups = fields.record('groups')
   const scoring = fields.text('scoring', 'softmax')
   if (!Object.hasOwn(SCORING, scoring)) {
-    throw unbuiltVariant(fields.file, `a router of "${scoring}"`, Object.keys(SCORING).join(' or '))
+    throw unbuiltVariant(fields.file, `the router scoring "${scoring}"`, Object.keys(SCORING).join(' or '))
   }
   return {
     ...fields.numbers('count', 'used'),

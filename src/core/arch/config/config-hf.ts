@@ -9,14 +9,14 @@ import { Fields, layersOf, requireFacts, unbuiltVariant, windowOf, withoutIdleWi
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
-/** True for config.json of state-spaces/mamba, which names no architecture. */
+/** True for the config.json of state-spaces/mamba, which does not name an architecture. */
 const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.has('ssm_cfg')
 
 /** The family of such a configuration. */
 const ssmFamily = (fields: Fields): 'mamba' | 'mamba2' =>
   (fields.record('ssm_cfg')?.text('layer', 'Mamba1') ?? 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
 
-/** Its names for the keys of Hugging Face configurations. */
+/** Its keys and the keys that Hugging Face uses for the same values. */
 const SSM_KEYS = {
   state_size: 'd_state',
   conv_kernel: 'd_conv',
@@ -31,9 +31,9 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   const ssm = fields.record('ssm_cfg') ?? Fields.of(fields.file, {})
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const attention = fields.list('attn_layer_idx').length
-  if (attention > 0) throw refuse(`${attention} layers of attention`, 'none')
+  if (attention > 0) throw refuse(`${attention} attention layers`, 'none')
   const wide = fields.number('d_intermediate', 0)
-  if (wide > 0) throw refuse(`MLPs of ${wide}`, 'none')
+  if (wide > 0) throw refuse(`MLPs with ${wide} inner values`, 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('LayerNorm', 'RMSNorm')
   const hiddenSize = fields.number('d_model')
   const family = ssmFamily(fields)
@@ -53,15 +53,13 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   }
 }
 
-/**
- * Whether a class is the one for causal language models of a type: `gpt_neox` is that of GPTNeoXForCausalLM.
- */
+/** Whether `name` is the causal language model class of a type; for `gpt_neox` that is GPTNeoXForCausalLM. */
 export const isClassOf = (type: string, name: string): boolean =>
   name === type ||
   (name.endsWith('ForCausalLM') &&
     name.slice(0, -'ForCausalLM'.length).toLowerCase() === type.replaceAll('_', '').toLowerCase())
 
-/** The class of a type, among the families that are loaded; the type itself if none has one. */
+/** The class of a type, among the families that are loaded. Without such a class, the type itself. */
 function classOfType(type: string): string {
   const family = findFamily(({ hf }) => Object.keys(hf.classes).some((name) => isClassOf(type, name)))
   const classes = family === undefined ? [] : Object.keys(familyFile(family).hf.classes)
@@ -69,8 +67,8 @@ function classOfType(type: string): string {
 }
 
 /**
- * The class of transformers that a config.json names, or its kind of model. Some models of Llama's class use
- * different names for keys and tensors; only their type reveals it.
+ * The transformers class that a config.json names, or else its model type. Some models with Llama's class
+ * name keys and tensors differently; only their type tells.
  */
 export function hfClass(stated: Fields): string {
   if (isMambaSsm(stated)) return `M${ssmFamily(stated).slice(1)}ForCausalLM`
@@ -81,7 +79,7 @@ export function hfClass(stated: Fields): string {
 }
 
 /**
- * `unset`: keys whose value is null, which differs from the class's default. Throws `architecture` for keys
+ * `unset`: keys whose value is null although the class has another default. Throws `architecture` for keys
  * of the wrong type, `unsupported` for variants that are not implemented.
  */
 export function hfConfig(
@@ -92,7 +90,7 @@ export function hfConfig(
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const file = familyFile(family)
   const { classes } = file.hf
-  // If a file is read as another family, that family does not know the file's class.
+  // If the caller chooses another family, that family does not know the file's class.
   const [first] = Object.keys(classes) as [string]
   const listed = hfClass(stated)
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
@@ -145,7 +143,7 @@ export function hfConfig(
   return withoutIdleWindow({ ...common, ...file.hf.config?.(fields, common, listed) })
 }
 
-/** Activations under all their names in transformers. */
+/** Activations by all the names that transformers has for them. */
 export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   Object.entries({
     silu: 'silu',
@@ -159,22 +157,22 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   }),
 )
 
-/** Recurrent layers whose convolutions use the activation of the feed-forward blocks. */
+/** Recurrent layers whose convolutions use the feed-forward blocks' activation. */
 const CONVOLVED: readonly unknown[] = ['mamba', 'mamba2', 'delta']
 
-/** If absent, the family's default, which is the only activation of recurrent layers. */
+/** If absent, the family's default applies, and recurrent layers accept nothing else. */
 function activationOf(fields: Fields, file: FamilyFile): Activation | undefined {
   const activation = statedActivation(fields, file)
   const { traits, recurrence, hf } = file
   const isShared = CONVOLVED.includes(recurrence) && hf.keys?.['hidden_act'] === undefined
   if (traits === undefined || !isShared || activation === traits.activation) return activation
-  throw unbuiltVariant(fields.file, 'another activation', 'silu')
+  throw unbuiltVariant(fields.file, 'an activation other than SiLU', 'SiLU')
 }
 
 function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  // Its parameters are tensors, which only its family has.
+  // This activation has parameters stored as tensors, which only its family reads.
   if (name === 'xielu' && traits?.activation === name) return name
   const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
@@ -182,7 +180,7 @@ function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | 
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
-/** Keys that change the arithmetic in unsupported ways, each with the only value that it may have. */
+/** Keys that change the arithmetic in unsupported ways, each with the one value that it may have. */
 function refuseVariants(fields: Fields, isUneven = false): void {
   requireFacts(fields, {
     conv_bias: false,
@@ -190,7 +188,7 @@ function refuseVariants(fields: Fields, isUneven = false): void {
     ...(!isUneven && { use_bidirectional_attention: false }),
   })
   if (fields.has('per_layer_config') && !isUneven) {
-    throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
+    throw unbuiltVariant(fields.file, 'different kinds of layers in per_layer_config', 'none')
   }
 }
 
@@ -214,7 +212,7 @@ function window(
     (kind) => kind !== 'sliding_attention' && kind !== 'full_attention' && kind !== 'conv',
   )
   if (strange !== undefined) {
-    throw unbuiltVariant(fields.file, 'an unknown kind of layer in layer_types', 'full and sliding attention')
+    throw unbuiltVariant(fields.file, 'an unknown layer type in layer_types', 'full and sliding attention')
   }
   if (kinds.length > 0) {
     return windowOf(

@@ -1,9 +1,9 @@
-// Reads the settings of experts and of latent attention that several families have.
+// Reads the settings of experts and of latent attention that several families share.
 import { roundUp } from '../../abi/encodings.ts'
 import type { ExpertsConfig, LatentConfig, ModelConfig, RopeConfig } from './config.ts'
 import { type Fields, layersOf, unbuiltVariant } from './fields.ts'
 
-/** The layers without experts, in the form of the field `denseLayers`. */
+/** The layers without experts, as the field `denseLayers` stores them. */
 export function denseLayers(
   model: Pick<ModelConfig, 'layers'>,
   isDense: (layer: number) => boolean,
@@ -12,7 +12,7 @@ export function denseLayers(
   return those.length === 0 ? {} : { denseLayers: those }
 }
 
-/** The field `shared`: a block next to the experts, with `size` inner values. None if `size` is 0. */
+/** The field `shared`: a block next to the experts, with `size` inner values; undefined if `size` is 0. */
 export const sharedBlock = (size: number, isGated = false): Pick<ExpertsConfig, 'shared'> =>
   size === 0 ? {} : { shared: { size, isGated } }
 
@@ -24,8 +24,8 @@ const SCORING: ReadonlyMap<number, Partial<ExpertsConfig>> = new Map([
 ])
 
 /**
- * The field `experts` according to a GGUF header; absent if it states no experts. `family` has the values
- * that the family's files omit.
+ * The field `experts` according to a GGUF header; absent if it states no experts. `family`: values that the
+ * family's files omit.
  */
 export function ggufExperts(
   fields: Fields,
@@ -66,7 +66,7 @@ export function ggufExperts(
 }
 
 /**
- * The part of a configuration that latent attention determines: the width of heads, their rotation and their
+ * The part of a configuration that follows from latent attention: the width of heads, their rotation and
  * scale.
  */
 export function latentConfig(

@@ -1,4 +1,4 @@
-// Typed access to a header's values by the file's own names. Errors name the key.
+// Typed access to a header's values by the file's own keys. Errors name the key.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -6,8 +6,8 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
- * `pattern`: a flag per layer, or a period: in each run of that many layers, all but the last have the
- * window; with 0, all of them.
+ * `pattern`: one flag per layer, or a period: in each run of that many layers, all but the last have the
+ * window. With 0, all layers have it.
  */
 export function windowOf(
   { layers }: Pick<ModelConfig, 'layers'>,
@@ -22,8 +22,8 @@ export function windowOf(
 }
 
 /**
- * A window that is at least as long as the context is dropped, unless its layers also differ from the others
- * in other ways.
+ * Drops a window at least as long as the context, unless its layers differ from the others in another way
+ * too.
  */
 export function withoutIdleWindow(config: ModelConfig): ModelConfig {
   const { window: local, localRope, fullHeads, contextLength } = config
@@ -33,13 +33,13 @@ export function withoutIdleWindow(config: ModelConfig): ModelConfig {
     : config
 }
 
-/** Indices of a model's layers. The number of layers has not been checked yet. */
+/** Indices of a model's layers. The number of layers may not have been checked yet. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
 
 /**
- * The layers without a window, in models in which only the others rotate; none if there is no window.
- * `key` holds the window's positions. All but the last of `period` layers have it, unless the file lists
+ * The layers without a window, in models where only layers with a window rotate; none if there is no window.
+ * `key` holds the window's length. All but the last of every `period` layers have it, unless the file lists
  * them.
  */
 export function unrotatedPast(
@@ -96,8 +96,8 @@ export class Fields {
   }
 
   /**
-   * The same values under other keys: `keys[wanted]` is the file's. Absent keys have `defaults`, except the
-   * file's keys in `unset`, which stay absent.
+   * The same values under other keys: `keys[wanted]` is the key in the file. Absent keys take their values
+   * from `defaults`, except for the file's keys in `unset`, which stay absent.
    */
   renamed(
     keys: Readonly<Record<string, string>>,
@@ -111,7 +111,7 @@ export class Fields {
     return new Fields(this.file, find, unset)
   }
 
-  /** Whether the file holds null for a key, or for `key.part` of an object. */
+  /** Whether the file holds null under a key, or under `key.part` of an object. */
   isNull(key: string): boolean {
     return this.#unset.includes(key)
   }
@@ -126,7 +126,7 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
-  /** Numbers whose keys equal our own names. */
+  /** Numbers whose keys are the same as ours. */
   numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
     return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
   }
@@ -159,26 +159,26 @@ export class Fields {
     return Array.isArray(this.#find(key))
   }
 
-  /** Empty when the key is absent. */
+  /** Empty if the key is absent. */
   list(key: string): readonly MetaValue[] {
     const value = this.#find(key) ?? []
     if (Array.isArray(value)) return value
     throw this.#wrong(key, 'a list', value)
   }
 
-  /** Empty when the key is absent. */
+  /** Empty if the key is absent. */
   numberList(key: string): readonly number[] {
     const list = this.list(key)
     if (list.every((item) => typeof item === 'number')) return list
     throw this.#wrong(key, 'a list of numbers', list)
   }
 
-  /** One number, or those of a list. */
+  /** One number, or the numbers of a list. */
   eachNumber(key: string): readonly number[] {
     return this.isList(key) ? this.numberList(key) : [this.number(key)]
   }
 
-  /** Empty when the key is absent. */
+  /** Empty if the key is absent. */
   textList(key: string): readonly string[] {
     const list = this.list(key)
     if (list.every((item) => typeof item === 'string')) return list
@@ -193,7 +193,7 @@ export class Fields {
     return Fields.of(this.file, value as Readonly<Record<string, MetaValue>>)
   }
 
-  /** The objects of a list. Empty when the key is absent. */
+  /** The objects of a list. Empty if the key is absent. */
   records(key: string): Fields[] {
     const list = this.list(key)
     if (!list.every(isObject)) throw this.#wrong(key, 'a list of objects', list)

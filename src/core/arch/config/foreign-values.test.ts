@@ -1,5 +1,5 @@
-// Foreign values. In: configurations of every family, with other values where a number, string or list
-// belongs. Out: a config or a typed error.
+// Tests foreign values. In: configurations of every family, with wrong values in place of a number, string or
+// list. Out: a config or a typed error.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
@@ -36,7 +36,7 @@ const FOREIGN = [
   ]),
 ] as readonly unknown[] as readonly MetaValue[]
 
-/** The record, and every key that is read from it, including those of nested records. */
+/** The record, and every key read from it, including the keys of nested records. */
 function watched(record: Readonly<Record<string, MetaValue>>, asked: Set<string>): Record<string, MetaValue> {
   return new Proxy(record as Record<string, MetaValue>, {
     getOwnPropertyDescriptor(target, key) {
@@ -101,7 +101,7 @@ test.each(
   expect(wrong).toEqual([])
 })
 
-test('the error for a key of the wrong kind names the key and its value, whatever that is', () => {
+test('the error for a key of the wrong type names the key and shows its value, whatever it is', () => {
   const fields = Fields.of('config.json', { a: NO_TEXT, b: [NO_TEXT] })
   expect(() => fields.number('a')).toThrow(
     /a is \{"toString":1,"valueOf":2,"toJSON":3\} but must be a number/,

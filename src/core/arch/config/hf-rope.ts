@@ -3,21 +3,20 @@ import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
 import { Fields, unbuiltVariant } from './fields.ts'
 
 /**
- * Since version 5 of transformers one object holds all settings of RoPE, or one object for each kind of
- * layer.
+ * Since version 5, transformers keeps all settings of RoPE in one object, or in one object per kind of layer.
  */
 export function fullRope(fields: Fields): Fields | undefined {
   const rope = fields.record('rope_scaling') ?? fields.record('rope_parameters')
   return rope?.record('full_attention') ?? rope
 }
 
-/** What RoPE depends on besides its own settings. `isPartial`: the class can rotate a part of each head. */
+/** What RoPE depends on besides its own settings. `isPartial`: the class can rotate part of each head. */
 type RopeSizes = Pick<ModelConfig, 'headDim' | 'contextLength'> & { readonly isPartial?: boolean }
 
 /**
  * RoPE according to the object `stated` and, for absent keys, the keys next to it. `theta`: the default if
- * neither has it. As in transformers, a class that is not partial ignores the share of rotated numbers,
- * unless its positions are scaled.
+ * neither has it. As in transformers, a class that cannot rotate part of a head ignores the share of rotated
+ * numbers, unless its positions are scaled.
  */
 export function hfRope(
   fields: Fields,
@@ -41,12 +40,12 @@ export function hfRope(
   return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
 
-/** The divisor of frequencies in llama.cpp's files for pairs that do not rotate. */
+/** The divisor that llama.cpp's files have for the frequencies of pairs that do not rotate. */
 const UNTURNED = 1e30
 
 /**
- * The rotation of layers without a window, where it is proportional with this share of turning numbers unless
- * the file says otherwise.
+ * The rotation of layers without a window. Unless the file says otherwise, it is proportional, with this
+ * share of rotating pairs.
  */
 export function proportionalRope(fields: Fields, sizes: RopeSizes, share: number): RopeConfig {
   const usual = { rope_type: 'proportional', partial_rotary_factor: share }
@@ -60,9 +59,9 @@ export const localRope = (fields: Fields, common: ModelConfig, theta: number): R
 
 function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeScaling | undefined {
   const stated = rope.text('rope_type', rope.text('type', 'default'))
-  // Early Phi-3 files use this name.
+  // The name in early Phi-3 files.
   const type = stated === 'su' || (stated === 'yarn' && rope.has('long_factor')) ? 'longrope' : stated
-  // Qwen2-VL's name for sections, which its family reads.
+  // Qwen2-VL's name for RoPE with sections; its family reads these.
   if (type === 'default' || type === 'mrope') return undefined
   const key = 'original_max_position_embeddings'
   const originalContextLength = fields.number(key, rope.number(key, contextLength))

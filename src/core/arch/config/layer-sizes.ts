@@ -1,14 +1,16 @@
 // Sizes that may differ between the layers of a model.
 import type { HeadSizes, ModelConfig } from './config.ts'
 
-/** Most streams of a residual. Families list the tensors of as many; kernels take any number. */
-export const MOST_STREAMS = 8
-/** Most blocks that layers share. Families list the tensors of as many. */
-export const MOST_BLOCKS = 4
-/** Most tokens that have no row of their own in the embeddings of layers. */
-export const MOST_WITHOUT_ROWS = 1 << 16
+/**
+ * Maximum number of streams in a residual. Families list the tensors of this many; kernels take any number.
+ */
+export const MAX_STREAMS = 8
+/** Maximum number of blocks that layers share. Families list the tensors of this many. */
+export const MAX_BLOCKS = 4
+/** Maximum number of tokens without a row of their own in a table of per-layer embeddings. */
+export const MAX_WITHOUT_ROWS = 1 << 16
 
-/** Whether a layer sees the last positions only. */
+/** Whether a layer sees only the most recent positions. */
 export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean =>
   local?.layers.includes(layer) === true
 
@@ -16,7 +18,9 @@ export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean 
 export const headsOf = (config: ModelConfig, layer: number): HeadSizes =>
   (isLocal(config, layer) ? undefined : config.fullHeads) ?? config
 
-/** The layer whose keys and values a layer uses: itself or, if layers share them, an earlier one. */
+/**
+ * The layer whose keys and values a layer uses: its own, or those of an earlier layer if layers share them.
+ */
 export function keyLayerOf(config: ModelConfig, layer: number): number {
   const { layers, sharedKvLayers = 0 } = config
   const own = layers - sharedKvLayers

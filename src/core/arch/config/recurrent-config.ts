@@ -1,12 +1,12 @@
-// Reads a header's settings of recurrent layers, under each format's names.
+// Reads the settings of recurrent layers from a header, under each format's names.
 
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { DeltaConfig, ModelConfig, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 
 /**
- * Minimum context length of models without attention, whose memory does not depend on it; llama.cpp's
- * converter writes the same.
+ * Minimum context length of models without attention, whose memory does not grow with it; llama.cpp's
+ * converter writes the same number.
  */
 export const RECURRENT_CONTEXT = 1 << 20
 
@@ -19,7 +19,7 @@ export const NO_ATTENTION = {
   rope: { theta: 10_000, dims: 0, pairing: 'halves' },
 } as const
 
-/** `fields`: accessed without the architecture's prefix. */
+/** `fields`: access to keys without the architecture's prefix. */
 export function ggufSsm(fields: Fields, kind: 'mamba' | 'mamba2'): SsmConfig {
   const isNormed = fields.fact('ssm.dt_b_c_rms', false)
   if (isNormed && kind !== 'mamba') {
@@ -41,17 +41,15 @@ export function ggufSsm(fields: Fields, kind: 'mamba' | 'mamba2'): SsmConfig {
   return { kind, ...common, heads: steps, groups: fields.number('ssm.group_count', 1) }
 }
 
-/**
- * The smallest and largest step size, as listed under `key`; undefined if there is no limit. Mamba-2 only.
- */
+/** The smallest and largest step size, listed under `key`; undefined if unlimited. Mamba-2 only. */
 export function stepLimit(fields: Fields, key: string): readonly [number, number] | undefined {
   const [least = 0, most = Number.POSITIVE_INFINITY] = fields.numberList(key)
   return least <= 0 && most === Number.POSITIVE_INFINITY ? undefined : [least, most]
 }
 
 /**
- * Reads the keys of `MambaForCausalLM`, `Mamba2ForCausalLM` and other classes with the same names but their
- * own defaults.
+ * Reads the keys of `MambaForCausalLM`, `Mamba2ForCausalLM` and other classes that use the same names with
+ * other defaults.
  */
 export function hfSsm(
   fields: Fields,
@@ -59,7 +57,7 @@ export function hfSsm(
   { stateSize = 128, groups = 8, hiddenSize = fields.number('hidden_size') } = {},
 ): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
-  if (fields.fact('use_bias', false)) throw refuse('biases on its projections', 'none')
+  if (fields.fact('use_bias', false)) throw refuse('biases on projections', 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('no norm after the gate', 'one')
   const isMamba = kind === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
@@ -86,7 +84,7 @@ export function hfSsm(
   }
 }
 
-/** The settings of a model with only recurrent layers, without the sizes that every model has. */
+/** The settings of a purely recurrent model, without the sizes that every model has. */
 export function hfRecurrent(fields: Fields, kind: 'mamba' | 'mamba2'): Omit<ModelConfig, Sizes> {
   return {
     ...NO_ATTENTION,
@@ -97,7 +95,7 @@ export function hfRecurrent(fields: Fields, kind: 'mamba' | 'mamba2'): Omit<Mode
 }
 type Sizes = 'family' | 'name' | 'hiddenSize' | 'layers' | 'vocabSize' | 'tiedEmbeddings'
 
-/** The layers of the gated delta rule of Qwen3-Next, Qwen3.5 and OLMo Hybrid. */
+/** The gated delta rule's layers in Qwen3-Next, Qwen3.5 and OLMo Hybrid. */
 export function hfDelta(fields: Fields, epsilon: number, betaScale = 1): DeltaConfig {
   const heads = fields.number('linear_num_value_heads')
   return {
@@ -114,7 +112,7 @@ export function hfDelta(fields: Fields, epsilon: number, betaScale = 1): DeltaCo
   }
 }
 
-/** The layers that `layer_types` calls by one of the names of attention. */
+/** The layers that `layer_types` gives one of attention's names. */
 export function attentionIn(types: readonly MetaValue[]): number[] {
   return [...types.keys()].filter(
     (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',

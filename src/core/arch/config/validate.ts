@@ -1,5 +1,5 @@
 // Checks the hyperparameters that a file states, and freezes them. Errors name the numbers: `architecture`
-// for impossible values, `unsupported` for values that no kernel supports.
+// for impossible values, `unsupported` for values that the kernels do not support.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
@@ -14,12 +14,13 @@ import type {
   SsmConfig,
 } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
-import { keyLayerOf, MOST_BLOCKS, MOST_STREAMS, MOST_WITHOUT_ROWS } from './layer-sizes.ts'
+import { keyLayerOf, MAX_BLOCKS, MAX_STREAMS, MAX_WITHOUT_ROWS } from './layer-sizes.ts'
 
 /**
- * No model of these families has ever exceeded these limits, so a header with larger numbers must be wrong.
+ * No model of these families has exceeded these limits, so a header with larger numbers is almost certainly
+ * wrong.
  */
-const MOST = {
+const MAX = {
   hiddenSize: 1 << 17,
   layers: 1 << 10,
   heads: 1 << 10,
@@ -30,17 +31,17 @@ const MOST = {
   contextLength: 1 << 26,
 } as const
 
-/** Maximum number of experts of a layer: the router's kernel looks through all of them for each row. */
-const MOST_EXPERTS = 1 << 10
+/** Maximum number of experts of a layer: the router's kernel scans all of them for each row. */
+const MAX_EXPERTS = 1 << 10
 
-/** Models of recurrent layers alone have no heads and no MLP. */
+/** Purely recurrent models have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
-/** True if the family may have experts and the model has them. */
+/** True if the family may have experts and the model does. */
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
-/** Fields that only families with layers of several sizes have. */
+/** Fields that only families with layers of different sizes have. */
 const UNEVEN = [
   ...(['fullHeads', 'mlpSizes', 'sharedKvLayers', 'gateCutoffs'] as const),
   ...(['layerEmbedding', 'layerScales', 'valuesAreKeys'] as const),
@@ -57,13 +58,13 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   check.options(config)
   check.layers(config)
   const { headDim, fullHeads = config } = config
-  // Without positions nothing is rotated.
+  // Without positions there is no rotation.
   if (ssm === undefined || rope.dims !== 0) check.rope(rope, fullHeads.headDim)
   if (localRope !== undefined && (ssm === undefined || localRope.dims !== 0)) check.rope(localRope, headDim)
   return frozen(config)
 }
 
-/** Each method throws for what it does not accept. */
+/** Each method throws if it rejects a value. */
 class ConfigCheck {
   readonly #file: string
 
@@ -72,7 +73,8 @@ class ConfigCheck {
   }
 
   /**
-   * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
+   * A pack may claim any family, so everything that the family's graph reads must be present, and nothing
+   * else.
    */
   parts(config: ModelConfig): void {
     const { family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation, streams, subtracted } =
@@ -94,35 +96,41 @@ class ConfigCheck {
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
     const odd = UNEVEN.find((part) => config[part] !== undefined)
-    if (odd !== undefined && traits?.isUneven !== true) throw this.#wrong(`a ${family} has no ${odd}`)
+    if (odd !== undefined && traits?.isUneven !== true)
+      throw this.#wrong(`${odd} does not belong to the family ${family}`)
     if (ssm !== undefined && ssm.kind !== recurrence)
-      throw this.#wrong(`a ${family} has recurrent layers of ${recurrence}, not of ${ssm.kind}`)
+      throw this.#wrong(`the family ${family} has ${recurrence} layers, not ${ssm.kind}`)
   }
 
   sizes(config: ModelConfig): void {
     const { heads, kvHeads, ssm, window: local, experts, latent, convTaps } = config
     const isRecurrent = heads === 0 && ssm !== undefined
-    for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+    for (const key of Object.keys(MAX) as (keyof typeof MAX)[]) {
       if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
-      if (key === 'headDim') this.#built(key, config[key], MOST[key], 4)
-      else this.#whole(key, config[key], MOST[key])
+      if (key === 'headDim') this.#built(key, config[key], MAX[key], 4)
+      else this.#whole(key, config[key], MAX[key])
     }
     if (heads > 0) this.#shared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
-    if (local !== undefined) this.#whole("a window's positions", local.positions, MOST.contextLength)
+    if (local !== undefined) this.#whole("a window's positions", local.positions, MAX.contextLength)
     if (experts !== undefined) this.experts(experts)
     if (latent !== undefined) this.latent(config, latent)
     if (convTaps !== undefined) {
       this.#taps('convTaps', convTaps)
-      this.#built('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
+      this.#built(
+        'hiddenSize, the number of channels of the convolution,',
+        config.hiddenSize,
+        MAX.hiddenSize,
+        8,
+      )
     }
   }
 
   /** The limits of wasm/linear/route.c. */
   experts({ count, used, size = 1, shared, groups, scale = 1, epsilon = 0, limit = 1 }: ExpertsConfig): void {
-    this.#whole('experts.count', count, MOST_EXPERTS)
+    this.#whole('experts.count', count, MAX_EXPERTS)
     this.#whole('experts.used', used, count)
-    this.#whole('experts.size', size, MOST.intermediateSize)
-    if (shared !== undefined) this.#whole('experts.shared.size', shared.size, MOST.intermediateSize)
+    this.#whole('experts.size', size, MAX.intermediateSize)
+    if (shared !== undefined) this.#whole('experts.shared.size', shared.size, MAX.intermediateSize)
     this.#require('experts.scale', scale, Number.isFinite(scale), 'a number')
     this.#require('experts.epsilon', epsilon, epsilon >= 0 && epsilon < 1, 'from 0 to 1')
     this.#require('experts.limit', limit, limit >= 1 && Number.isFinite(limit), 'at least 1')
@@ -135,13 +143,13 @@ class ConfigCheck {
     this.#require('experts.used', used, used <= groups.used * each, `at most ${groups.used * each}`)
   }
 
-  /** Heads are as wide as `latentConfig` makes them. */
+  /** `latentConfig` sets the width of heads. */
   latent({ heads, kvHeads, headDim, rope }: ModelConfig, latent: LatentConfig): void {
     const { rank, queryRank = 1, plainDim, valueDim, normEpsilon } = latent
     for (const [key, value] of Object.entries({ rank, queryRank }))
-      this.#whole(`latent.${key}`, value, MOST.hiddenSize)
+      this.#whole(`latent.${key}`, value, MAX.hiddenSize)
     for (const [key, value] of Object.entries({ plainDim, valueDim }))
-      this.#whole(`latent.${key}`, value, MOST.headDim)
+      this.#whole(`latent.${key}`, value, MAX.headDim)
     const isSmall = normEpsilon >= 0 && normEpsilon < 1
     this.#require('latent.normEpsilon', normEpsilon, isSmall, 'from 0 to 1')
     const width = roundUp(Math.max(plainDim + rope.dims, valueDim), 4)
@@ -149,7 +157,7 @@ class ConfigCheck {
     this.#require('kvHeads', kvHeads, kvHeads === heads, `${heads}`)
   }
 
-  /** Numbers that only some models have. */
+  /** Numbers that only some models set. */
   options({
     halvedEvery,
     xielu,
@@ -167,60 +175,60 @@ class ConfigCheck {
         this.#require('a parameter of xielu', value, Number.isFinite(value), 'a number')
     }
     if (qkvLimit !== undefined) this.#positive('qkvLimit', qkvLimit)
-    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MOST.layers)
+    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MAX.layers)
     if (queryScale === undefined) return
     this.#positive('queryScale.length', queryScale.length)
     this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
-    // The table of rotations scales them.
+    // The table of rotations contains this scale.
     if (rope.dims !== headDim || unrotatedLayers !== undefined) {
-      throw unbuiltVariant(this.#file, 'scaled queries that are not rotated', 'rotations of whole heads')
+      throw unbuiltVariant(this.#file, 'scaled queries that are not fully rotated', 'fully rotated queries')
     }
   }
 
-  /** What layers have that are not alike, or more than others. */
+  /** Sizes that differ between layers, and parts that only some models have. */
   layers(config: ModelConfig): void {
     const { layers, heads, hiddenSize, vocabSize, fullHeads, mlpSizes, sharedKvLayers = 0 } = config
     const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted, sharedBlocks } = config
     if (subtracted !== undefined) {
-      this.#shared(config.kvHeads, 'key and value heads', '2 maps of scores', config.kvHeads % 2)
-      this.#built('headDim, of which a value has two,', config.headDim, MOST.headDim / 2, 4)
+      this.#shared(config.kvHeads, 'key and value heads', 'the 2 maps of scores', config.kvHeads % 2)
+      this.#built('headDim, half the width of a value,', config.headDim, MAX.headDim / 2, 4)
     }
     if (fullHeads !== undefined) {
-      this.#built('fullHeads.headDim', fullHeads.headDim, MOST.headDim, 4)
-      this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MOST.kvHeads)
+      this.#built('fullHeads.headDim', fullHeads.headDim, MAX.headDim, 4)
+      this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MAX.kvHeads)
       this.#shared(heads, 'heads', `${fullHeads.kvHeads} key and value heads`, heads % fullHeads.kvHeads)
     }
     for (const [key, list] of Object.entries({ mlpSizes, layerScales, subtracted })) {
       const isWhole = list === undefined || list.length === layers
       this.#require(`the length of ${key}`, list?.length ?? layers, isWhole, `${layers}, one for each layer`)
     }
-    for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MOST.intermediateSize)
+    for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MAX.intermediateSize)
     for (const scale of [...(layerScales ?? []), ...(subtracted ?? [])])
       this.#require('a scale of a layer', scale, Number.isFinite(scale), 'a number')
     for (const { deviations } of gateCutoffs)
-      this.#require('deviations of a gate', deviations, Number.isFinite(deviations), 'a number')
+      this.#require("a gate's deviations", deviations, Number.isFinite(deviations), 'a number')
     const isLess = Number.isInteger(sharedKvLayers) && sharedKvLayers >= 0 && sharedKvLayers < layers
     this.#require('sharedKvLayers', sharedKvLayers, isLess, `a whole number from 0 to ${layers - 1}`)
     for (let layer = layers - sharedKvLayers; layer < layers; layer++) {
       const shared = keyLayerOf(config, layer)
-      if (shared < 0) throw this.#wrong(`no layer stores keys and values for layer ${layer}`)
+      if (shared < 0) throw this.#wrong(`layer ${layer} has no earlier layer to take keys and values from`)
     }
     if (sharedBlocks !== undefined) {
-      this.#whole('sharedBlocks.count', sharedBlocks.count, MOST_BLOCKS)
-      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MOST.hiddenSize)
+      this.#whole('sharedBlocks.count', sharedBlocks.count, MAX_BLOCKS)
+      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MAX.hiddenSize)
       for (const layer of sharedBlocks.layers)
         this.#require('one of sharedBlocks.layers', layer, layer >= 0 && layer < layers, `below ${layers}`)
     }
     if (layerEmbedding !== undefined) {
-      this.#whole('layerEmbedding.size', layerEmbedding.size, MOST.hiddenSize)
+      this.#whole('layerEmbedding.size', layerEmbedding.size, MAX.hiddenSize)
       const { rows } = layerEmbedding
-      this.#whole('layerEmbedding.rows', rows, MOST.vocabSize)
-      const least = vocabSize - MOST_WITHOUT_ROWS
+      this.#whole('layerEmbedding.rows', rows, MAX.vocabSize)
+      const least = vocabSize - MAX_WITHOUT_ROWS
       this.#require('layerEmbedding.rows', rows, rows >= least, `at least ${least} for ${vocabSize} tokens`)
     }
     if (streams === undefined) return
     if (layerEmbedding === undefined) throw this.#wrong('a model with streams needs layerEmbedding')
-    this.#whole('streams.count', streams.count, MOST_STREAMS)
+    this.#whole('streams.count', streams.count, MAX_STREAMS)
     const isOne = Number.isInteger(streams.active) && streams.active >= 0 && streams.active < streams.count
     this.#require('streams.active', streams.active, isOne, `from 0 to ${streams.count - 1}`)
     this.#whole('streams.besideRank', streams.besideRank, hiddenSize)
@@ -304,7 +312,7 @@ class ConfigCheck {
           `rope.sections is [${sections}] but must be three whole numbers that add up to ${dims / 2}`,
         )
     }
-    // Every value that is neither a name nor a list is a number.
+    // Every remaining value that is neither a name nor a list is a number.
     for (const [name, value] of Object.entries(scaling ?? {})) {
       if (typeof value === 'number') this.#positive(`rope.scaling.${name}`, value)
       if (!Array.isArray(value)) continue
@@ -328,7 +336,7 @@ class ConfigCheck {
     this.#require(key, value, isGood, `a whole number from 1 to ${most}`)
   }
 
-  /** The kernels support only some values of these numbers. */
+  /** The kernels support only some values of these sizes. */
   #built(key: string, value: number, most: number, multiple: number, least = multiple): void {
     this.#whole(key, value, Number.MAX_SAFE_INTEGER)
     if (value >= least && value <= most && value % multiple === 0) return

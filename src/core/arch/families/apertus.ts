@@ -1,5 +1,4 @@
-// Apertus: norms of each head, and feed-forward blocks whose activation has separate parameters in each
-// layer.
+// Apertus: norms on each head, and feed-forward blocks whose activation has parameters per layer.
 
 import type { Xielu } from '../../graph/ir.ts'
 import { PLAIN } from '../blocks/parts.ts'
@@ -19,7 +18,7 @@ const curve = (above: number, below: number, slope: number, epsilon: number): Xi
 const SLOPE = 0.5
 const EPSILON = -1e-6
 
-/** A number per layer, or one for all layers. */
+/** One number per layer, or one for all layers. */
 function perLayer(fields: Fields, name: string, layers: number, fallback?: number): readonly number[] {
   const key = `xielu.${name}`
   return fields.isList(key) ? fields.numberList(key) : Array(layers).fill(fields.number(key, fallback))

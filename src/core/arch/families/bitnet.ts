@@ -1,4 +1,4 @@
-// BitNet b1.58: Llama with a norm before each block's last matrix, and squared positive values in the gate.
+// BitNet b1.58: Llama with a norm before each block's last matrix, and a squared ReLU in the gate.
 // Its weights are -1, 0 and 1 times a scale, which the kernels keep exactly in 2 bits.
 import { PLAIN } from '../blocks/parts.ts'
 import { defaults, family } from '../family.ts'
@@ -9,7 +9,7 @@ export const bitnet = family(
     gguf: {
       architecture: 'bitnet',
       pairing: 'halves',
-      // llama.cpp's family is the first one, whose gate is SiLU.
+      // llama.cpp's family is the original version, whose gate is SiLU.
       config: () => ({ activation: 'silu' }),
     },
     hf: {

@@ -1,5 +1,5 @@
-// Command R: parallel blocks that read one layer norm without a bias, scaled logits, rotations of neighbours.
-// Command R7B and later: windows, and layers without a window that do not rotate.
+// Command R: parallel blocks that share one layer norm without a bias, scaled logits, and rotation of
+// neighbouring pairs. Command R7B and later: some layers have a window; those without one do not rotate.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import { layersOf, unrotatedPast } from '../config/fields.ts'
@@ -9,7 +9,7 @@ const COHERE: DecoderTraits = { ...PLAIN, norm: 'layer', headNorms: 'layers' }
 const PARALLEL = { parallelResidual: true, sharedNorm: true } as const
 const KEYS = { rms_norm_eps: 'layer_norm_eps' }
 
-/** Files store them as [heads][head_dim]. */
+/** Stored as [heads][head_dim]. */
 const headNorms = (q: string, k: string): Names => ({
   'layers.N.attn_q_norm.weight': () => ({ tensor: q, isFlat: true }),
   'layers.N.attn_k_norm.weight': () => ({ tensor: k, isFlat: true }),
@@ -76,7 +76,7 @@ export const cohere2 = family(COHERE, {
       ...PARALLEL,
       headNorms: false,
       logitScale: fields.number('logit_scale', 0.0625),
-      // Without a window no layer rotates.
+      // If there is no window, no layer rotates.
       ...(fields.number('sliding_window', 0) === 0
         ? { unrotatedLayers: layersOf({ layers }) }
         : unrotatedPast(fields, 'sliding_window', layers, PERIOD)),

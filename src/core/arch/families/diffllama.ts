@@ -14,7 +14,7 @@ import { defaults, type FamilyFile, NO_GGUF, row, type StoredWeight } from '../f
 const TRAITS: DecoderTraits = { ...PLAIN, isDifferential: true }
 const ATTENTION = 'model.layers.N.self_attn'
 
-/** Interleaves the value heads: one of the first half, then one of the second. */
+/** Interleaves the value heads: one from the first half, then one from the second. */
 function pairs({ kvHeads, headDim }: ModelConfig): StoredWeight['runs'] {
   const half = kvHeads / 2
   return Array.from({ length: Math.trunc(half) }, (_, head) =>

@@ -1,5 +1,5 @@
-// EXAONE 3: Llama under GPT-2's names. EXAONE 4: norms on block outputs and heads, windows, and layers
-// without a window that do not rotate.
+// EXAONE 3: Llama under GPT-2's names. EXAONE 4: norms on block outputs and on heads; some layers have a
+// window, and those without one do not rotate.
 
 import { PLAIN } from '../blocks/parts.ts'
 import { unrotatedPast } from '../config/fields.ts'
@@ -37,7 +37,7 @@ export const exaone = family(PLAIN, {
   },
 })
 
-/** All but every fourth layer have the window, unless the file says otherwise. */
+/** All but every fourth layer have a window, unless the file says otherwise. */
 const PERIOD = 4
 
 export const exaone4 = family(

@@ -1,6 +1,6 @@
 // Gemma 1: GeGLU, scaled embeddings, norms that store the weight minus 1. Gemma 2: norms around both blocks,
-// GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in place of soft caps, another RoPE for
-// windows. VaultGemma: Gemma 2 with Gemma 1's norms.
+// GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in place of soft caps, and a different
+// RoPE for layers with a window. VaultGemma: Gemma 2 with Gemma 1's norms.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -56,7 +56,7 @@ export const gemma = family(
       },
       config: (_, { hiddenSize, activation }) => ({
         embeddingScale: Math.sqrt(hiddenSize),
-        // The first files name the other gelu, but the class means this one.
+        // The first files name the other GELU, but the class uses this one.
         activation: activation === 'gelu_exact' ? undefined : activation,
       }),
     },
@@ -123,7 +123,7 @@ export const gemma3 = family(
         embeddingScale: Math.sqrt(common.hiddenSize),
         attentionScale: gemmaScale(common, 62),
         logitCap: fields.number('final_logit_softcapping', 0),
-        // Layers with a window rotate faster, and their frequencies are unscaled.
+        // Layers with a window rotate faster, with unscaled frequencies.
         localRope: {
           ...common.rope,
           theta: fields.number('rope.freq_base_swa', 10_000),

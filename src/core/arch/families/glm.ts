@@ -1,5 +1,5 @@
-// GLM-4 (9B) and GLM-Edge: Llama that rotates neighbours in half of each head, with biases on Q, K and V and
-// gate and up in one tensor. GLM-4-0414: norms around both blocks as well.
+// GLM-4 (9B) and GLM-Edge: Llama with rotation of neighbouring pairs in half of each head, biases on Q, K and
+// V, and one tensor for gate and up. GLM-4-0414 also has norms around both blocks.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -29,7 +29,7 @@ const SIZES = defaults(151_552, 4096, 13_696, 40, 32, 131_072, {
   attention_bias: true,
 })
 
-/** What both families have in common in Hugging Face files. */
+/** What both families share in Hugging Face files. */
 const HF = { pairing: 'interleaved', biases: { qkv: 'attention_bias' } } as const satisfies Partial<
   FamilyFile['hf']
 >

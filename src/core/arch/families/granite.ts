@@ -1,7 +1,6 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
-// Granite with windows: sinks, and a RoPE base for each kind of layer. HyperCLOVA X: norms around both
-// blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some, an MLP in each, possibly next to
-// experts.
+// Granite with windows: sinks, and one RoPE base per kind of layer. HyperCLOVA X: norms around both blocks.
+// Granite 4 hybrids: Mamba-2 in most layers, attention in some, and an MLP in each, possibly next to experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
@@ -44,7 +43,7 @@ export const granite = family(PLAIN, {
   },
 })
 
-/** The experts of a config.json, and the number of them that its class has by default. */
+/** The experts of a config.json, and how many its class has by default. */
 const hfExperts = (fields: Fields, count = fields.number('num_local_experts', 8)): ExpertsConfig => ({
   count,
   used: fields.number('num_experts_per_tok', 2),
@@ -53,7 +52,7 @@ const hfExperts = (fields: Fields, count = fields.number('num_local_experts', 8)
 
 const MOE = 'model.layers.N.block_sparse_moe'
 
-/** Gate and up of an expert follow each other in one tensor for all experts. */
+/** Each expert's gate and up follow each other in one tensor for all experts. */
 const expertRows =
   (tensor: string, part: 0 | 1) =>
   ({ experts, intermediateSize, hiddenSize }: ModelConfig, expert: number): StoredWeight => {
@@ -144,18 +143,18 @@ export const hyperclovax = family(
   },
 )
 
-/** The common RoPE base of these layers; 0 means no rotation. */
+/** The RoPE base that these layers share; 0 means no rotation. */
 function oneBase(fields: Fields, bases: readonly number[], fallback: number): number {
   const [base = fallback, another] = new Set(bases.filter((each) => each !== 0))
   if (another === undefined) return base
   throw unbuiltVariant(
     fields.file,
-    `layers that rotate by ${base} and by ${another}`,
-    'one base for each kind',
+    `RoPE bases ${base} and ${another} in layers of one kind`,
+    'one base per kind of layer',
   )
 }
 
-/** Windows in all but every fourth layer, and a RoPE base for each layer. */
+/** All but every fourth layer have a window, and each layer has its own RoPE base. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const kinds = fields.list('layer_types')
   const all = layersOf(common)
@@ -214,12 +213,12 @@ function build(config: ModelConfig, decoder: Decoder): Graph {
   }
   return decoder(divided, HYBRID, (parts, layer, input) => {
     if (!isRecurrent(config, layer)) return attention(parts, layer, input)
-    // The norm after the gate is inside the layer, where values are not divided.
+    // The norm after the gate is inside the layer, where the values are not divided.
     return mamba2Layer({ ...parts, config }, layer, input)
   })
 }
 
-/** The model divides its logits by a number. The final norm does that here. */
+/** The model divides its logits by a number. Here the final norm does that. */
 const scaledNorm =
   (tensor: string) =>
   ({ multipliers }: ModelConfig): StoredWeight => ({
@@ -227,10 +226,10 @@ const scaledNorm =
     change: multipliers && { scale: multipliers.logits },
   })
 
-/** Without rotation: only the recurrent layers encode positions. */
+/** Without rotation, only the recurrent layers encode positions. */
 const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
 
-/** The keys that `hfSsm` reads, and Granite's names for them. */
+/** The keys that `hfSsm` reads, with Granite's names for them. */
 const SSM_KEYS = {
   use_bias: 'mamba_proj_bias',
   use_conv_bias: 'mamba_conv_bias',
@@ -275,7 +274,7 @@ export const granitehybrid: FamilyFile = {
     biases: { qkv: 'attention_bias', output: 'attention_bias' },
     config(fields, { rope, activation }) {
       // The convolutions use the same activation.
-      if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')
+      if (activation !== undefined) throw unbuiltVariant(fields.file, 'an activation other than SiLU', 'SiLU')
       const count = fields.number('num_local_experts', 0)
       const size = fields.number('shared_intermediate_size')
       const experts = {

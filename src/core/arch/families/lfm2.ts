@@ -1,5 +1,5 @@
-// LFM2, dense or with experts, and LFM3: short convolutions between two gates in most layers, attention in
-// some.
+// LFM2, dense or with experts, and LFM3: most layers have a short convolution between two gates, some have
+// attention.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import { attention } from '../blocks/attention.ts'
@@ -54,10 +54,10 @@ const convolution = (inTensor: string, prefix: string) => ({
 
 const HF = 'model.layers.N'
 
-/** Epsilon of the sum that weights are divided by. */
+/** Epsilon added to the sum by which weights are divided. */
 const EPSILON = 1e-6
 
-/** Layers that config.json lists as attention. */
+/** The layers that config.json lists as attention. */
 const attentionOf = (fields: Fields, layers: number): number[] => {
   const kinds = fields.list('layer_types')
   const listed = fields.numberList('full_attn_idxs')

@@ -8,7 +8,7 @@ import { type Fields, layersOf, windowOf } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
 import { defaults, family, NO_GGUF } from '../family.ts'
 
-/** Every fourth layer has no RoPE, unless the file says otherwise. */
+/** Every fourth layer lacks RoPE, unless the file says otherwise. */
 const PERIOD = 4
 const everyNth = (layers: number, period: number): number[] =>
   layersOf({ layers }).filter((layer) => (layer + 1) % period === 0)
@@ -36,7 +36,7 @@ export const smollm3 = family(PLAIN, {
         rotated.length > 0
           ? [...rotated.keys()].filter((layer) => rotated[layer] === 0)
           : everyNth(layers, fields.number('no_rope_layer_interval', PERIOD))
-      // If the file does not list the kinds of layers, those without RoPE have the window.
+      // If the file does not list layer types, the layers without RoPE have the window.
       const isUnrotated = layersOf({ layers }).map((layer) => unrotatedLayers.includes(layer))
       return {
         unrotatedLayers,
@@ -90,7 +90,7 @@ const INTERNLM3 = defaults(128_512, 4096, 10_240, 48, 32, 32_768, {
   rms_norm_eps: 1e-5,
 })
 
-/** Its keys for biases have other names. */
+/** Its keys for biases have different names. */
 export const internlm3 = family(PLAIN, {
   gguf: NO_GGUF,
   hf: {

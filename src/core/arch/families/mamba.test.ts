@@ -1,5 +1,5 @@
-// Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and
-// rejections of models without a kernel.
+// Tests recurrent families. In: their configurations. Out: plans with few ops and no copies in between, and
+// errors for models without a kernel.
 import { describe, expect, test } from 'vitest'
 import { parseObject, withoutNulls } from '../../formats/json-files.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
@@ -57,7 +57,7 @@ const layerOf = (plan: Plan, layer: number): string[] =>
   plan.ops.filter(({ label }) => label.startsWith(`layers.${layer}.`)).map(({ name }) => name)
 
 describe('plans', () => {
-  test('a layer of Mamba is eight ops; nothing is split, joined or copied', () => {
+  test('a Mamba layer has eight ops; nothing is split, joined or copied', () => {
     const plan = planOf(config('mamba', MAMBA))
     expect(layerOf(plan, 1)).toEqual([
       'rmsnorm',
@@ -74,7 +74,7 @@ describe('plans', () => {
     expect(printPlan(plan)).toContain('per sequence, however long it is')
   })
 
-  test('a layer of Mamba-2 is six ops', () => {
+  test('a Mamba-2 layer has six ops', () => {
     const plan = planOf(config('mamba2', MAMBA2))
     expect(layerOf(plan, 0)).toEqual([
       'rmsnorm',
@@ -87,7 +87,7 @@ describe('plans', () => {
     expect(plan.slabBytes).toBe(2 * 4 * ((1536 + 256) * 3 + 1536 * 128))
   })
 
-  test('a hybrid keeps blocks for its attention and a slab for the rest, after them', () => {
+  test("a hybrid's state has blocks for attention, then a slab for the recurrent layers", () => {
     const hybrid = { heads: 12, kvHeads: 4, headDim: 64, intermediateSize: 1024, attentionLayers: [1] }
     const plan = planOf(config('granitehybrid', MAMBA2, hybrid))
     expect(plan.stateGroups.map(({ layers }) => layers)).toEqual([[1]])
@@ -124,7 +124,7 @@ describe('configurations', () => {
     expect(failure).toEqual({ code, message: expect.stringMatching(message) })
   })
 
-  test('a state of 24 has a kernel', () => {
+  test('a kernel supports a state of 24', () => {
     const odd = config('mamba2', { ...MAMBA2, stateSize: 24 })
     expect(validConfig('file', odd).ssm?.stateSize).toBe(24)
     expect(layerOf(planOf(odd), 0)).toContain('ssd')
@@ -149,14 +149,14 @@ describe('configurations', () => {
   test.each([
     ['mamba', '"convBias":true,"timeStepRank":48,"heads":0,"groups":0}', { 'ssm.time_step_rank': 48 }],
     ['mamba2', '"convBias":true,"timeStepRank":0,"heads":24,"groups":1}', { 'ssm.time_step_rank': 24 }],
-  ] as const)('a GGUF file of %s is packed with fields for both kinds', (family, text, rank) => {
+  ] as const)('a pack of the GGUF file of %s has the fields of both kinds', (family, text, rank) => {
     const sizes = { 'ssm.inner_size': 1536, 'ssm.state_size': 16, 'ssm.conv_kernel': 4 }
     const ssm = ggufSsm(Fields.of('test', { ...sizes, ...rank }), family)
     const stored = JSON.stringify(storedConfig(config(family, ssm)))
     expect(stored).toContain(`"ssm":{"innerSize":1536,"stateSize":16,"convKernel":4,${text}`)
   })
 
-  test('limits of step sizes are read from every format, and ineffective ones are dropped', async () => {
+  test('every format’s step size limits are read, and ineffective ones are dropped', async () => {
     const ssm = (limits?: readonly MetaValue[]) => ({
       architectures: ['Mamba2ForCausalLM'],
       hidden_size: 64,
@@ -187,7 +187,7 @@ describe('configurations', () => {
     expect(limitOf(mambaSsmConfig('test', Fields.of('test', original)))).toEqual([0, 0.5])
   })
 
-  test('the HF file of a Mamba-2 contains a number that JSON does not support', () => {
+  test('the config.json of a Mamba-2 may contain a number that JSON does not support', () => {
     const text =
       '{"time_step_limit": [0.0, Infinity], "name": "to Infinity \\" NaN", "x": NaN, "y": -Infinity}'
     expect(parseObject('config.json', text)).toEqual({
@@ -199,7 +199,7 @@ describe('configurations', () => {
     expect(() => parseObject('config.json', '{"a": Infinit}')).toThrow(/not valid JSON/)
   })
 
-  test('only Mamba may have zero heads', () => {
+  test('only Mamba may have 0 heads', () => {
     expect(validConfig('file', config('mamba', MAMBA)).heads).toBe(0)
     expect(() => validConfig('file', config('mamba', MAMBA, { ssm: undefined }))).toThrow(/a mamba needs ssm/)
   })

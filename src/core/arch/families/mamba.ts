@@ -1,5 +1,5 @@
-// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input, and the families without
-// any other layers.
+// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input, and the purely recurrent
+// families.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer, Parts } from '../blocks/parts.ts'
@@ -69,7 +69,7 @@ export const mambaLayer: Mixer = (parts, layer, input) => {
   return outputOf(parts, layer, scanned)
 }
 
-/** The inputs of step sizes, B and C, normalised if the model has norms for them. */
+/** The inputs of step sizes, and B and C; normalised if the model has norms for them. */
 function selection({ b }: Parts, at: string, ssm: Mamba1Config, x: Value): [Value, Value, Value] {
   const { innerSize, stateSize, timeStepRank, norms } = ssm
   if (norms === undefined) {
@@ -93,10 +93,7 @@ function selection({ b }: Parts, at: string, ssm: Mamba1Config, x: Value): [Valu
   return [normed('dt', timeStepRank), normed('b', stateSize), normed('c', stateSize)]
 }
 
-/**
- * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
- * recurrent-config.ts.
- */
+/** A purely recurrent family. Its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
 const recurrent = (
   mix: Mixer,
   architecture: 'mamba' | 'mamba2',

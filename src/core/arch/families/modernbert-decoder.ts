@@ -1,5 +1,5 @@
-// Ettin and other ModernBERT decoders: layer norms without biases, also on embeddings, but none before the
-// first attention; windows that rotate faster; a dense layer between the last norm and the logits.
+// Ettin and other ModernBERT decoders: layer norms without biases, also on the embeddings but not before the
+// first attention; windowed layers that rotate faster; a dense layer between the last norm and the logits.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -10,7 +10,7 @@ import { mergedGateUp } from './phi3.ts'
 
 const AT = 'model.layers.N'
 
-/** Gate and up biases are merged like the matrices. */
+/** The biases of gate and up are merged like their matrices. */
 const mergedBias =
   (part: 0 | 1) =>
   ({ intermediateSize: n }: ModelConfig) => ({
@@ -40,7 +40,7 @@ const NAMES: Names = {
   }),
 }
 
-/** The window is half of `local_attention`, regardless of `sliding_window`. */
+/** The window is half of `local_attention`, whatever `sliding_window` says. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const positions = Math.floor(fields.number('local_attention') / 2)
   const kinds = fields.list('layer_types')
@@ -80,7 +80,7 @@ export const modernbertDecoder = family(
         const act = fields.text('classifier_activation', 'gelu')
         if (act !== 'gelu') throw unbuiltVariant(fields.file, `classifier_activation "${act}"`, '"gelu"')
         const biases = { ...common.biases, logits: fields.fact('decoder_bias', true) }
-        // The class has no grouped heads.
+        // The class does not support grouped heads.
         return { kvHeads: common.heads, biases, ...windowed(fields, common) }
       },
     },

@@ -24,7 +24,7 @@ export const seedOss = family(PLAIN, {
   },
 })
 
-/** The first files use the second class name. */
+/** The first files use the second class's name. */
 const ERNIE = defaults(103_424, 1024, 3072, 18, 16, 131_072, {
   num_key_value_heads: 2,
   head_dim: 128,
@@ -57,7 +57,7 @@ export const helium = family(PLAIN, {
   },
 })
 
-/** With `alpha`, the scaling that the file calls dynamic only increases the base. */
+/** With `alpha`, the scaling that the file calls dynamic only increases the RoPE base. */
 function withAlpha(rope: RopeConfig, alpha: number): RopeConfig {
   const { theta, dims } = rope
   return alpha === 0 ? rope : { ...rope, theta: theta * alpha ** (dims / (dims - 2)), scaling: undefined }

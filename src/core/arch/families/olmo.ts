@@ -1,5 +1,5 @@
-// OLMo 1: layer norms without weights, clipped queries, keys and values. OLMo 2 and 3: norms on block
-// outputs, and over whole rows of queries and keys. OLMoE: experts whose weights are not normalised.
+// OLMo 1: layer norms without weights; clipped queries, keys and values. OLMo 2 and 3: norms on block
+// outputs, and on whole rows of queries and keys. OLMoE: experts whose weights are not normalised.
 
 import { PLAIN } from '../blocks/parts.ts'
 import { localRope } from '../config/hf-rope.ts'
@@ -69,7 +69,7 @@ export const olmo2 = family(
       architecture: 'olmo2',
       pairing: 'halves',
       windowPeriod: 4,
-      // Only layers without a window scale their frequencies.
+      // Frequencies are scaled only in layers without a window.
       config: (_, { rope, window }) => ({ localRope: window && { ...rope, scaling: undefined } }),
     },
     hf: {

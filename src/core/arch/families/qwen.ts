@@ -1,6 +1,6 @@
-// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width. Qwen2-MoE:
-// experts next to a shared block. Qwen3: norms of each head's queries and keys instead; dense, or with
-// experts.
+// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotation by height and width too. Qwen2-MoE:
+// experts next to a shared block. Qwen3: norms on each head's queries and keys instead of biases; dense or
+// with experts.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ExpertsConfig, ModelConfig } from '../config/config.ts'
@@ -9,7 +9,7 @@ import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
 import { defaults, family } from '../family.ts'
 
-/** If the window is used, layers from `max_window_layers` on have it. */
+/** If windows are used, the layers from `max_window_layers` on have one. */
 const QWEN_DEFAULTS = {
   num_key_value_heads: 32,
   use_sliding_window: false,
@@ -87,7 +87,7 @@ export const qwen2moe = family(
   },
 )
 
-/** Experts and a gated shared one, as in Qwen2-MoE and Qwen3-Next. */
+/** Experts and a gated shared block, as in Qwen2-MoE and Qwen3-Next. */
 export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'layers'>): ExpertsConfig => ({
   count: fields.number('num_experts'),
   used: fields.number('num_experts_per_tok'),
@@ -97,7 +97,7 @@ export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'lay
   ...sparseSteps(fields, layers),
 })
 
-/** Layers without experts, which Qwen's configurations list or define by a step. */
+/** Layers without experts: Qwen's configurations list them or give a step. */
 function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {
   const listed = fields.numberList('mlp_only_layers')
   const step = fields.number('decoder_sparse_step', 1)
@@ -139,7 +139,7 @@ export const qwen3moe = family(
           used: fields.number('num_experts_per_tok'),
           normalize: fields.fact('norm_topk_prob', false),
         }
-        // Packs of models with experts in every layer store only one size.
+        // Packs of models with experts in every layer store only one of the two sizes.
         if (dense.denseLayers === undefined) return { intermediateSize: size, experts }
         return { experts: { ...experts, size, ...dense } }
       },

@@ -1,7 +1,7 @@
-// Families whose feed-forward blocks square their positive values. Arcee: otherwise Llama. Nemotron: layer
-// norms that store the weight minus 1, rotation of half of each head. Jais 2: layer norms and biases
-// everywhere. NanoChat: norms without weights, also on embeddings and heads, a soft cap on logits, rotation
-// in the opposite direction.
+// Families whose feed-forward blocks use a squared ReLU. Arcee: otherwise Llama. Nemotron: layer norms that
+// store the weight minus 1, and rotation of half of each head. Jais 2: layer norms, and biases everywhere.
+// NanoChat: norms without weights, also on embeddings and heads, a soft cap on logits, and rotation in the
+// opposite direction.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig, RopeScaling } from '../config/config.ts'
@@ -66,7 +66,7 @@ const swapped = (letter: 'q' | 'k'): Names =>
     ]),
   )
 
-/** The head norms follow the rotation, so they undo its magnitude. */
+/** The head norms follow the rotation, so they cancel its magnitude. */
 const withoutMagnitude = (scaling: RopeScaling | undefined): RopeScaling | undefined =>
   scaling !== undefined && 'magnitude' in scaling ? { ...scaling, magnitude: 1 } : scaling
 

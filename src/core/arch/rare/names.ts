@@ -1,4 +1,4 @@
-// The names of the families in table.ts, which errors list before these are loaded.
+// The names of the families in table.ts. Errors list them before the families are loaded.
 
 export const RARE = [
   'granite',

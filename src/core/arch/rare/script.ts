@@ -1,4 +1,4 @@
-// The script dist/readers/families.js, which hands the rare families to the engine that loads it.
+// The script dist/readers/families.js, which passes the rare families to the engine that loads it.
 import { tellReader } from '../../formats/readers.ts'
 import * as table from './table.ts'
 

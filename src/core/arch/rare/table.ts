@@ -1,5 +1,5 @@
 // The families with few models, by name. A page loads them together when a file needs one, so they build
-// their graphs with the decoder that is passed to them.
+// their graphs with a decoder that is passed to them.
 
 import { apertus } from '../families/apertus.ts'
 import { bitnet } from '../families/bitnet.ts'

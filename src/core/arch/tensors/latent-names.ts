@@ -1,5 +1,5 @@
-// The rows of the tensor table of latent attention. Files store the rotated part of each head's query last,
-// both parts of the short row together, and the keys and values of each head together.
+// The tensor table's rows for latent attention. Files store the rotated part of each head's query last, both
+// parts of the short row together, and the keys and values of each head together.
 import type { ModelConfig } from '../config/config.ts'
 import { type IsIn, row, type Shape, type StoredWeight, type TensorRow } from '../family.ts'
 
@@ -22,7 +22,7 @@ const latentRow = (
 ): TensorRow =>
   row(`layers.N.${name}.weight`, gguf, safetensors, shape as Shape, isIn, place as TensorRow['place'])
 
-/** Runs of rows in every head of `each` rows: `count` rows from each given start. */
+/** In each head of `each` rows: `count` rows from each of the given starts. */
 const ofHeads = (
   heads: number,
   each: number,
@@ -32,7 +32,7 @@ const ofHeads = (
     parts.map(([first, count]) => [head * each + first, count] as const),
   ).flat()
 
-/** Rows of the merged matrix of all heads' keys and values. */
+/** Rows of the matrix that holds the keys and values of all heads. */
 const ofKeysAndValues = ({ heads, latent }: Latent, part: 'keys' | 'values') => {
   const { rank, plainDim, valueDim } = latent
   const each = plainDim + valueDim
@@ -40,7 +40,7 @@ const ofKeysAndValues = ({ heads, latent }: Latent, part: 'keys' | 'values') => 
   return { shape: [heads * each, rank], runs: ofHeads(heads, each, own) }
 }
 
-/** Rows [first, first + count) of the matrix of the short row and of the part that heads share. */
+/** Rows [first, first + count) of the matrix that holds the short row and the part that heads share. */
 const ofShort = ({ hiddenSize, latent, rope }: Latent, first: number, count: number) => ({
   shape: [latent.rank + rope.dims, hiddenSize],
   runs: [[first, count]] as const,
@@ -104,7 +104,7 @@ export const latentTensors: readonly TensorRow[] = [
     hasLatent,
     (config, format) => {
       const { heads, latent } = config
-      // Since 2025 llama.cpp's converter stores them separately, with the keys transposed.
+      // Since 2025, llama.cpp's converter has stored them separately, with the keys transposed.
       const shape = [heads, latent.plainDim, latent.rank]
       const apart = { tensor: `${GGUF}.attn_k_b.weight`, shape, form: 'turned' } as const
       return { ...ofKeysAndValues(config, 'keys'), ...(format === 'gguf' && { orElse: apart }) }

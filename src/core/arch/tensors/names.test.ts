@@ -1,5 +1,5 @@
-// Names. In: files of every format. Out: their tensors under one set of names, or an error that names the
-// tensor.
+// Tests names. In: files of every format. Out: their tensors under one set of names, or an error that names
+// the tensor.
 import { describe, expect, test } from 'vitest'
 import { checkShapes } from '../../graph/compile-graph.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -10,7 +10,7 @@ import { expectedTensors } from './tensor-names.ts'
 
 const QWEN2: ModelConfig = { ...SMALL, family: 'qwen2', tiedEmbeddings: true }
 
-/** Every weight the graph of a configuration reads, with its shape. */
+/** Every weight that the graph of a configuration reads, with its shape. */
 function readWeights(config: ModelConfig): Record<string, number[]> {
   const graph = buildGraph(config)
   checkShapes(graph)
@@ -32,7 +32,7 @@ describe.each([
     ['gguf', ggufFile],
     ['safetensors', hfFile],
     ['hbm', hbmFile],
-  ])('%s files have every weight the graph reads, in its shape, and no other', (_format, fileOf) => {
+  ])('%s files have exactly the weights that the graph reads, in their shapes', (_format, fileOf) => {
     const weights = resolveWeights(fileOf(config), config)
     const shapes = Object.fromEntries([...weights].map(([name, { shape }]) => [name, [...shape]]))
     expect(shapes).toEqual(readWeights(config))
@@ -75,7 +75,7 @@ describe('resolveWeights', () => {
   })
 })
 
-test('Q, K and V come from one tensor if the file has no others', () => {
+test('Q, K and V are read from one tensor if the file has no separate ones', () => {
   const config: ModelConfig = { ...SMALL, family: 'glm', biases: { qkv: true } }
   const { heads, kvHeads, headDim, hiddenSize } = config
   const rows = (heads + 2 * kvHeads) * headDim

@@ -29,7 +29,7 @@ export function weightAt(
   const form = formOf(stored, place)
   const isTurned = form === 'transposed' || form === 'turned'
   checkShape(file, stored, isTurned ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
-  // Runs of rows are taken from the unsorted form of a matrix.
+  // Runs of rows are taken from the matrix before its rows are reordered.
   const whole =
     place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
   const piece = pieceOf(whole, { ...place, form }, shape)
@@ -82,7 +82,7 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
-  // Layers that only draft the tokens after the next.
+  // Layers that only draft the tokens after the next one.
   /^mtp\./,
   /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
@@ -139,7 +139,7 @@ export function refuseStrangers(
 
 const flat = (tensor: TensorInfo): TensorInfo => ({ ...tensor, shape: [elementCount(tensor.shape) ?? 0] })
 
-/** The embedding table, whose rows are the vocabulary. Throws `architecture` if there is none. */
+/** The embedding table, with one row per token of the vocabulary. Throws `architecture` if there is none. */
 export function embeddingTable(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
   family: Family,
@@ -152,10 +152,10 @@ export function embeddingTable(
 }
 
 /**
- * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
- * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
- * that only recurrent kernels read are f32 vectors, and so are routers. Per-layer
- * embeddings are the larger part of their models.
+ * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than
+ * matrices. So do the small matrices that compute step sizes, because their errors add up in exponents.
+ * Weights that only recurrent kernels read are f32 vectors, and so are routers. Per-layer embeddings are a
+ * role of their own because they make up most of their models.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'rows' | 'vector' {
   if (name === 'layer_embed.weight') return 'rows'
@@ -204,7 +204,7 @@ export function checkShape(file: string, tensor: TensorInfo, shape: readonly num
 
 /**
  * The stored tensor of a weight that the plan names. Throws `architecture` if the configuration makes the
- * plan read a weight that the family does not have.
+ * plan read a weight that the family lacks.
  */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)

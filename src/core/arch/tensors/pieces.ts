@@ -1,4 +1,4 @@
-// Pieces of stored tensors. In: tensors as stored in a file. Out: some of their rows, rows of their
+// Parts of stored tensors. In: tensors as a file stores them. Out: some of their rows, rows of their
 // transpose, or the rows of several.
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -35,7 +35,7 @@ export function pieceOf(tensor: TensorInfo, place: StoredWeight, shape: readonly
   return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
 }
 
-/** [n, 2]: 1 - s and s for each number s of a vector of floats. */
+/** [n, 2]: the row (1 - s, s) for each number s of a float vector. */
 function shareRows(tensor: TensorInfo, shape: readonly number[]): TensorInfo {
   const byteLength = 8 * (shape[0] ?? 0)
   const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
@@ -50,7 +50,7 @@ function shareRows(tensor: TensorInfo, shape: readonly number[]): TensorInfo {
   return { name: tensor.name, dtype: 'F32', shape, offset: 0, byteLength, source }
 }
 
-/** Matrices that transformers stores transposed are not transposed in quantised files. */
+/** In quantised files, the matrices that transformers stores transposed are not transposed. */
 export const formOf = ({ dtype }: TensorInfo, { form }: StoredWeight): StoredWeight['form'] =>
   BLOCKS[dtype].elements > 1 && form === 'transposed' ? undefined : form
 
@@ -80,8 +80,8 @@ function inTurn(
 }
 
 /**
- * Rows [first, first + n) of a matrix's transpose. The tensor is one matrix [inputs, outputs], or several,
- * and the weight is one of them or has the rows of all.
+ * Rows [first, first + n) of a matrix's transpose. The tensor holds one matrix [inputs, outputs], or several;
+ * the weight is then one of them, or has the rows of all.
  */
 function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly number[]): TensorInfo {
   const [n = 0, k = 1] = shape
@@ -118,7 +118,7 @@ function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly num
 }
 
 /**
- * One tensor with the rows of all. Throws `architecture` if they differ in more than their number of rows.
+ * One tensor with the rows of all. Throws `architecture` if they differ in anything but their number of rows.
  */
 export function joinedRows(file: string, tensors: readonly TensorInfo[]): TensorInfo {
   const [first, ...others] = tensors as [TensorInfo, ...TensorInfo[]]

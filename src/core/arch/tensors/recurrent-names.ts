@@ -1,18 +1,18 @@
-// The rows of the tensor table for layers with recurrent state.
+// The tensor table's rows for layers with recurrent state.
 
 import { deltaChannels } from '../blocks/delta.ts'
 import { attends, isRecurrent } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { first, hidden, type IsIn, row, type Shape, type StoredWeightOf, type TensorRow } from '../family.ts'
 
-/** A tensor of layer N's mixer, with Mamba's prefix, that of hybrids and that of the delta rule. */
+/** A tensor of layer N's mixer, with the prefixes of Mamba, hybrids and the delta rule. */
 const mixer = (name: string) =>
   `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}|model.layers.N.linear_attn.${name}|model.layers.N.mamba_decoder.mamba.${name}`
 
 const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
 const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba'
 const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba2'
-/** Layers that also have attention have one norm, that of attention. */
+/** A layer that also has attention has only attention's norm. */
 const hasNorm: IsIn = (config, _, layer) => isRecurrent(config, layer) && !attends(config, layer)
 const convolves: IsIn = (config, traits, layer) =>
   hasState(config, traits, layer) && config.ssm?.kind !== 'wkv'
@@ -31,7 +31,7 @@ const normsIn = ({ ssm }: ModelConfig) => (ssm?.kind === 'mamba' ? ssm.norms : u
 const heads = ({ ssm }: ModelConfig) => (ssm?.kind === 'mamba2' || ssm?.kind === 'delta' ? ssm.heads : 0)
 const states = ({ ssm }: ModelConfig) => ssm?.stateSize ?? 0
 const rank = ({ ssm }: ModelConfig) => (ssm?.kind === 'mamba' ? ssm.timeStepRank : 0)
-/** Columns of B and C in all groups; Mamba has one group. */
+/** Number of columns of B and C in all groups; Mamba has one group. */
 const between = ({ ssm }: ModelConfig) =>
   2 * (ssm?.stateSize ?? 0) * (ssm?.kind === 'mamba2' ? ssm.groups : 1)
 const channels = (config: ModelConfig) =>
@@ -82,7 +82,7 @@ const shares: Shape = ({ hiddenSize }) => [hiddenSize, 2]
 const blocks: Shape = ({ ssm }) => [ssm?.kind === 'lru' ? ssm.innerSize ** 2 / ssm.heads : 0]
 const LRU = 'model.layers.N.temporal_block.rg_lru'
 
-/** A row for a kind of layer whose names only its family defines. */
+/** A row for layers whose names only their family defines. */
 const own = (name: string, shape: Shape, isIn: IsIn): TensorRow =>
   row(`layers.N.${name}`, '', '', shape, isIn)
 
@@ -123,7 +123,7 @@ const rwkv: readonly TensorRow[] = [
 
 const headRows: Shape = (config) => [heads(config), config.hiddenSize]
 
-/** A norm before the scan. If files store no weight, its elements are 1. */
+/** A norm before the scan. If the file stores no weight, all its elements are 1. */
 function selectionNorm(name: 'dt' | 'b' | 'c', width: (config: ModelConfig) => number): TensorRow[] {
   const canonical = `layers.N.ssm_${name}_norm.weight`
   const shape: Shape = (config) => [width(config)]

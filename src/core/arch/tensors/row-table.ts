@@ -1,4 +1,4 @@
-// A table of embeddings that is computed while it is read.
+// A table of embeddings that is computed while it is being read.
 import { filledSource } from '../../base/bytes.ts'
 import { readVector } from '../../formats/dequantize.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -17,8 +17,8 @@ export function readRows(
 }
 
 /**
- * `count` rows of `table` from `first` on, as f32. `change` is called with some of them, the first of which
- * is row `row` of the new table, and changes them in place.
+ * `count` rows of `table`, starting at `first`, as f32. `change` gets some of them at a time and changes them
+ * in place; `row` is the index of the first one in the new table.
  */
 export function changedRows(
   table: TensorInfo,

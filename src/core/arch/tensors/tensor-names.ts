@@ -1,4 +1,4 @@
-// The table of all tensors of all families: canonical name, name in each file format, shape.
+// The table of all tensors of all families: canonical name, name in each file format, and shape.
 import type { ModelFormat } from '../../formats/readers.ts'
 import { ALIBI, alibiSize } from '../blocks/alibi.ts'
 import {
@@ -66,7 +66,7 @@ const headNorm =
   }
 
 const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
-/** Recurrent layers have their own norm names, unless they also have attention. */
+/** Recurrent layers have separately named norms, unless they also have attention. */
 const mixesHere: IsIn = (config, _, layer) =>
   config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
 /** Attention with a separate matrix for queries. */

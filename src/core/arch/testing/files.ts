@@ -1,4 +1,5 @@
-// Test files. In: hyperparameters. Out: the result of openModel for a file of each format with them.
+// Test files. In: hyperparameters. Out: what openModel returns for a file of each format with these
+// hyperparameters.
 import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/readers.ts'
@@ -131,7 +132,7 @@ export function hfFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   }
 }
 
-/** The configuration goes through JSON, as in a pack. */
+/** The configuration goes through JSON, as it does in a pack. */
 export function hbmFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   const json = changed(JSON.parse(JSON.stringify(storedConfig(config))) as Record<string, MetaValue>, changes)
   return {
@@ -142,7 +143,7 @@ export function hbmFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   }
 }
 
-/** The file with changed tensors: a shape replaces a tensor, undefined removes it. */
+/** The file with tensors changed: a shape replaces a tensor, undefined removes it. */
 export function withTensors(
   file: ModelFile,
   changes: Readonly<Record<string, readonly number[] | undefined>>,

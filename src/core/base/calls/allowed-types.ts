@@ -3,7 +3,7 @@
 import { isObject, type JsonObject } from '../values.ts'
 
 /** Maximum length of a chain of references. */
-const MOST_STEPS = 32
+const MAX_STEPS = 32
 
 export interface Allowed {
   readonly types: ReadonlySet<string>
@@ -11,13 +11,13 @@ export interface Allowed {
   readonly values: readonly unknown[]
 }
 
-/** What a schema allows, with references within the tool's parameters followed. */
+/** What a schema allows, following references within the tool's parameters. */
 export function allowedBy(schema: unknown, root: object | undefined): Allowed {
   const types = new Set<string>()
   const values: unknown[] = []
   let steps = 0
   const add = (each: unknown): void => {
-    if (!isObject(each) || ++steps > MOST_STEPS) return
+    if (!isObject(each) || ++steps > MAX_STEPS) return
     const { type, enum: choices } = each
     for (const one of Array.isArray(type) ? type : [type]) if (typeof one === 'string') types.add(one)
     if (each['nullable'] === true) types.add('null')
@@ -42,7 +42,7 @@ export function allowedBy(schema: unknown, root: object | undefined): Allowed {
 export function followed(schema: unknown, root: object): unknown {
   let found = schema
   for (let steps = 0; isObject(found) && typeof found['$ref'] === 'string'; steps++) {
-    if (steps === MOST_STEPS) return undefined
+    if (steps === MAX_STEPS) return undefined
     found = referred(found['$ref'], root)
   }
   return found

@@ -38,9 +38,9 @@
 // Calls of `kimi` and `deepseek` may be enclosed in section marks.
 
 interface CallMarks {
-  /** Texts that begin a block of calls. Models that lack the token of the first may spell it as another. */
+  /** Texts that begin a block of calls. Models that lack a token for the first may spell it differently. */
   readonly open: readonly string[]
-  /** The text after the block; absent in forms that end with their last call. */
+  /** The text that ends the block. Absent in forms that end with their last call. */
   readonly close?: string
   /** Further texts within the block that a tokenizer may have as special tokens. */
   readonly inner?: readonly string[]
@@ -70,7 +70,7 @@ export const KIMI = {
 
 export const MISTRAL = { call: '[TOOL_CALLS]', id: '[CALL_ID]', separator: '[ARGS]' }
 
-/** What Gemma's forms have around texts. */
+/** What Gemma's forms put around texts. */
 export const GEMMA_QUOTES = { gemma: '<escape>', gemma4: '<|"|>' } as const
 
 export const LLAMA4_END = '<|python_end|>'
@@ -169,21 +169,24 @@ export const CALL_MARKS: Readonly<Record<CallForm, CallMarks>> = MARKS
 
 export const CALL_FORMS = Object.keys(MARKS) as readonly CallForm[]
 
-/** The texts that open a block of calls. */
+/** The texts that begin a block of calls. */
 export const MARKERS: readonly string[] = CALL_FORMS.flatMap((form) => CALL_MARKS[form].open)
 
-/** Tokens that must be written as text to find calls, although some vocabularies mark them as special. */
+/**
+ * Tokens that must be kept as text so that calls can be found, although some vocabularies mark them as
+ * special.
+ */
 export const TOOL_CALL_TEXTS: readonly string[] = CALL_FORMS.flatMap((form) => {
   const { open, close, inner = [] } = CALL_MARKS[form]
   return [...open, ...(close === undefined ? [] : [close]), ...inner]
 })
 
-/** The form that a marker opens. */
+/** The form that a marker begins. */
 export const formOf = (marker: string): CallForm =>
   CALL_FORMS.find((form) => CALL_MARKS[form].open.includes(marker)) as CallForm
 
 /**
- * The letter that represents a marker at the start of a call grammar. Markers themselves might be
- * read as part of the JSON that follows them.
+ * The letter that represents a marker at the start of a call grammar. Markers themselves could be mistaken
+ * for part of the JSON that follows.
  */
 export const letterOf = (marker: string): string => String.fromCharCode(65 + MARKERS.indexOf(marker))

@@ -57,7 +57,7 @@ test.each<[OptionKind, readonly unknown[], readonly unknown[]]>([
   expect(refused(kind, wrong)).toEqual(wrong)
 })
 
-test('an error has the name, the value and what it must be; an absent option is valid', () => {
+test('an error states the name, the value and the requirement; an absent option is valid', () => {
   expect(() => checkOption('topK', -1, whole(0))).toThrow(
     'topK is -1 but must be a whole number from 0; change it or leave it out',
   )
@@ -68,7 +68,7 @@ test('an error has the name, the value and what it must be; an absent option is 
   expect(() => checkOption('topK', undefined, whole(0))).not.toThrow()
 })
 
-test('a table checks each of its options, with the prefix of the object that they are in', () => {
+test('a table checks each of its options and puts the prefix of their object before the name', () => {
   const table = { baseUrl: TEXT, token: TEXT }
   expect(() => checkValues(table, { token: 1 }, 'hub.')).toThrow(/^hub\.token is 1/)
   expect(() => checkValues(table, { baseUrl: 'https://a', other: 1 })).not.toThrow()

@@ -1,5 +1,5 @@
 // Kinds of option values. A table of options gives each name its kind and its default; checks, lists of known
-// names and the flags of the command line are made from it.
+// names and the command line's flags all derive from it.
 import { isSignal, wrongOption } from '../check-options.ts'
 
 export interface OptionKind {
@@ -24,9 +24,7 @@ export interface ChoiceKind<Choice extends string> extends OptionKind {
 const rangeText = (least: number, most: number | undefined) =>
   `from ${least}${most === undefined ? '' : ` to ${most}`}`
 
-/**
- * Whole numbers. `most` may be Infinity to allow every number; if it is absent, errors name no upper limit.
- */
+/** Whole numbers. `most`: Infinity allows every number; if it is absent, errors name no upper limit. */
 export const whole = (least: number, most?: number): NumberKind => numbers(true, least, most)
 
 export const real = (least: number, most?: number): NumberKind => numbers(false, least, most)
@@ -52,7 +50,7 @@ export const choice = <const Choice extends string>(choices: readonly Choice[]):
   fits: (value) => choices.includes(value as Choice),
 })
 
-/** For values that are checked where they are used. */
+/** For values that are validated where they are used. */
 export const ANY: OptionKind = { wanted: 'a value', fits: () => true }
 export const TEXT: OptionKind = { wanted: 'a text', fits: (value) => typeof value === 'string' }
 export const SWITCH: OptionKind = { wanted: 'true or false', fits: (value) => typeof value === 'boolean' }
@@ -75,7 +73,7 @@ export function checkOption(name: string, value: unknown, kind: OptionKind): voi
 }
 
 /**
- * Checks the options against the rows of a table. `prefix` comes before its name in errors, such as `hub.`.
+ * Checks the options against a table. `prefix`, such as `hub.`, comes before each option's name in errors.
  */
 export function checkValues(table: Readonly<Record<string, OptionKind>>, options: object, prefix = ''): void {
   const given = options as Readonly<Record<string, unknown>>

@@ -11,7 +11,7 @@ test('a wait settles like its work unless the signal aborts', async () => {
   await expect(unlessAborted(Promise.reject(new Error('failed')), signal)).rejects.toThrow('failed')
 })
 
-test('a wait rejects with its signal’s reason, even if the signal was aborted before', async () => {
+test('a wait rejects with its signal’s reason, even if the signal was already aborted', async () => {
   const abort = new AbortController()
   const waiting = unlessAborted(never(), abort.signal)
   abort.abort(new Error('not wanted'))
@@ -24,7 +24,7 @@ test('a time limit aborts the work with its message', async () => {
   await expect(work).rejects.toMatchObject({ name: 'TimeoutError', message: 'it took longer than 1 ms' })
 })
 
-test("a caller's abort ends work that has a time limit, even if it came before", async () => {
+test("a caller's abort ends work that has a time limit, even if it came first", async () => {
   const abort = new AbortController()
   const work = withTimeLimit(abort.signal, 60_000, 'late', untilAborted)
   abort.abort(new Error('not wanted'))

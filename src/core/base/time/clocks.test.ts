@@ -1,9 +1,9 @@
-// Clocks. In: readings that no clock should return. Out: usable times.
+// Tests clocks. In: impossible readings. Out: usable times.
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { dateNow, perSecond, steadyClock } from './clocks.ts'
 
-test('no reading makes time negative, infinite, NaN or go backwards', () => {
+test('no reading makes time negative, infinite or NaN, or lets it go backwards', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: -1e300, max: 1e300, noDefaultInfinity: false }), { minLength: 1 }),
@@ -34,7 +34,7 @@ test('time keeps advancing after a step backwards, and a regular clock is unchan
   expect(readings.slice().map(() => now())).toEqual([0, 10, 10, 13, 13, 14, 14, 8014])
 })
 
-test('a rate is finite if no time has passed', () => {
+test('a rate is finite even if no time has passed', () => {
   for (const ms of [0, -1, Number.NaN]) expect(perSecond(3, ms)).toBe(0)
   expect(perSecond(3, 1500)).toBe(2)
 })

@@ -15,7 +15,7 @@ function watched(queue: SerialQueue) {
   return { events, run, gate: (name: string) => gates.get(name)! }
 }
 
-/** Lets every reaction to settled promises run. */
+/** Lets every reaction to a settled promise run. */
 const reactions = () => new Promise((resolve) => setImmediate(resolve))
 
 test('work runs one piece at a time, in the order of the requests', async () => {
@@ -104,7 +104,7 @@ test('later work waits for added work to settle, whether it succeeds or fails', 
   expect(hasBegun).toBe(true)
 })
 
-test('a place in the queue is held until it is left', async () => {
+test('a place in the queue stays taken until its holder leaves it', async () => {
   const { events, run, gate } = watched(new SerialQueue())
   const queue = new SerialQueue()
   const leave = await queue.enter()
@@ -117,7 +117,7 @@ test('a place in the queue is held until it is left', async () => {
   expect(await after).toBe('done')
 })
 
-test('an abort frees a place that is still waiting', async () => {
+test('an abort gives up a place that is still waiting', async () => {
   const queue = new SerialQueue()
   const leave = await queue.enter()
   const abort = new AbortController()
@@ -129,7 +129,7 @@ test('an abort frees a place that is still waiting', async () => {
   expect(await after).toBe('after')
 })
 
-test('settled waits for the work so far and not for later work', async () => {
+test('settled waits for the work so far but not for later work', async () => {
   const { run, gate } = watched(new SerialQueue())
   const queue = new SerialQueue()
   const first = queue.run(() => run('first'))

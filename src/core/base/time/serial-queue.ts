@@ -31,7 +31,7 @@ export class SerialQueue {
 
   /**
    * Takes the next place in the queue and resolves with a function that leaves it. Rejects with the signal's
-   * reason if it aborts first; the place is then free.
+   * reason if it aborts first; the place is then given up.
    */
   async enter(signal?: AbortSignal): Promise<() => void> {
     let leave = () => {}

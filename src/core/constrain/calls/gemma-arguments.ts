@@ -9,12 +9,12 @@ import type { ToolParameters } from '../written-grammar.ts'
 import { areNames, membersNode, oneOrMore } from './parameters.ts'
 
 const KEY = '[^:,{}\\[\\]\\s"<]{1,256}'
-/** Maximum depth of lists and objects that follows the schema; deeper ones may contain any value. */
-const MOST_LEVELS = 8
+/** Maximum depth to which lists and objects follow the schema; deeper ones may contain any value. */
+const MAX_LEVELS = 8
 
 /**
- * `{a:1,b:<escape>text<escape>}`, with the keys in the order of the schema, or any keys without a schema.
- * `quote`: the mark around strings.
+ * `{a:1,b:<escape>text<escape>}`, with the keys in the schema's order, or with any keys if there is no
+ * schema. `quote`: the mark around strings.
  */
 export const gemmaArguments = (
   grammar: Grammar,
@@ -25,7 +25,7 @@ export const gemmaArguments = (
 interface Writer {
   readonly grammar: Grammar
   readonly quote: string
-  /** The parameters, which references point into. */
+  /** The parameters that references point into. */
   readonly root: ToolParameters
 }
 
@@ -46,7 +46,7 @@ function valueNode(writer: Writer, given: unknown, level: number): NodeId {
   const schema = followed(given, root)
   const { types, values } = allowedBy(schema, root)
   const { items, properties } = isObject(schema) ? schema : {}
-  if (level > MOST_LEVELS || types.size === 0) return anyValue(writer)
+  if (level > MAX_LEVELS || types.size === 0) return anyValue(writer)
   const nodes: NodeId[] = []
   const texts = values.filter((value) => typeof value === 'string')
   if (types.has('string'))

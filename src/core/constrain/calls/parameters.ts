@@ -22,7 +22,7 @@ export function membersNode(grammar: Grammar, members: readonly Member[], separa
   return first
 }
 
-/** The item once or more, with separators in between. */
+/** One or more of the item, with separators in between. */
 export const oneOrMore = (grammar: Grammar, item: NodeId, separator: NodeId): NodeId =>
   grammar.seq(item, grammar.repeat(grammar.seq(separator, item), 0, UNBOUNDED))
 
@@ -35,6 +35,6 @@ export function parameterNode(
   return schemaNode(grammar, isObject(schema) ? { $defs, definitions, ...schema } : schema)
 }
 
-/** Whether a form can write the names of all properties. */
+/** Whether a form can express the names of all properties. */
 export const areNames = (properties: object, pattern: string): boolean =>
   Object.keys(properties).every((name) => new RegExp(`^${pattern}$`).test(name))

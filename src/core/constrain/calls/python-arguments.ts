@@ -8,7 +8,7 @@ import { areNames, membersNode, oneOrMore, parameterNode } from './parameters.ts
 
 const IDENTIFIER = '[A-Za-z_][A-Za-z0-9_]{0,255}'
 
-/** `f(a=1, b="x")`, with the arguments in the order of the schema. */
+/** `f(a=1, b="x")`, with the arguments in the schema's order. */
 export function pythonCall(grammar: Grammar, { name, parameters }: CallTool): NodeId {
   return grammar.seq(grammar.text(`${name}(`), given(grammar, parameters), grammar.text(')'))
 }

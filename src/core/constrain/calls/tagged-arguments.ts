@@ -1,4 +1,4 @@
-// Writes the grammar of arguments that each have a tag, without quotes.
+// Writes the grammar of arguments that each have a tag and no quotes.
 import { type Allowed, allowedBy } from '../../base/calls/allowed-types.ts'
 import { type CallTags, GLM_PAIRS, type PairTags } from '../../base/calls/marks.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
@@ -13,13 +13,13 @@ const TAG_NAME = '[^<>\\s]{1,256}'
 const upToEnd = (grammar: Grammar, first: string): NodeId =>
   patternNode(grammar, `(?:[^<]|<+[^</]|<+/[^${first}<])*`)
 
-/** How a form writes values: any value, and those that a schema allows. */
+/** How a form writes values: any value, or the values that a schema allows. */
 interface Values {
   readonly any: NodeId
   of(schema: unknown, parameters: ToolParameters): NodeId
 }
 
-/** One of the texts among `values`; any that the form can contain if there are none. */
+/** One of the texts in `values`; any text that the form can contain if `values` is empty. */
 function textNode(grammar: Grammar, { values }: Allowed, any: NodeId): NodeId {
   const choices = values.filter((value) => typeof value === 'string')
   return choices.length > 0 ? oneOf(grammar, choices) : any
@@ -36,7 +36,7 @@ const plainValues = (grammar: Grammar, any: NodeId): Values => ({
   },
 })
 
-/** Arguments in the order of the schema, or any arguments if the schema is not enforced. */
+/** Arguments in the schema's order, or any arguments if the schema is not enforced. */
 function argumentsNode(
   grammar: Grammar,
   parameters: ToolParameters | undefined,
@@ -112,7 +112,7 @@ export function invokedNode(
   return argumentsNode(grammar, parameters, tag, values(grammar, upToEnd(grammar, parameter[0]!)))
 }
 
-/** Values after an attribute that says whether they are texts. */
+/** Values after an attribute that says whether they are strings. */
 function saidValues(grammar: Grammar, any: NodeId): Values {
   const text = (value: NodeId) => grammar.seq(grammar.text(' string="true">'), value)
   return {

@@ -1,4 +1,4 @@
-// The call grammar. In: tools and texts. Out: which texts may follow a marker, and that each is parsed as a
+// Tests the call grammar. In: tools and texts. Out: which texts may follow a marker; each of them parses as a
 // call that the tools allow.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ const SAID = INVOKED.replaceAll(/<(\/?)(invoke|parameter)/g, '<$1｜DSML｜$2')
   .replace('"city"', '"city" string="true"')
   .replace('"days"', '"days" string="false"')
 
-/** The calls in a complete reply, and its remaining text. */
+/** The calls in a complete reply, and the remaining text. */
 function read(reply: string, tools: readonly CallTool[] = TOOLS) {
   const parser = new ToolCallParser(tools)
   const text = parser.push(reply) + parser.finish()
@@ -84,7 +84,7 @@ describe('what follows a marker', () => {
     ['<function name="', 'weather"><param name="city">Oslo</param><param name="days">2</param></function>'],
     ['<|tool_call_begin|>', 'functions.any:0<|tool_call_argument_begin|>{}<|tool_call_end|>'],
     ['<｜tool▁call▁begin｜>', 'weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'],
-  ])('%s may be %j, which is parsed as a call', (marker, text) => {
+  ])('%s may be %j, which parses as a call', (marker, text) => {
     expect(language.has(letterOf(marker) + text)).toBe(true)
     expect(read(marker + text).text).toBe('')
     expect(read(marker + text).calls).not.toEqual([])
@@ -108,7 +108,7 @@ describe('what follows a marker', () => {
     expect(language.begins(letterOf('<tool_call>') + text)).toBe(false)
   })
 
-  test('ends with the call, so no further decision is needed', () => {
+  test('ends with the call, so nothing is left to decide', () => {
     for (const [marker, text] of [
       ['<tool_call>', `${JSON_CALL}</tool_call>`],
       ['<tool_call>', `${TAGS}</tool_call>`],
@@ -155,7 +155,7 @@ const RICH_TOOLS: readonly CallTool[] = [
 /** Number of texts to draw for each marker. `DRAWS=100000` draws more of them. */
 const DRAWS = Number(process.env['DRAWS'] ?? 150)
 
-describe('texts drawn from the grammar are parsed as calls that match their schemas:', () => {
+describe('texts drawn from the grammar parse as calls that match their schemas:', () => {
   const richLanguage = () => new Language((grammar) => callsNode(grammar, RICH_TOOLS))
   const ajv = new Ajv2020({ strict: false })
   const fits = new Map(

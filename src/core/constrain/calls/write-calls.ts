@@ -1,4 +1,4 @@
-// Writes the grammar of the text after the marker of a tool call, for each form that can be parsed.
+// Writes the grammar of the text after the marker of a tool call, for every form that the parser reads.
 import {
   CALL_MARKS,
   CALL_TAGS,
@@ -25,13 +25,13 @@ import { oneOrMore } from './parameters.ts'
 import { pythonCall } from './python-arguments.ts'
 import { invokedNode, pairsNode, tagsNode } from './tagged-arguments.ts'
 
-/** Names that forms without quotes can write. */
+/** Names that can be written in forms without quotes. */
 const PLAIN_NAME = /^[\w.-]{1,256}$/
 const TAG_NAME = /^[^<>\s]{1,256}$/
 
 /**
- * For each marker: its letter, then a block of calls up to the closing text. Forms that may repeat the marker
- * before each call contain one call.
+ * For each marker: its letter, then a block of calls up to the closing text. In forms that may repeat the
+ * marker before each call, a block is one call.
  */
 export function callsNode(grammar: Grammar, tools: readonly CallTool[]): NodeId {
   const writer = new CallWriter(grammar, tools)
@@ -104,12 +104,15 @@ class CallWriter {
     )
   }
 
-  /** Arguments as JSON. They are always an object, whatever else the parameters allow. */
+  /** Arguments as JSON. They always form an object, whatever else the parameters allow. */
   arguments({ parameters }: CallTool): NodeId {
     return schemaNode(this.grammar, { ...parameters, type: 'object' })
   }
 
-  /** A call of any of the tools, written by `write`. Its values are not compared, because it is not JSON. */
+  /**
+   * A call of any of the tools, written by `write`. Values that must differ are not compared, because the
+   * call is not JSON.
+   */
   each(fits: RegExp, write: (tool: CallTool) => NodeId): NodeId {
     this.grammar.isLoose = true
     const node = this.grammar.alt(...this.tools.filter(({ name }) => fits.test(name)).map(write))
@@ -139,7 +142,7 @@ class CallWriter {
     )
   }
 
-  /** A name followed by tags like GLM's. */
+  /** A name followed by tags as in GLM's form. */
   paired(before: string, tags?: PairTags): NodeId {
     const { grammar } = this
     return this.each(PLAIN_NAME, ({ name, parameters }) =>
@@ -160,7 +163,7 @@ class CallWriter {
     )
   }
 
-  /** Calls with `between` in between. */
+  /** Calls separated by `between`. */
   several(call: NodeId, between: string): NodeId {
     return oneOrMore(this.grammar, call, this.grammar.text(between))
   }
@@ -199,7 +202,7 @@ const kimi: WriteBody = (writer, marker) => {
   return writer.grammar.seq(writer.several(begun, ''), writer.grammar.text(KIMI.sectionEnd))
 }
 
-/** Spelled like the marker. */
+/** Spelled the same way as the marker. */
 const deepSeek: WriteBody = (writer, marker) => {
   const { grammar } = writer
   const spelling = Math.max(DEEPSEEK.call.indexOf(marker), DEEPSEEK.section.indexOf(marker))

@@ -9,12 +9,12 @@ import type { TokenConstraint } from '../written-grammar.ts'
 import { DistinctMasks } from './distinct-masks.ts'
 import { DistinctReader, type Position } from './distinct-reader.ts'
 
-/** The parts that all grammars of one model share. */
+/** What all grammars of one model share. */
 export interface ModelTokens {
   readonly trie: TokenTrie
   readonly walks: CharacterWalks
   readonly endIds: ReadonlySet<number>
-  /** Ids of a text that continues another. */
+  /** Ids of a text that continues another text. */
   readonly encode: (text: string) => readonly number[]
 }
 
@@ -98,7 +98,7 @@ class DistinctConstraint implements TokenConstraint {
     return mustEnd(this.#masks.reader.automaton.closure(this.#position.state))
   }
 
-  /** None, because the earlier values decide what may follow. */
+  /** None, because earlier values decide what may follow. */
   expectedIds(): readonly number[] {
     return []
   }

@@ -25,7 +25,7 @@ export class DistinctMasks {
   readonly #isTainted: boolean[] = []
   readonly #mayEqual: boolean[] = []
 
-  /** `masks`: the masks of the same grammar with equal values allowed. */
+  /** `masks`: the masks of the same grammar without the check for equal values. */
   constructor(reader: DistinctReader, masks: Masks, trie: TokenTrie) {
     this.reader = reader
     this.#masks = masks
@@ -78,7 +78,7 @@ export class DistinctMasks {
       const before = path[depth - 1]!
       const after = this.reader.read(before, trie.byte[node]!)
       hasCheck ||= after.isPassed !== undefined
-      // After a failed check, the unrestricted grammar continues with texts that are forbidden here.
+      // After a failed check, the grammar without checks would continue with texts that are forbidden here.
       const isTainted = this.#isTainted[depth - 1]! || after.isPassed === false
       const end = trie.end[node]!
       if (after.state === DEAD) {
@@ -99,5 +99,5 @@ export class DistinctMasks {
   }
 }
 
-/** Inside a string, where a text that differs will keep differing. */
+/** Inside a string, where a text that already differs cannot become equal again. */
 const isText = ({ mode }: Place) => mode === 'string' || mode === 'escape' || mode === 'unicode'

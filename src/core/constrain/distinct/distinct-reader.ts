@@ -12,7 +12,7 @@ import { checked, ended, isNew, mayEqual, type Place, START, step } from './plac
 export interface Position {
   readonly state: StateId
   readonly place: Place
-  /** The result of comparing the value that ends here; undefined if none ends. */
+  /** The result of comparing the value that ends here; undefined if no value ends here. */
   readonly isPassed: boolean | undefined
 }
 
@@ -24,7 +24,7 @@ const MANY_DIGITS = 7
 
 export class DistinctReader {
   readonly automaton: Automaton
-  /** Renewed for each token. */
+  /** Renewed for every token. */
   readonly tries = budgetOf('positions on the way to new values', MAX_TRIES_OF_TOKEN)
   readonly #lengths: Float64Array
 
@@ -37,7 +37,7 @@ export class DistinctReader {
     return { state: this.automaton.start, place: START, isPassed: undefined }
   }
 
-  /** The position after one more byte. Its state is DEAD if no text continues this way. */
+  /** The position after one more byte. Its state is DEAD if the text cannot continue this way. */
   read({ state, place }: Position, byte: number): Position {
     // hot
     const next = this.automaton.step(state, byte)
@@ -52,7 +52,7 @@ export class DistinctReader {
 
   /**
    * Whether the values that are being written can be completed so that they differ from the earlier ones.
-   * The shortest texts are tried first. Whitespace between parts does not change values, so it is skipped.
+   * Tries the shortest texts first. Whitespace between parts does not change values, so it is skipped.
    */
   canDiffer(from: Position): boolean {
     if (this.#differs(from)) return true
@@ -99,7 +99,7 @@ export class DistinctReader {
   }
 }
 
-/** Takes the items with the lowest rank first, the latest among equals. */
+/** Takes the items with the lowest rank first; among equals, the most recent one. */
 class Queue<Item> {
   readonly #ranks: Item[][] = []
   #lowest = 0

@@ -29,7 +29,7 @@ function run(constraint: TokenConstraint, text: string): TokenConstraint {
   return constraint
 }
 
-/** Whether the text so far plus this one can be written byte by byte. */
+/** Whether this text can be written after the text so far, byte by byte. */
 function mayFollow(constraint: TokenConstraint, text: string): boolean {
   const copy = constraint.copy()
   for (const byte of new TextEncoder().encode(text)) {
@@ -40,13 +40,15 @@ function mayFollow(constraint: TokenConstraint, text: string): boolean {
 }
 
 const CLOSING = new Set(Array.from('"]},', (char) => char.charCodeAt(0)))
-const MOST_TOKENS = 400
+const MAX_TOKENS = 400
 
-/** A reply of random tokens, with forks that diverge and are dropped; undefined if it does not end. */
+/**
+ * A reply of random tokens, with forks that diverge and are dropped; undefined if it does not end in time.
+ */
 function randomReply(constraint: TokenConstraint, chance: Chance): string | undefined {
   const ids: number[] = []
   let at = constraint
-  while (ids.length < MOST_TOKENS) {
+  while (ids.length < MAX_TOKENS) {
     const mask = allowed(at.mask())
     if (at.canEnd && (at.mustEnd || chance() < 0.3)) return textOf(ids)
     const choices = mask.filter((id) => !VOCABULARY.endIds.has(id))
@@ -56,7 +58,7 @@ function randomReply(constraint: TokenConstraint, chance: Chance): string | unde
     at.accept(id)
     ids.push(id)
     if (chance() < 0.3) {
-      // Like a rejected draft: the fork accepts tokens, and its original is unchanged.
+      // Like a rejected draft: the fork accepts tokens, while its original stays unchanged.
       const other = fork.copy()
       for (let step = 0; step < 3 && !other.mustEnd; step++) {
         const drafts = allowed(other.mask()).filter((draft) => !VOCABULARY.endIds.has(draft))
@@ -163,7 +165,7 @@ describe('every walk ends in a valid reply', () => {
       try {
         constraint = begin(schema)
       } catch (error) {
-        // Too few values: an enum of one, for example.
+        // The list has too few values, such as an enum of one.
         expect(error).toMatchObject({ code: 'unsupported' })
         continue
       }
@@ -198,8 +200,8 @@ describe('values are compared', () => {
   const texts = unique({ type: 'string' })
   const numbers = unique({ type: 'number' })
   test.each<[string, TestSchema, string, readonly string[], readonly string[]]>([
-    ['as texts without their escapes', texts, '["a","', ['b"', 'aa"', '\\u0061a"'], ['a"', '\\u0061"']],
-    ['as characters beyond the first plane', texts, '["😀","', ['😀😀"'], ['\\ud83d\\ude00"']],
+    ['as texts with escapes resolved', texts, '["a","', ['b"', 'aa"', '\\u0061a"'], ['a"', '\\u0061"']],
+    ['as characters outside the Basic Multilingual Plane', texts, '["😀","', ['😀😀"'], ['\\ud83d\\ude00"']],
     ['as numbers by value', numbers, '[1,', ['10]', '1.5]', '-1]'], ['1]', '1.0]', '1e0]', '1,']],
     ['by their type', unique({ type: ['string', 'number'] }), '["1",', ['1]'], ['"1"']],
     ['as arrays', unique({ type: 'array', items: bit }), '[[1, 0],', ['[1]', '[1,0,0]'], ['[1,0]', '[ 1,0]']],
@@ -211,7 +213,7 @@ describe('values are compared', () => {
       ['{"b":0,"a":1}', '{"a": 1, "b": 0}'],
     ],
     ['as keys', free(bit), '{"a":1,', ['"b":'], ['"a"']],
-    ['as keys of one object', free(free(bit)), '{"a":{"a":1},"b":{', ['"a":1}'], []],
+    ['as keys of the same object', free(free(bit)), '{"a":{"a":1},"b":{', ['"a":1}'], []],
   ])('%s', (_, schema, start, inside, outside) => {
     const constraint = run(begin(schema), start)
     for (const text of inside) expect(mayFollow(constraint, text), text).toBe(true)
@@ -219,14 +221,14 @@ describe('values are compared', () => {
   })
 })
 
-test('no token repeats a value inside itself', () => {
+test('no token contains a value and its repetition', () => {
   const ids = allowed(run(begin(unique({ type: 'number' })), '[').mask())
   expect(ids).toContain(VOCABULARY.idOf('1,'))
   expect(ids).toContain(VOCABULARY.idOf('1,1'))
   expect(ids).not.toContain(VOCABULARY.idOf('1,1]'))
 })
 
-test('a prefix that only taken values share is not entered', () => {
+test('a prefix that only leads to used values is not entered', () => {
   const constraint = run(begin(unique(letters('^(ab|ac|b)$'), { minItems: 3 })), '["ab","ac",')
   expect(mayFollow(constraint, '"a')).toBe(false)
   expect(mayFollow(constraint, '"b"]')).toBe(true)
@@ -248,7 +250,7 @@ describe('too few values are rejected when the schema is compiled', () => {
     ],
     ['eight texts of seven', unique(letters('^[ab]{0,2}$'), { minItems: 8 }), /8 .* only 7 /],
     [
-      'a second item that the first may take',
+      'a second item whose only value the first may take',
       { type: 'array', prefixItems: [{ type: 'string' }, { const: 'a' }], uniqueItems: true, minItems: 2 },
       /2 .* only 1 /,
     ],

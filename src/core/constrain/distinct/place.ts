@@ -1,6 +1,6 @@
 // Places in a JSON text. In: its bytes, one after another. Out: the position in the text: the open
-// containers, the values that must not occur again in each, and the values that the one being written may
-// equal. A place is immutable, so forks and searches share it. Values are compared as canonical texts:
+// containers, the values that must not occur again in each, and the values that may still equal the one being
+// written. A place is immutable, so forks and searches share it. Values are compared as canonical texts:
 // strings decoded, numbers by value, the properties of an object sorted.
 import { utf8 } from '../code-points.ts'
 import { isBlank } from '../grammar-nodes.ts'
@@ -17,7 +17,7 @@ export interface Container {
   readonly entries: Entries | undefined
   /** The key whose value comes next. */
   readonly key: string | undefined
-  /** Values other than containers that it may still equal. */
+  /** The values, other than containers, that the current one may still equal. */
   readonly rivals: readonly string[]
 }
 
@@ -31,7 +31,7 @@ type Mode = 'between' | 'string' | 'escape' | 'unicode' | 'bare' | 'ended'
 export interface Place {
   readonly mode: Mode
   readonly container: Container | undefined
-  /** A string's decoded bytes so far, or a number or word as written; once it has ended, its value. */
+  /** The decoded bytes of a string so far, or a number or word as written; after the end, the value. */
   readonly text: string
   /** Hex digits of an escape, and the first half of a surrogate pair. */
   readonly hex: string
@@ -125,7 +125,7 @@ export function ended(place: Place): Place {
 
 const bareValue = (text: string) => (isNumeric(text) ? String(Number(text)) : text)
 const isNumeric = (text: string) => /^[-\d]/.test(text)
-/** The beginning of a string's canonical text. */
+/** The beginning of the canonical text of a string. */
 const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}`
 
 function opened(outer: Container | undefined, isArray: boolean): Container {
@@ -136,7 +136,7 @@ function opened(outer: Container | undefined, isArray: boolean): Container {
   }
 }
 
-/** The container after a value in it has ended. */
+/** The container after the value in it has ended. */
 function committed({ container, text, isChecked }: Place): Container | undefined {
   if (container === undefined) return undefined
   const taken = isChecked ? container.taken.with(text) : container.taken
@@ -172,7 +172,7 @@ export function checked(place: Place): Place {
   return { ...place, isChecked: true }
 }
 
-/** False if nothing that is written next, before a checked value ends, can become equal to another. */
+/** False if no continuation, up to the end of the next checked value, can become equal to another value. */
 export function isAtRisk({ container }: Place): boolean {
   if (container === undefined) return false
   if (container.taken.size > 0 && (container.isArray || container.key === undefined)) return true
@@ -201,10 +201,10 @@ function partOf({ mode, text }: Place): string {
   return mode === 'bare' && !isNumeric(text) ? text : ''
 }
 
-/** Whether an open container may equal another if its next part begins with `part`. */
+/** Whether an open container may become equal to another if its next part begins with `part`. */
 function mayContainersEqual(container: Container, part: string): boolean {
   let next = part
-  /** Properties of inner objects, which may occur anywhere in their canonical texts. */
+  /** Properties of inner objects, which may be anywhere in their canonical texts. */
   const needles: string[] = []
   for (let at: Container | undefined = container; at !== undefined; at = at.outer) {
     const { isArray, key, rivals } = at

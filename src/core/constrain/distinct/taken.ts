@@ -1,8 +1,8 @@
-// Taken values. In: values one after another, as canonical texts. Out: whether a value is contained.
-// Immutable: adding creates a new set, which shares as much as possible.
+// Used values. In: values one after another, as canonical texts. Out: whether a value is among them.
+// Immutable: adding creates a new set that shares as much as possible.
 
-/** Maximum number of values next to the shared ones before all are merged into one set. */
-const MOST_ADDED = 32
+/** Maximum number of values outside the shared sets before all are merged into one set. */
+const MAX_ADDED = 32
 
 export class Taken {
   static readonly none = new Taken(new Set(), [])
@@ -24,7 +24,7 @@ export class Taken {
 
   with(value: string): Taken {
     const added = [...this.#added, value]
-    if (added.length <= MOST_ADDED) return new Taken(this.#shared, added)
+    if (added.length <= MAX_ADDED) return new Taken(this.#shared, added)
     return new Taken(new Set([...this.#shared, ...added]), [])
   }
 

@@ -1,5 +1,5 @@
 // Tuples of unique items. In: random lists of values for each item. Out: exactly the arrays that ajv accepts,
-// or lengths that can certainly be reached, compared with an exhaustive search.
+// or only lengths that can certainly be reached, checked by exhaustive search.
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
 import { ConstraintCompiler } from '../compile.ts'
@@ -27,7 +27,7 @@ const tuple = (lists: readonly (readonly unknown[])[], more: object) => ({
   ...{ items: false, ...more },
 })
 
-/** All values that the constraint writes; nothing else can be written in it. */
+/** All values that the constraint allows; nothing else can be written under it. */
 function written(constraint: TokenConstraint, text = ''): string[] {
   const found = constraint.canEnd ? [JSON.stringify(JSON.parse(text))] : []
   const ids = allowed(constraint.mask()).filter((id) => !VOCABULARY.endIds.has(id))
@@ -49,7 +49,7 @@ function arrays(values: readonly unknown[], length: number): unknown[][] {
   return [...shorter, ...longest.flatMap((list) => values.map((value) => [...list, value]))]
 }
 
-test('of few values: exactly the arrays that ajv accepts, or an error if there are none', () => {
+test('with few values: exactly the arrays that ajv accepts, or an error if there are none', () => {
   let refused = 0
   for (let seed = 0; seed < 40; seed++) {
     const chance = randomFrom(seed)
@@ -70,7 +70,7 @@ test('of few values: exactly the arrays that ajv accepts, or an error if there a
   expect(refused).toBeGreaterThan(2)
 })
 
-/** The first item that can be left without a value by some choice of the earlier ones. */
+/** The first item that may be left without a value after some choice of earlier ones. */
 function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unknown[] = []): number {
   const at = taken.length
   if (at === lists.length) return at
@@ -79,10 +79,8 @@ function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unkn
   return Math.min(...left.map((value) => firstStuck(lists, [...taken, value])))
 }
 
-test('of many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
-  /**
-   * So many values that the grammar does not list the remaining ones. They are disjoint from all other items.
-   */
+test('with many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
+  /** So many values that the grammar does not track which remain. They are disjoint from all other items. */
   const others = Array.from({ length: 9 }, (_, at) => 100 + at)
   let beyondRivals = 0
   for (let seed = 0; seed < 60; seed++) {
@@ -115,7 +113,7 @@ test('of many values: as many items as can certainly be reached, and every walk 
   expect(beyondRivals).toBeGreaterThan(5)
 })
 
-test('further items after a tuple are limited to values that the tuple cannot use up', () => {
+test('items after a tuple are limited to values that the tuple cannot use up', () => {
   const values = Array.from({ length: 10 }, (_, at) => at)
   // Four items share values with the others, but together they take at most two.
   const lists = [[0], [0, 100, 101], [1, 102, 103], [1, 104]]
@@ -124,7 +122,7 @@ test('further items after a tuple are limited to values that the tuple cannot us
   expect(() => begin(of(13))).toThrow(/asks for 13 different items, but only 12 are guaranteed to exist/)
 })
 
-test('a largest matching reassigns what an earlier value took', () => {
+test('a maximum matching reassigns items that an earlier value took', () => {
   for (let seed = 0; seed < 200; seed++) {
     const chance = randomFrom(seed)
     const edges = Array.from({ length: 5 }, () => Array.from({ length: 5 }, () => chance() < 0.35))

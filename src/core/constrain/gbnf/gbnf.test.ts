@@ -5,7 +5,7 @@ import { gbnf } from '../testing/language.ts'
 const LANGUAGES: readonly [string, string, readonly string[], readonly string[]][] = [
   ['a literal with escapes', String.raw`root ::= "a\"\\\n\x41\u00e9\U0001F600"`, ['a"\\\nAé😀'], ['a', '']],
   ['ranges', 'root ::= [a-c_0-9] [^a-c\\n]', ['bx', '_é', '9😀'], ['ba', 'x1', 'b\n']],
-  ['a range that holds - and ]', 'root ::= [\\]a-] "x"', [']x', 'ax', '-x'], ['bx']],
+  ['a range that contains - and ]', 'root ::= [\\]a-] "x"', [']x', 'ax', '-x'], ['bx']],
   ['any character', 'root ::= "<" . ">"', ['<a>', '<\n>', '<漢>'], ['<>', '<ab>']],
   [
     'repetitions',
@@ -15,19 +15,19 @@ const LANGUAGES: readonly [string, string, readonly string[], readonly string[]]
   ],
   ['a repetition of a group', 'root ::= ("a" | "bc"){2,3}', ['abc', 'bcbca', 'aaa'], ['a', 'aaaa', 'ab']],
   [
-    'alternatives over lines, groups over lines and comments',
+    'alternatives and groups across lines, and comments',
     'root ::= # begins\n  "a" |\n  "b" (\n  "c" # inside\n  | "d"\n  )\n# ends',
     ['a', 'bc', 'bd'],
     ['b', 'ac'],
   ],
   [
-    'rules that come later',
+    'rules defined later',
     'root ::= one two-2\none ::= "1"\r\ntwo-2 ::= "2" | ""\n',
     ['12', '1'],
     ['2', '122'],
   ],
   [
-    'alternatives that begin lines, lines as Windows ends them',
+    'alternatives at the start of lines, Windows line endings',
     'root ::= "a"\r\n  | "b"\r\n',
     ['a', 'b'],
     ['ab', ''],
@@ -71,7 +71,7 @@ describe('a grammar of', () => {
 describe('invalid grammars are rejected with the position', () => {
   test.each([
     ['no root', 'a ::= "b"', /without the rule root/],
-    ['an unknown rule', 'root ::= "a"\n  b', /no ::= after b in line 2/],
+    ['an unknown rule', 'root ::= "a"\n  b', /lacks ::= after b in line 2/],
     ['an unknown rule in a group', 'root ::= ("a"\n  b)', /uses b.*line 2, column 3/],
     ['a rule twice', 'root ::= "a"\nroot ::= "b"', /defines root twice in line 2/],
     ['an open literal', 'root ::= "a\n"', /ends inside a literal in line 1/],
@@ -79,15 +79,15 @@ describe('invalid grammars are rejected with the position', () => {
     ['a bad escape', 'root ::= "\\q"', /the unknown escape \\q/],
     ['a short escape', 'root ::= "\\u12"', /without 4 hexadecimal digits/],
     ['half a surrogate pair', 'root ::= "\\ud800"', /not a character/],
-    ['a backward range', 'root ::= [z-a]', /comes before its start/],
+    ['a backward range', 'root ::= [z-a]', /ends before it starts/],
     ['a backward count', 'root ::= "a"{3,2}', /from 3 to 2/],
     ['a huge count', 'root ::= "a"{99999999}', /more than 1048576/],
     ['left recursion', 'root ::= root "a" | "b"', /the left-recursive rule root/],
     ['hidden left recursion', 'root ::= a "x"\na ::= "y"? b\nb ::= a "z" | "w"', /left-recursive rule/],
-    ['a rule without end', 'root ::= "a" root', /matches no text/],
+    ['an endless rule', 'root ::= "a" root', /matches no text/],
     ['an impossible range', 'root ::= [^\\x00-\\U0010FFFF]', /matches no text/],
     [
-      'groups without end',
+      'endlessly nested groups',
       `root ::= ${'('.repeat(300)}"a"${')'.repeat(300)}`,
       /nests groups more than 200 deep/,
     ],
@@ -105,11 +105,11 @@ describe('hostile grammars are read or rejected quickly', () => {
   const chain = Array.from({ length: 10_000 }, (_, index) => `r${index} ::= r${index + 1}`)
 
   test.each([
-    ['ways that double at each level', `root ::= r0\n${levels.join('\n')}\nr60 ::= "a"`, 'a', false],
+    ['parses that double at each level', `root ::= r0\n${levels.join('\n')}\nr60 ::= "a"`, 'a', false],
     ['a chain of rules', `root ::= r0\n${chain.join('\n')}\nr10000 ::= "a"`, 'a', true],
     ['the chain in reverse', `root ::= r0\n${chain.toReversed().join('\n')}\nr10000 ::= "a"`, 'a', true],
-    ['counts in counts', 'root ::= ((("a"{0,900}){0,900}){0,900}){0,900}', 'a'.repeat(3000), false],
-    ['choices that stay open', 'root ::= ("a" | "b")* "a" ("a" | "b"){40}', 'ab'.repeat(2000), true],
+    ['counts within counts', 'root ::= ((("a"{0,900}){0,900}){0,900}){0,900}', 'a'.repeat(3000), false],
+    ['choices that stay ambiguous', 'root ::= ("a" | "b")* "a" ("a" | "b"){40}', 'ab'.repeat(2000), true],
     ['many optional parts', `root ::= ${'"a"? '.repeat(3000)}`, 'aaaa', true],
     ['many optional parts in a repetition', `root ::= (${'"a"? '.repeat(3000)})*`, 'aaaa', false],
     ['depth', 'root ::= "[" root? "]"', '['.repeat(20_000), true],

@@ -28,7 +28,7 @@ class GbnfParser {
   readonly #source: string
   readonly #names = new Map<string, NodeId>()
   readonly #defined = new Set<string>()
-  /** Where each name was first used, for the error about undefined names. */
+  /** Where each name is first used, for errors about undefined names. */
   readonly #used = new Map<string, number>()
   #at = 0
   #depth = 0
@@ -50,9 +50,9 @@ class GbnfParser {
     this.#skipSpace(true)
     while (this.#at < this.#source.length) {
       const name = this.#match(NAME)
-      if (name === '') throw this.#fault('has no rule name')
+      if (name === '') throw this.#fault('lacks a rule name')
       this.#skipSpace(false)
-      if (!this.#take('::=')) throw this.#fault(`has no ::= after ${name}`)
+      if (!this.#take('::=')) throw this.#fault(`lacks ::= after ${name}`)
       if (this.#defined.has(name)) throw this.#fault(`defines ${name} twice`)
       this.#defined.add(name)
       this.#skipSpace(true)
@@ -75,7 +75,7 @@ class GbnfParser {
     return rule
   }
 
-  /** `nested`: inside parentheses, where line breaks are insignificant. */
+  /** `nested`: true inside parentheses, where line breaks are insignificant. */
   #readAlternatives(nested: boolean): NodeId {
     if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests groups more than ${MAX_DEPTH} deep`)
     const options = [this.#readSequence(nested)]
@@ -152,7 +152,7 @@ class GbnfParser {
       this.#skipBlanks()
     }
     if (max === undefined || !this.#take('}')) throw this.#fault('has a { without a valid count')
-    if ((min ?? 0) > max) throw this.#fault(`counts from ${min} to ${max}`)
+    if ((min ?? 0) > max) throw this.#fault(`repeats from ${min} to ${max} times`)
     return [min ?? 0, max]
   }
 
@@ -162,7 +162,7 @@ class GbnfParser {
     if (digits === '') return undefined
     if (Number(digits) <= MAX_COUNT) return Number(digits)
     this.#at = start
-    throw this.#fault(`counts to ${digits}, more than ${MAX_COUNT}`)
+    throw this.#fault(`repeats ${digits} times, more than ${MAX_COUNT}`)
   }
 
   #readLiteral(): NodeId {
@@ -181,7 +181,7 @@ class GbnfParser {
       const isRange = this.#source[this.#at] === '-' && this.#source[this.#at + 1] !== ']'
       if (isRange) this.#at += 1
       const high = isRange ? this.#readChar('a range') : low
-      if (high < low) throw this.#fault('has a range whose end comes before its start')
+      if (high < low) throw this.#fault('has a range that ends before it starts')
       sets.push(codePoints([low, high]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
@@ -228,7 +228,7 @@ class GbnfParser {
     this.#match(/[ \t]*/y)
   }
 
-  /** Skips whitespace and comments, and line breaks where they are insignificant. */
+  /** Skips whitespace, comments, and insignificant line breaks. */
   #skipSpace(lines: boolean): void {
     while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }

@@ -1,4 +1,4 @@
-// Removes anchors and lookaheads from a pattern's tree. The new tree matches the same whole texts.
+// Removes anchors and lookaheads from a pattern's tree. The new tree matches the same texts as a whole.
 import { refused } from '../refuse.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
@@ -71,7 +71,7 @@ export function whole(pattern: Regex): Regex {
 
 /**
  * The pattern with the text that may come before and after it. A side is undefined if other parts of the
- * pattern are there, and NOTHING if an anchor has closed it.
+ * pattern are on that side, and NOTHING if an anchor closes it.
  */
 function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {
   switch (node.type) {
@@ -108,7 +108,7 @@ function placeParts(parts: readonly Regex[], left: Regex | undefined, right: Reg
   }
   const [first, ...rest] = parts
   if (first?.type === 'ahead' && rest.length > 0) {
-    // A lookahead consumes no text, so the part after it is at the same edge.
+    // A lookahead consumes no text, so the part after it is at the same edge of the pattern.
     const edge = left === NOTHING ? NOTHING : undefined
     return { type: 'seq', parts: [place(first, left, undefined), placeParts(rest, edge, right)] }
   }
@@ -126,7 +126,7 @@ function around(left: Regex | undefined, node: Regex, right: Regex | undefined):
 }
 
 function inside(anchor: string): Error {
-  return refused(`has a pattern with ${anchor} inside it`, `put ${anchor} at the edge of the pattern`, {
+  return refused(`has a pattern with ${anchor} in the middle`, `put ${anchor} at the edge of the pattern`, {
     anchor,
   })
 }

@@ -69,6 +69,6 @@ test('a DFA of texts accepts exactly these texts', () => {
   for (const text of texts) expect(asLanguage(one).has(text)).toBe(true)
 })
 
-test('a pattern that doubles its states with each position is rejected', () => {
+test('a pattern whose states double with each position is rejected', () => {
   expect(() => dfa('a[ab]{30}$')).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })

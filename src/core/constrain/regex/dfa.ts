@@ -9,7 +9,7 @@ import { inParts, type Steps } from '../slices.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf, type Table } from './nfa.ts'
 import type { Regex } from './syntax.ts'
 
-/** `regex` must have no anchors and no lookahead. */
+/** `regex` must not contain anchors or lookaheads. */
 export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId {
   switch (regex.type) {
     case 'chars':
@@ -31,7 +31,7 @@ export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId 
   }
 }
 
-/** Makes the node of one character of a set: plain, or as written in a JSON string. */
+/** Makes the node for one character of a set: plain, or as written in a JSON string. */
 type Spell = (set: CodePoints) => NodeId
 
 /**
@@ -42,7 +42,7 @@ export function dfaNode(grammar: Grammar, dfa: Dfa, spell: Spell): NodeId {
   const targets = inParts(() => targetSteps(dfa))
   if (targets[0] === undefined) return grammar.never
   const nodes: (NodeId | undefined)[] = dfa.next.map(() => undefined)
-  /** The rules of states that a cycle returns to. */
+  /** Rules for the states that a cycle returns to. */
   const rules: (NodeId | undefined)[] = dfa.next.map(() => undefined)
   const isOpen = dfa.next.map(() => false)
   const enter = (state: number) => {
@@ -85,7 +85,7 @@ function stateNode(
 
 /**
  * For each state, the characters that lead to each target state. Undefined for states from which no text can
- * be completed; these are not targets either.
+ * be completed. Such states are never targets.
  */
 function* targetSteps(dfa: Dfa): Steps<(ReadonlyMap<number, CodePoints> | undefined)[]> {
   const sets = columnSets(dfa)
@@ -109,7 +109,7 @@ function* targetSteps(dfa: Dfa): Steps<(ReadonlyMap<number, CodePoints> | undefi
   return targets
 }
 
-/** States from which a text can be completed. */
+/** The states from which a text can be completed. */
 export function liveStates(dfa: Dfa): boolean[] {
   const before: number[][] = dfa.next.map(() => [])
   for (const [state, targets] of dfa.next.entries()) for (const target of targets) before[target]!.push(state)
@@ -125,11 +125,11 @@ export function liveStates(dfa: Dfa): boolean[] {
   return isLive
 }
 
-/** Maximum number of states of a language. */
+/** Maximum number of states in a DFA. */
 export const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
 /**
- * Maximum number of positions of a pattern, summed over all sets of positions. Time and memory are
+ * Maximum number of pattern positions, summed over all sets of positions. Time and memory are
  * proportional to this sum.
  */
 const MAX_PLACES = 1 << 21
@@ -147,7 +147,7 @@ export function dfaOf(regex: Regex): Dfa {
   return inParts(() => dfaSteps(regex))
 }
 
-/** Like `dfaOf`, in steps, as a nested part. */
+/** Like `dfaOf`, in steps, for use inside another part. */
 export function* dfaSteps(regex: Regex): Steps<Dfa> {
   if (regex.type === 'meet') return yield* meetSteps(regex)
   const tables = new Map<Regex, Table>()
@@ -158,7 +158,7 @@ export function* dfaSteps(regex: Regex): Steps<Dfa> {
   const nfa = nfaOf(regex, (node) => tables.get(node)!)
   const sets = [...new Map(nfa.step.flatMap((step) => (step ? [[step.set.join(), step.set]] : []))).values()]
   const columns = columnsOf(sets)
-  // One character of each column represents the column.
+  // One character of each column stands for the whole column.
   const samples = Array.from(
     { length: columns.count },
     (_, index) => columns.starts[columns.column.indexOf(index)]!,
@@ -196,7 +196,7 @@ export function* dfaSteps(regex: Regex): Steps<Dfa> {
   })
 }
 
-/** The intersections in a pattern that are not nested in others. */
+/** The outermost intersections in a pattern. */
 function outermostMeets(regex: Regex): (Regex & { type: 'meet' })[] {
   switch (regex.type) {
     case 'meet':
@@ -232,7 +232,7 @@ function* meetSteps(node: Regex & { type: 'meet' }): Steps<Dfa> {
   return all!
 }
 
-/** Maximum number of compared steps, summed over the rounds. */
+/** Maximum number of transitions that are compared, summed over the rounds. */
 const MAX_COMPARED = 1 << 20
 
 /** The same language with indistinguishable states merged (Moore, 1956), if it is not too large. */
@@ -260,7 +260,7 @@ function* mergeSteps(dfa: Dfa): Steps<Dfa> {
     if (ids.size === count) break
     count = ids.size
   }
-  // Ids are assigned in the order of the states, so the start keeps the number 0.
+  // Ids are assigned in the order of the states, so the start state keeps the number 0.
   const first = new Map<number, number>()
   for (const [state, id] of classes.entries()) if (!first.has(id)) first.set(id, state)
   const kept = [...first.values()]
@@ -271,7 +271,7 @@ function* mergeSteps(dfa: Dfa): Steps<Dfa> {
   }
 }
 
-/** All texts of `min` to `max` characters. */
+/** All texts with `min` to `max` characters. */
 export function dfaOfLength(min: number, max: number): Dfa {
   const last = max === Number.POSITIVE_INFINITY ? min : max + 1
   if (last >= MAX_STATES) throw tooLarge('states of a length', last, MAX_STATES)
@@ -297,7 +297,7 @@ export function complementDfa(dfa: Dfa): Dfa {
   return { ...dfa, accepts: dfa.accepts.map((accepts) => !accepts) }
 }
 
-/** The texts that are in both. */
+/** The texts that both contain. */
 export function meet(left: Dfa, right: Dfa): Dfa {
   return inParts(() => meetBoth(left, right))
 }
@@ -334,7 +334,7 @@ export function columnSets({ columns }: Dfa): CodePoints[] {
   return ranges.map((list) => codePoints(...list))
 }
 
-/** All states that can be reached from `start`, numbered in the order of discovery. */
+/** All states reachable from `start`, numbered in the order of discovery. */
 function* explore<State>(
   columns: Columns,
   start: State,

@@ -1,6 +1,6 @@
-// Converts a pattern from Python, or from JavaScript without flags, to JavaScript with the flag `u`.
+// Converts a pattern from Python, or from JavaScript without flags, to JavaScript with the `u` flag.
 
-/** Whole-text anchors, and escapes that JavaScript lacks. */
+/** Anchors for the whole text, and escapes that JavaScript lacks. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['A', '^'],
   ['Z', '$'],
@@ -20,7 +20,7 @@ const COMMENT = /^\(\?#[^)]*\)/
 const CLASS_ESCAPE = /^\\[dDsSwWpP]/
 
 /**
- * The same pattern for the flag `u`: converts `\A`, `\Z`, `\U0001F600`, `(?P<name>..)`, `(?#..)`, needless
+ * The same pattern for the `u` flag: converts `\A`, `\Z`, `\U0001F600`, `(?P<name>..)`, `(?#..)`, needless
  * escapes, and literal brackets and hyphens.
  */
 export function modernPattern(source: string): string {
@@ -66,7 +66,7 @@ export function modernPattern(source: string): string {
   return pattern
 }
 
-/** Whether a hyphen in a class is next to a class escape and so does not form a range. */
+/** Whether a hyphen in a class stands next to a class escape and therefore does not form a range. */
 function isHyphen(source: string, at: number): boolean {
   return CLASS_ESCAPE.test(source.slice(at + 1)) || CLASS_ESCAPE.test(source.slice(Math.max(0, at - 2), at))
 }

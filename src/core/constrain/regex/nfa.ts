@@ -1,4 +1,4 @@
-// Turns a pattern's tree without anchors into states with transitions on character sets. Repetitions are
+// Turns a pattern's tree without anchors into states with transitions on sets of characters. Repetitions are
 // unrolled.
 import { groupBy, memo } from '../../base/values.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
@@ -7,19 +7,19 @@ import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
-/** Maximum of the number of sets times the number of ranges into which they divide all characters. */
+/** Limit on the number of sets times the number of ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
 export interface Nfa {
-  /** Steps without a character. [state][] */
+  /** Transitions without a character. [state][] */
   readonly free: number[][]
-  /** The step that reads one character; at most one for each state. [state] */
+  /** The transition that reads one character; at most one per state. [state] */
   readonly step: ({ readonly set: CodePoints; readonly to: number } | undefined)[]
   readonly start: number
   readonly accept: number
 }
 
-/** A table of steps: from each state, by one of the sets, to another. State 0 is the start. */
+/** A table of transitions: from each state, by one of the sets, to another state. State 0 is the start. */
 export interface Table {
   readonly sets: readonly CodePoints[]
   /** [state][set] */
@@ -27,7 +27,7 @@ export interface Table {
   readonly accepts: readonly boolean[]
 }
 
-/** `tableOf`: returns the table of a `meet`, which only sets of places can express. */
+/** `tableOf` returns the table of a `meet`, which only sets of positions can express. */
 export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) => Table): Nfa {
   const free: number[][] = []
   const step: Nfa['step'] = []
@@ -139,7 +139,7 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
   return numbered(starts, signatures)
 }
 
-/** Columns that distinguish everything that either of two distinguishes. */
+/** Columns that distinguish whatever at least one of the two distinguishes. */
 export function joinColumns(
   left: Columns,
   right: Columns,
@@ -155,7 +155,7 @@ export function joinColumns(
   return { ...columns, from }
 }
 
-/** The column of a character. */
+/** The column that contains a character. */
 export function columnAt({ starts, column }: Columns, point: number): number {
   let low = 0
   let high = starts.length - 1

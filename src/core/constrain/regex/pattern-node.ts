@@ -1,4 +1,4 @@
-// The grammar of the texts that a regular expression matches.
+// The grammar node for the texts that a regular expression matches.
 
 import type { Grammar, NodeId } from '../grammar.ts'
 import { whole } from './anchors.ts'

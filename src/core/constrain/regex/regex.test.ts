@@ -8,7 +8,7 @@ import { parseRegex } from './syntax.ts'
 const language = (pattern: string, mode: typeof whole) =>
   new Language((grammar) => regexNode(grammar, mode(parseRegex(pattern)), (set) => grammar.chars(set)))
 
-/** Like it, for patterns that may match nothing. */
+/** The same, for patterns that may match nothing. */
 const languageOf = (pattern: string, mode: typeof whole) => {
   if (isEmpty(dfaOf(mode(parseRegex(pattern))))) return () => false
   const own = language(pattern, mode)
@@ -153,11 +153,11 @@ describe('a pattern is rejected', () => {
     ['\\bword\\b', /word boundary/],
     ['(?i)^abc$', /the flags \(\?i\)/],
     ['\\p{L}'.repeat(17), /more than 16 Unicode properties/],
-    ['a^b', /\^ inside/],
-    ['(a$)*', /\$ inside/],
+    ['a^b', /\^ in the middle/],
+    ['(a$)*', /\$ in the middle/],
     ['a**', /repeat/i],
     ['^*', /repeat/i],
-    ['(^)*', /\^ inside/],
+    ['(^)*', /\^ in the middle/],
     ['*a', /repeat/i],
     ['(a', /is not valid: Unterminated group; correct it/],
     ['a)', /is not valid/],
@@ -179,14 +179,14 @@ describe('a pattern is rejected', () => {
 })
 
 test.each<[string, string, readonly string[], readonly string[]]>([
-  ['anchors of Python', '\\Aab\\Z', ['ab'], ['abc', 'Aab']],
+  ['Python’s anchors', '\\Aab\\Z', ['ab'], ['abc', 'Aab']],
   ['a lower-case anchor', '^ab\\z', ['ab'], ['abz']],
-  ['named groups of Python', '(?P<year>\\d{4})-(?P<month>\\d\\d)', ['2026-11'], ['P2026-11']],
+  ['Python’s named groups', '(?P<year>\\d{4})-(?P<month>\\d\\d)', ['2026-11'], ['P2026-11']],
   ['needless escapes', '\\!\\"\\@\\_\\-\\ \\é', ['!"@_- é'], ['\\!']],
   ['needless escapes in a class', "[\\'\\@\\-]", ["'", '@', '-'], ['\\']],
-  ['brackets that stand for themselves', 'a{x}[]a]}\\!', ['a{x}]}!', 'a{x}a}!'], ['a{x}}!']],
-  ['hyphens beside classes', '[\\w-.]+\\@', ['a-b.c@'], ['+@']],
-  ['code points of Python', '^[\\U0001F600x]\\U000000e9$', ['😀é', 'xé'], ['U']],
+  ['literal brackets', 'a{x}[]a]}\\!', ['a{x}]}!', 'a{x}a}!'], ['a{x}}!']],
+  ['hyphens next to class escapes', '[\\w-.]+\\@', ['a-b.c@'], ['+@']],
+  ['Python’s code points', '^[\\U0001F600x]\\U000000e9$', ['😀é', 'xé'], ['U']],
   ['comments', '^a(?#b c)d[(?#)]$', ['ad(', 'ad#'], ['abd']],
   ['a bell', '\\a\\!', ['\x07!'], ['a!']],
 ])('%s are read as in Python or JavaScript without flags', (_, pattern, inside, outside) => {

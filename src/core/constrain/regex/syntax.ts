@@ -15,15 +15,15 @@ export type Regex =
   | { readonly type: 'alt'; readonly options: readonly Regex[] }
   | { readonly type: 'repeat'; readonly body: Regex; readonly min: number; readonly max: number }
   | { readonly type: 'start' | 'end' }
-  /** A lookahead: what follows here begins with the body, or with `isNegated` does not. */
+  /** A lookahead: the text that follows begins with the body; with `isNegated`, it does not. */
   | { readonly type: 'ahead'; readonly body: Regex; readonly isNegated: boolean }
-  /** The texts that are in all languages of `within` and in none of `outside`. */
+  /** The texts that all languages in `within` contain and none in `outside`. */
   | { readonly type: 'meet'; readonly within: readonly Regex[]; readonly outside: readonly Regex[] }
 
 const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
-/** Maximum number of Unicode properties in a pattern: each one is evaluated for all characters. */
+/** Maximum number of Unicode properties in a pattern, because each is evaluated for all characters. */
 const MAX_PROPERTIES = 16
 
 const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
@@ -51,8 +51,8 @@ const CONTROLS: ReadonlyMap<string, number> = new Map(
 )
 
 /**
- * Reads a pattern like JavaScript with the flag `u`: characters are code points. Patterns that are invalid in
- * this dialect are read as Python or as JavaScript without flags. Throws `unsupported` for lookbehind,
+ * Reads a pattern as JavaScript does with the `u` flag: characters are code points. Patterns that are invalid
+ * in this dialect are read as Python or as JavaScript without flags. Throws `unsupported` for lookbehind,
  * back-references, word boundaries, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
@@ -67,7 +67,7 @@ export function parseRegex(source: string): Regex {
   if (flags !== undefined)
     throw refused(
       `has the pattern ${shown(source)}, which uses the flags ${flags}`,
-      'write out what they do',
+      'write the pattern without flags',
       {
         pattern: source,
       },
@@ -77,7 +77,7 @@ export function parseRegex(source: string): Regex {
   })
 }
 
-/** JavaScript's complaint about a pattern; undefined if it is valid. */
+/** JavaScript's error message for a pattern; undefined if the pattern is valid. */
 function faultOf(source: string): string | undefined {
   try {
     new RegExp(source, 'u')
@@ -143,7 +143,7 @@ class PatternParser {
     let digits = ''
     while (/^[0-9]$/.test(this.#peek())) digits += this.#next()
     const value = Number(digits)
-    if (value > MAX_COUNT) throw this.#fault(`counts to ${digits}, more than ${MAX_COUNT}`)
+    if (value > MAX_COUNT) throw this.#fault(`repeats ${digits} times, more than ${MAX_COUNT}`)
     return value
   }
 
@@ -180,7 +180,7 @@ class PatternParser {
     return this.#readInside()
   }
 
-  /** The inside of a group, including its closing parenthesis. */
+  /** The contents of a group, including its closing parenthesis. */
   #readInside(): Regex {
     const inside = this.#readAlternatives()
     this.#take(')')
@@ -197,7 +197,7 @@ class PatternParser {
         continue
       }
       this.#at += 1
-      // The ends of a range must be single characters.
+      // Both ends of a range must be single characters.
       sets.push(codePoints([low[0]!, this.#readMember()[0]!]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
@@ -300,7 +300,7 @@ class PatternParser {
 const known = new Map<string, CodePoints>()
 
 /**
- * The characters of a Unicode property, such as `L` or `Script=Greek`, as this JavaScript engine knows it.
+ * The characters of a Unicode property, such as `L` or `Script=Greek`, as this JavaScript engine defines it.
  */
 function charactersOf(property: string): CodePoints {
   const runs = new RegExp(`\\p{${property}}+`, 'gu')

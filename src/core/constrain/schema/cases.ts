@@ -1,16 +1,16 @@
-// The cases of a schema: what it allows as a list of cases, each of one JSON type with its own limits.
+// The cases of a schema: what it allows, as a list of cases, each of one JSON type with its own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
 import type { Schema, Type } from './references.ts'
 
-/** Schemas that must all hold; an empty list allows anything. */
+/** Schemas that must all hold; an empty list allows everything. */
 export type Conjunction = readonly Schema[]
 
 /**
- * How a schema allows a type. `named`: it names the type. `open`: it does not mention types. `unlikely`: it
- * only has keywords for another type, for example `properties` without `type`. Unlikely types count as
- * allowed but are not generated.
+ * How a schema allows a type. `named`: it names the type. `open`: it mentions no types. `unlikely`: it only
+ * has keywords for another type, such as `properties` without `type`. Unlikely types count as allowed but are
+ * not generated.
  */
 export type Weight = 'named' | 'open' | 'unlikely'
 
@@ -47,9 +47,9 @@ export interface StringCase extends Weighted {
   readonly type: 'string'
   readonly minLength: number
   readonly maxLength: number
-  /** The whole text is in all of these languages. */
+  /** The whole text belongs to all of these languages. */
   readonly within: readonly Regex[]
-  /** The text is in none of these languages. */
+  /** The text belongs to none of these languages. */
   readonly outside: readonly Dfa[]
 }
 export interface ArrayCase extends Weighted {
@@ -61,22 +61,22 @@ export interface ArrayCase extends Weighted {
   readonly restWeight: Weight
   readonly minItems: number
   readonly maxItems: number
-  /** Whether no two items are equal. */
+  /** Whether all items must differ. */
   readonly isUnique: boolean
   /** Items that must occur at least `min` and at most `max` times. */
   readonly contains: { readonly schema: Schema; readonly min: number; readonly max: number } | undefined
 }
 export interface ObjectCase extends Weighted {
   readonly type: 'object'
-  /** In the order in which they are written. An undefined schema: the property is not allowed. */
+  /** In the order in which they are written. If a schema is undefined, the property is not allowed. */
   readonly properties: ReadonlyMap<string, Conjunction | undefined>
   readonly required: ReadonlySet<string>
-  /** Schemas of unnamed properties whose names are in the language. */
+  /** Schemas of unlisted properties whose names are in the language. */
   readonly patterns: readonly { readonly names: Regex; readonly value: Conjunction }[]
-  /** Schemas of all other properties; undefined: none are allowed. */
+  /** The schemas of all other properties; undefined if no others are allowed. */
   readonly additional: Conjunction | undefined
   readonly additionalWeight: Weight
-  /** The names that `properties` of the schemas list, for `unevaluatedProperties`. */
+  /** The names listed under `properties` in the schemas, for `unevaluatedProperties`. */
   readonly evaluated: ReadonlySet<string>
   readonly minProperties: number
   readonly maxProperties: number

@@ -1,4 +1,4 @@
-// Counts. In: schemas. Out: a lower bound on the number of different values that are generated, so that
+// Counting. In: schemas. Out: a lower bound on the number of different values that are generated, so that
 // unique items and names cannot run out.
 
 import { groupBy } from '../../base/values.ts'
@@ -26,12 +26,12 @@ const MAX_DEPTH = 3
 
 export type CasesOf = (conjunction: Conjunction) => readonly Case[]
 
-/** Infinite for many. At least 1 if any value is possible. */
+/** Infinity stands for many. At least 1 if there is any value. */
 export function countOf(conjunction: Conjunction, casesOf: CasesOf, depth = 0): number {
   const cases = likely(casesOf(conjunction))
   if (cases.length === 0) return 0
   if (depth > MAX_DEPTH) return 1
-  // Cases of one type may overlap, so the largest counts.
+  // Cases of one type may overlap, so only the largest counts.
   const counts = new Map<Type, number>()
   const atLeast = (type: Type, count: number) => counts.set(type, Math.max(counts.get(type) ?? 0, count))
   const literals = cases.filter((one) => one.type === 'literal').map(({ value }) => value)
@@ -64,7 +64,7 @@ function caseCount(one: Exclude<Case, { type: 'literal' }>, casesOf: CasesOf, de
   }
 }
 
-/** Number of arrays of one length. */
+/** The number of arrays of one length. */
 function arrayCount(one: ArrayCase, casesOf: CasesOf, depth: number): number {
   const { prefix, minItems, maxItems, restWeight, isUnique, contains } = one
   if (isUnique || contains !== undefined) return 1
@@ -82,7 +82,7 @@ function arrayCount(one: ArrayCase, casesOf: CasesOf, depth: number): number {
   return count
 }
 
-/** Number of objects with all required named properties, and with or without each of the others. */
+/** The number of objects with all required named properties, with or without each optional one. */
 function objectCount(one: ObjectCase, casesOf: CasesOf, depth: number): number {
   const isFree = one.minProperties <= one.required.size && one.maxProperties === UNBOUNDED
   if (one.names.length > 0) return 1
@@ -104,17 +104,17 @@ function isOpen({ additional, additionalWeight }: ObjectCase, casesOf: CasesOf):
   return additional !== undefined && additionalWeight !== 'unlikely' && casesOf(additional).length > 0
 }
 
-/** The number of texts of a language; infinite for many. */
+/** The number of texts in a language; Infinity stands for many. */
 export function textCount(dfa: Dfa): number {
   const widths = columnSets(dfa).map((set) =>
     pairs(set).reduce((sum, [low, high]) => sum + high - low + 1, 0),
   )
   const isLive = liveStates(dfa)
   let count = 0
-  /** How many texts of one length lead to each state. */
+  /** How many texts of a given length lead to each state. */
   let ways = new Map([[0, 1]])
   for (let length = 0; ways.size > 0; length++) {
-    // A text with as many characters as there are states has visited some state twice.
+    // A text with as many characters as there are states visits some state twice.
     if (length > dfa.next.length) return UNBOUNDED
     const longer = new Map<number, number>()
     for (const [state, many] of ways) {

@@ -8,12 +8,12 @@ import type { Json } from './json-text.ts'
 import { SchemaDocument } from './references.ts'
 import { Schemas } from './schemas.ts'
 
-/** Says what is wrong with a value; undefined if the schema allows it. */
+/** Explains what is wrong with a value; undefined if the schema allows it. */
 export type FaultFinder = (value: unknown) => string | undefined
 
 /**
- * Reads a schema once, for any number of values. `name` is how the message refers to the whole value. This
- * and the finder throw `unsupported` for a keyword that cannot be enforced.
+ * Reads a schema once, for any number of values. `name`: what the message calls the whole value. This
+ * function and the one that it returns throw `unsupported` for a keyword that cannot be enforced.
  */
 export function faultFinder(schema: unknown, name: string): FaultFinder {
   const whole = new SchemaDocument(schema)
@@ -24,7 +24,7 @@ export function faultFinder(schema: unknown, name: string): FaultFinder {
   return (value) => bounded(() => find(value))
 }
 
-/** A part of the value: `path` is empty for the whole. */
+/** A part of the value: `path` is empty for the whole value. */
 interface Place {
   readonly name: string
   readonly path: string

@@ -12,14 +12,17 @@ const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([0
 const DURATION_TIME = 'T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S)'
 
 /**
- * Characters of a path, of its first part if it could be mistaken for a scheme, and of the text after `?` and
- * `#`.
+ * Characters of a path, of its first segment if that could be mistaken for a scheme, and of the text after
+ * `?` and `#`.
  */
 const PATH_CHARS = "A-Za-z0-9._~!$&'()*+,;=:@-"
 const FIRST_CHARS = PATH_CHARS.replace(':', '')
 const QUERY_CHARS = `/?${PATH_CHARS}`
 
-/** How often a part may be repeated: a small number, or without limit if the whole length is counted. */
+/**
+ * How often a part may repeat: a small number of times, or without limit if the whole length is limited
+ * elsewhere.
+ */
 type Counts = (most: number) => string
 
 /** Formats whose texts may be long. */
@@ -69,7 +72,7 @@ export const FORMAT_NAMES: readonly string[] = [...FORMATS.keys()]
 
 /**
  * The anchored pattern of a format; undefined for a format that is only an annotation. `isCounted`: the
- * length of the text is limited elsewhere, so the parts need no limits, which would take many states.
+ * text's length is limited elsewhere, so the parts have no limits of their own, which would take many states.
  */
 export function formatPattern(name: string, isCounted: boolean): string | undefined {
   const pattern = (isCounted ? COUNTED : FORMATS).get(name)

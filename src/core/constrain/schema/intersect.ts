@@ -1,6 +1,4 @@
-// Intersects two cases: finds the cases that both allow.
-//
-// Values that are inside both cases stay unchanged.
+// Intersects two cases: finds the cases that both allow. Values that both cases contain stay unchanged.
 import { refused } from '../refuse.ts'
 import {
   type ArrayCase,
@@ -24,7 +22,7 @@ export interface Judge {
   refuse(keyword: string, why: string): never
 }
 
-/** The cases that both allow; undefined if there are none. */
+/** The cases that both allow; undefined if there is none. */
 export function intersectCases(one: Case, other: Case, judge: Judge): Case | undefined {
   if (one.type === 'literal') return judge.accepts(other, one.value) ? one : undefined
   if (other.type === 'literal') return judge.accepts(one, other.value) ? other : undefined
@@ -63,10 +61,13 @@ export function meetNumbers(one: NumberCase, other: NumberCase): NumberCase | un
   return { ...one, isInteger, min, max, step: commonMultiple(one.step, other.step) }
 }
 
-/** Maximum common multiple of two steps, in units of its last digit: the grammar has a branch for each. */
+/**
+ * Maximum common multiple of two steps, in units of its last digit, because the grammar has a branch per
+ * unit.
+ */
 const MAX_UNITS = 1000
 
-/** Every number has a step of 1; `isInteger` marks whole numbers. */
+/** Every number is a multiple of 1 here; `isInteger` marks whole numbers. */
 function commonMultiple(one: Step, other: Step): Step {
   if (one.units === 1 && one.digits === 0) return other
   if (other.units === 1 && other.digits === 0) return one
@@ -149,7 +150,7 @@ export function itemAt(array: ArrayCase, at: number): Conjunction | undefined {
   return at < array.prefix.length ? array.prefix[at] : array.rest
 }
 
-/** The schemas of a property; undefined if it is not allowed. */
+/** The schemas for a property; undefined if the property is not allowed. */
 export function propertyOf(object: ObjectCase, name: string): Conjunction | undefined {
   if (object.properties.has(name)) return object.properties.get(name)
   const patterns = object.patterns.filter(({ names }) => matches(names, name))
@@ -165,7 +166,7 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
   const maxProperties = Math.min(one.maxProperties, other.maxProperties)
   const required = new Set([...one.required, ...other.required])
   if (minProperties > maxProperties || required.size > maxProperties) return undefined
-  // A name that matches a pattern on one side is an additional property on the other.
+  // A name that matches a pattern on one side may be an additional property on the other.
   const isMixed =
     (one.patterns.length > 0 && other.additional?.length !== 0) ||
     (other.patterns.length > 0 && one.additional?.length !== 0)
@@ -185,7 +186,7 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
   }
 }
 
-/** The same object with unevaluated properties that also match `value`. */
+/** The same object, with its unevaluated properties also limited to `value`. */
 export function withUnevaluated(one: ObjectCase, value: Conjunction | undefined): ObjectCase {
   // `additionalProperties` evaluates every property.
   if (one.additionalWeight === 'named') return one

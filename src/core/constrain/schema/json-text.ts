@@ -84,7 +84,8 @@ export function quoted(grammar: Grammar, inside: NodeId): NodeId {
 }
 
 /**
- * Any string in its only spelling. Keys need this, because `"\u0061"` could otherwise represent another key.
+ * Any string in its only spelling. Keys need this, because another spelling such as `"\u0061"` could repeat a
+ * key.
  */
 export function anyKey(grammar: Grammar): NodeId {
   return quoted(grammar, grammar.repeat(spelledChar(grammar, ANY), 0, UNBOUNDED))
@@ -105,7 +106,7 @@ export function literal(grammar: Grammar, value: Json): NodeId {
 }
 
 /**
- * Any number that JavaScript can write, but none that is too large for it: up to 21 digits before the point,
+ * Any number in JavaScript's notation that does not exceed its range: up to 21 digits before the point,
  * and an exponent of at most 307.
  */
 export function anyNumber(grammar: Grammar): NodeId {

@@ -1,4 +1,4 @@
-// Reads the keywords of one schema object as cases, one for each JSON type.
+// Reads the keywords of one schema object as cases, one per JSON type.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { UNBOUNDED } from '../grammar.ts'
@@ -23,13 +23,14 @@ import { KEYWORDS_OF, type SchemaDocument, type SchemaObject, TYPES } from './re
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
-/** Maximum `multipleOf`, in units of its last digit. The grammar has a branch for each remainder. */
+/** Maximum `multipleOf`, in units of its last digit, because the grammar has a branch for each remainder. */
 const MAX_STEP = 100
 /** Maximum number of digits of `multipleOf` after the decimal point. */
 const MAX_STEP_DIGITS = 6
 
 /**
- * Cases from the type-specific keywords. `enum`, `$ref` and keywords that combine schemas are not read here.
+ * The cases that follow from type-specific keywords. `enum`, `$ref` and keywords that combine schemas are
+ * read elsewhere.
  */
 export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly Case[] {
   return new KeywordReader(whole, schema).cases()
@@ -181,7 +182,7 @@ class KeywordReader {
     isTighter: (one: number, other: number) => boolean,
   ): Bound | undefined {
     const at = this.#readNumber(inclusive)
-    // In draft 4 and OpenAPI 3.0, it states that the other bound is exclusive.
+    // In draft 4 and OpenAPI 3.0, a boolean here says that the other bound is exclusive.
     const flag = this.#schema[exclusive]
     if (typeof flag === 'boolean') {
       const value = this.#readNumber(inclusive)

@@ -1,4 +1,4 @@
-// The texts that a string case allows, as one DFA. It is built only if the limits must be exact.
+// The texts that a string case allows, as one DFA. It is built only where the limits must be exact.
 import { tooLarge } from '../refuse.ts'
 import {
   complementDfa,
@@ -15,7 +15,7 @@ import type { Regex } from '../regex/syntax.ts'
 import { inParts, type Steps } from '../slices.ts'
 import type { StringCase } from './cases.ts'
 
-/** Maximum number of states for which lengths are counted: more take seconds. */
+/** Maximum number of states for which lengths are counted; more would take seconds. */
 const MAX_COUNTED = MAX_STATES / 2
 
 const known = new WeakMap<Regex, Dfa>()
@@ -36,7 +36,7 @@ export function matches(regex: Regex, text: string): boolean {
   return dfaHas(languageOf(regex), text)
 }
 
-/** The texts that all limits allow. */
+/** The texts that satisfy all limits. */
 export function stringLanguage(one: StringCase): Dfa {
   return ofLength(spelledLanguage(one), one)
 }
@@ -48,8 +48,8 @@ function ofLength(spelled: Dfa | undefined, { minLength, maxLength }: StringCase
 }
 
 /**
- * The texts among them that are generated. Counting characters multiplies the states of a pattern; if there
- * would be too many, the longest texts are excluded. Throws `unsupported` if none are left.
+ * Those of the allowed texts that are generated. Counting characters multiplies the states of a pattern; if
+ * there would be too many, the longest texts are excluded. Throws `unsupported` if none are left.
  */
 export function writtenLanguage(one: StringCase): Dfa {
   const { minLength, maxLength } = one
@@ -84,9 +84,9 @@ export function stringHas(one: StringCase, text: string): boolean {
 }
 
 /**
- * Handles a pattern of single characters with one repetition among them. It narrows the repetition's counts
- * so that the whole has `min` to `max` characters; undefined for any other pattern. Runs then keep their
- * structure, which makes their masks cheap.
+ * Handles a pattern of single characters with one repetition among them: narrows the repetition's counts so
+ * that the whole text has `min` to `max` characters. Undefined for any other pattern. Runs keep their
+ * structure this way, which makes their masks cheap.
  */
 export function withLength(regex: Regex, min: number, max: number): Regex | undefined {
   const parts = flat(regex)

@@ -40,11 +40,16 @@ describe('formats', () => {
   })
 })
 
-describe('parts that a schema leaves open are generated as most likely intended', () => {
+describe('what a schema leaves open is generated as its author most likely intended', () => {
   test.each([
-    ['a type by its keywords', { properties: { a: {} }, required: ['a'] }, ['{"a":1}'], ['1', '"x"']],
     [
-      'no properties but the described ones',
+      'a type inferred from its keywords',
+      { properties: { a: {} }, required: ['a'] },
+      ['{"a":1}'],
+      ['1', '"x"'],
+    ],
+    [
+      'only the described properties',
       { type: 'object', properties: { a: {} } },
       ['{"a":1}', '{}'],
       ['{"b":1}'],

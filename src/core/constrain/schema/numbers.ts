@@ -8,7 +8,7 @@ import type { Bound, NumberCase, Step } from './cases.ts'
 import { greatestDivisor } from './intersect.ts'
 import { anyNumber } from './json-text.ts'
 
-/** A bound as decimal digits without a sign. The fraction has no trailing zeros. */
+/** A bound as decimal digits, without a sign. The fraction has no trailing zeros. */
 interface Decimal {
   readonly whole: string
   readonly fraction: string
@@ -20,9 +20,7 @@ interface Limit extends Decimal {
 
 /** Maximum digits of an unbounded decimal. */
 const MAX_DIGITS = 15
-/**
- * Maximum digits of an unbounded whole number. JavaScript represents only the first 16, but a reply is text.
- */
+/** Maximum digits of an unbounded whole number. JavaScript is exact only to 16, but a reply is text. */
 const MAX_WHOLE_DIGITS = 40
 
 /** The digits of a finite number, 0 or more, exactly as JavaScript prints it. */
@@ -41,7 +39,7 @@ export function decimalOf(value: number): Decimal {
 }
 
 /**
- * Whole multiples of `step` from `low` to `high`, both inclusive and 0 or more. Without `high`, numbers have
+ * Whole multiples of `step` from `low` to `high`, both inclusive and at least 0. Without `high`, numbers have
  * up to `most` digits. With `point`, this many of the last digits are written after a decimal point.
  */
 function wholeNumbers(
@@ -75,7 +73,7 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number, poi
   const known = new Map<string, NodeId>()
   return from(0, true, true, 0)
 
-  /** The digits that may follow the first `at` ones, which equal those of the tight bounds. */
+  /** The digits that may follow the first `at` digits, which equal those of the bounds marked tight. */
   function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
     const left = low.length - at
     if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
@@ -96,7 +94,7 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number, poi
   }
 }
 
-/** One digit from `low` to `high`, followed by `rest` of that digit. */
+/** One digit from `low` to `high`, followed by `rest` for that digit. */
 function eachDigit(
   grammar: Grammar,
   low = '0',
@@ -187,7 +185,7 @@ function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undef
   }
 }
 
-/** Unbounded numbers are generated up to these sizes, so a bound beyond them has no effect. */
+/** Unbounded numbers are generated up to these sizes, so bounds beyond them have no effect. */
 const FAR = 1e16
 const FAR_WHOLE = 10 ** MAX_WHOLE_DIGITS
 
@@ -198,8 +196,8 @@ export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
 }
 
 /**
- * Whether a number is a multiple of a step, in decimal arithmetic. `1e999` is read as infinite, so it is not
- * a multiple.
+ * Whether a number is a multiple of a step, in decimal arithmetic. `1e999` parses as infinite, so it is not a
+ * multiple.
  */
 export function isMultiple(value: number, { units, digits }: Step): boolean {
   if (!Number.isFinite(value)) return false
@@ -216,13 +214,13 @@ function multiplesNode(grammar: Grammar, { isInteger, min, max, step }: NumberCa
   return grammar.alt(integers, between(grammar, [leastOf(min, digits), greatestOf(max, digits)], point))
 }
 
-/** Multiples between two bounds, each of which may be absent. `point`: digits after the point. */
+/** Multiples between two optional bounds. `point`: digits after the decimal point. */
 function between(
   grammar: Grammar,
   [low, high]: readonly [bigint | undefined, bigint | undefined],
   { step, point = 0 }: { readonly step: number; readonly point?: number },
 ): NodeId {
-  // Unbounded multiples stay within the numbers that a double represents exactly.
+  // Unbounded multiples stay within the numbers that doubles represent exactly.
   const options = { step, point, most: step === 1 && point === 0 ? MAX_WHOLE_DIGITS : MAX_DIGITS }
   const above =
     high !== undefined && high < 0n
@@ -246,7 +244,7 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
-/** How many numbers there are, possibly approximate; at least 1. */
+/** How many numbers there are, perhaps approximately; at least 1. */
 export function numberCount({ isInteger, min, max, step }: NumberCase): number {
   const isFree = !isInteger && step.digits === 0
   const longest = [min, max].map((bound) => (bound === undefined ? 1 : limit(bound).whole.length))

@@ -23,18 +23,21 @@ export interface ObjectParts {
   valueNode(conjunction: Conjunction): NodeId
   /** True if any value may be allowed. */
   isPossible(conjunction: Conjunction): boolean
-  /** The names that schemas allow; undefined if they allow all. */
+  /** The names that the schemas allow; undefined if all names are allowed. */
   nameLanguage(conjunction: Conjunction): Dfa | undefined
   refuse(keyword: string, why: string): never
 }
 
-/** Maximum number of name patterns that can be distinguished: each combination is a kind of key. */
+/**
+ * Maximum number of name patterns that are distinguished, because every combination is a separate kind of
+ * key.
+ */
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
 /** Properties that are not listed by name. No two of them get the same name. */
 interface Others {
-  /** One such property, key and value. */
+  /** One such property: key and value. */
   readonly node: NodeId
   /** How many names there are. */
   readonly count: number
@@ -70,7 +73,7 @@ export function objectNode(grammar: Grammar, one: ObjectCase, parts: ObjectParts
 function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member[], others: Others): NodeId {
   const { minProperties, maxProperties } = one
   const counts = minProperties > 0 || maxProperties < members.length || maxProperties < UNBOUNDED
-  // How many properties have been written. Without limits, it only matters whether there are any.
+  // How many properties have been written. Without limits, all that matters is whether there are any.
   const most = counts ? Math.min(members.length, maxProperties) : Math.min(1, members.length)
   if ((most + 1) * members.length > MAX_PLACES) {
     throw tooLarge('places of properties', (most + 1) * members.length, MAX_PLACES)
@@ -93,7 +96,7 @@ function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member
 }
 
 /**
- * The part after the named properties, `count` of which have been written: other properties, and the closing
+ * What follows the named properties, `count` of which have been written: other properties and the closing
  * brace.
  */
 function endNode(

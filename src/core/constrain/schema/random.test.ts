@@ -46,7 +46,7 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     expect(forbidden).toBeGreaterThan(250)
   })
 
-  test('generate nothing that they forbid, and never get stuck', () => {
+  test('generate nothing that they forbid and never get stuck', () => {
     let complete = 0
     for (const seed of SEEDS) {
       const chance = randomFrom(seed * 4 + level)

@@ -4,7 +4,7 @@ import { isObject } from '../../base/values.ts'
 import { refused, shown } from '../refuse.ts'
 import type { Json } from './json-text.ts'
 
-/** A JSON type, and the keywords that apply only to it. */
+/** A JSON type and the keywords that apply only to it. */
 export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
   object: [
@@ -63,7 +63,7 @@ const KEYWORDS: ReadonlySet<string> = new Set([
   ...Object.values(KEYWORDS_OF).flat(),
 ])
 
-/** Keywords whose schemas are only used by references. */
+/** Keywords whose schemas are used only through references. */
 const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions'])
 
 /** Keywords that do not affect validity. */
@@ -94,7 +94,7 @@ export class SchemaDocument {
   readonly root: Schema
   /** The JSON pointer of each object and array in the document. */
   readonly #places = new Map<unknown, string>()
-  /** The base address of each object that is a part of a schema with an `$id`. */
+  /** The base address of each object inside a schema with an `$id`. */
   readonly #bases = new Map<unknown, string>()
   /** By address: schemas with an `$id`, and anchors after `#`. */
   readonly #targets = new Map<string, Schema>()
@@ -123,7 +123,7 @@ export class SchemaDocument {
     return schema
   }
 
-  /** Whether every value is allowed: the schema has annotations only. */
+  /** Whether every value is allowed because the schema only has annotations. */
   isOpen(schema: SchemaObject): boolean {
     return Object.keys(schema).every((keyword) => !KEYWORDS.has(keyword) || DEFINITIONS.has(keyword))
   }
@@ -213,7 +213,7 @@ function decode(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
   } catch {
-    // A stray % stays unchanged.
+    // A stray % is left unchanged.
     return fragment
   }
 }

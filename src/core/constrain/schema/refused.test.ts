@@ -52,21 +52,21 @@ describe('a schema is rejected', () => {
   let deep: object = { type: 'null' }
   for (let level = 0; level < 5000; level++) deep = { type: 'array', items: deep }
   test.each([
-    ['that is none', 3, /not a schema/],
+    ['that is not a schema', 3, /not a schema/],
     ['that contradicts itself', { allOf: [{ type: 'string' }, { type: 'null' }] }, /matches no text/],
     [
       'whose values never end',
       { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] },
       /matches no text/,
     ],
-    ['that is deep', deep, /nested more than 128 levels/],
+    ['that is nested too deeply', deep, /nested more than 128 levels/],
     [
-      'that is huge',
+      'that is too large',
       { enum: Array.from({ length: 200_000 }, (_, index) => index) },
       /more than 131072 values/,
     ],
     [
-      'whose pattern and length need too much',
+      'whose pattern and length need too many states',
       { type: 'string', pattern: 'a.*b', minLength: 1e6, maxLength: 1e6 },
       /more than/,
     ],
@@ -81,7 +81,7 @@ describe('a schema is rejected', () => {
   })
 })
 
-test('a number that is too large for a double is not a value that a schema lists', () => {
+test('a number too large for a double does not equal any value that a schema lists', () => {
   const infinite = JSON.parse('1e999')
   for (const schema of [{ enum: [infinite] }, { const: infinite, multipleOf: 2 }])
     expect(() => jsonSchema(schema)).toThrow(expect.objectContaining({ code: 'unsupported' }))

@@ -41,7 +41,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
   ],
   ['bounds that are not integers', { type: 'integer', minimum: 0.5, maximum: 2.5 }, ['1', '2'], ['0', '3']],
   [
-    'fractions beside another case',
+    'fractions next to another case',
     { oneOf: [{ type: 'string' }, { type: 'number', multipleOf: 0.5 }] },
     ['0.5', '-2', '1.0'],
     ['0.3'],
@@ -133,7 +133,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['"a"', '"axxb"', '"b"'],
   ],
   [
-    'properties in their order',
+    'properties in order',
     {
       type: 'object',
       properties: { a: { type: 'null' }, b: { type: 'null' }, c: { type: 'null' } },
@@ -160,13 +160,13 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{"ab":1}', '{"a":null}', '{"a":1,"ab":1}', '{"\\u0061b":1}'],
   ],
   [
-    'whole numbers beyond what JavaScript holds',
+    'whole numbers beyond JavaScript’s exact range',
     { type: 'array', items: { type: 'integer' } },
     ['[1234567890123456789]', '[-99999999999999999999]', `[${'9'.repeat(40)}]`],
     [`[${'9'.repeat(41)}]`],
   ],
   [
-    'bounds of 64 bits',
+    '64-bit bounds',
     { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 },
     ['9223372036854775807', '-9223372036854775808', '9007199254740993', '0'],
     ['9223372036854775808', '-9223372036854775809', '10000000000000000000'],
@@ -183,7 +183,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{"b":2,"a":1}', '{"c":1}', '{"b":2,"c":1}', '{"a":"x"}'],
   ],
   [
-    'properties before those of a reference and of allOf, as the schema has them',
+    'own properties, then those of a reference and of allOf, in the schema’s order',
     {
       $defs: { base: { properties: { c: { type: 'integer' } }, required: ['c'] } },
       properties: { a: { type: 'integer' } },
@@ -225,7 +225,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{}', '{"j":1}'],
   ],
   [
-    'patterns of properties',
+    'property name patterns',
     {
       type: 'object',
       patternProperties: { '^n_': { type: 'integer' }, s$: { type: 'string' } },
@@ -241,7 +241,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{"A":null}', '{"ab":null}'],
   ],
   [
-    'names that are listed',
+    'listed property names',
     { type: 'object', propertyNames: { enum: ['x', 'y'] }, additionalProperties: { type: 'null' } },
     ['{"x":null}'],
     ['{"z":null}'],
@@ -276,7 +276,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['[]', '["a",1]', '["a",null,1]'],
   ],
   [
-    'a tuple and more',
+    'a tuple and further items',
     { type: 'array', prefixItems: [{ const: 'a' }], items: { type: 'null' }, minItems: 2 },
     ['["a",null]', '["a",null,null]'],
     ['["a"]', '["a",1]'],
@@ -288,7 +288,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['"ab"', 'null'],
   ],
   [
-    'anyOf beside other limits',
+    'anyOf next to other limits',
     {
       type: 'object',
       properties: { a: { type: 'integer' }, b: { type: 'integer' } },
@@ -393,7 +393,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['3'],
   ],
   [
-    'limits beside a reference',
+    'limits next to a reference',
     { $ref: '#/$defs/n', maximum: 3, $defs: { n: { type: 'integer', minimum: 1 } } },
     ['1', '3'],
     ['0', '4'],
@@ -453,25 +453,25 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{"card":1}', '{"note":"y"}', '{"address":"x","note":"y"}'],
   ],
   [
-    'an item that must be there',
+    'a required item',
     { type: 'array', items: { type: 'integer' }, contains: { minimum: 10 }, maxItems: 3 },
     ['[10]', '[12,1,2]'],
     ['[]', '[1]', '[10,1,2,3]'],
   ],
   [
-    'items that must be there, and no more',
+    'required items, and no more',
     { type: 'array', items: { type: 'integer' }, contains: { minimum: 10 }, minContains: 2, maxContains: 2 },
     ['[10,11]', '[12,10,9]'],
     ['[10]', '[10,11,12]'],
   ],
   [
-    'values that differ',
+    'unique items',
     { type: 'array', items: { enum: ['red', 'green', 3] }, uniqueItems: true, minItems: 1 },
     ['["red"]', '["green","red"]', '[3, "red", "green"]'],
     ['[]', '["red","red"]', '[3,3]'],
   ],
   [
-    'a pattern with a long length',
+    'a pattern with a large length',
     {
       type: 'string',
       pattern: '^(?!\\.)(?!.*\\.\\.)([\\w.-]*)\\w@([a-z0-9][a-z0-9-]*\\.)+[a-z]{2,}$',
@@ -488,7 +488,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['"ex.org"'],
   ],
   ['an unknown format', { type: 'string', format: 'starts_with', pattern: '^ab' }, ['"abc"'], ['"xbc"']],
-  ['the format of another type', { type: 'integer', format: 'int32' }, ['7'], ['"a"']],
+  ['a format for another type', { type: 'integer', format: 'int32' }, ['7'], ['"a"']],
 ]
 
 describe('a schema of', () => {

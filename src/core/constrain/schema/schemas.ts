@@ -1,4 +1,4 @@
-// Finds the cases that several schemas allow together, and which values those accept.
+// Finds the cases that several schemas allow together, and which values they accept.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../refuse.ts'
@@ -19,7 +19,7 @@ import { isMultiple } from './numbers.ts'
 import type { Schema, SchemaDocument, SchemaObject } from './references.ts'
 import { type Oracle, without } from './subtract.ts'
 
-/** Maximum number of cases of one schema; each combination of `anyOf` within `allOf` is one. */
+/** Maximum number of cases of one schema. Each combination of `anyOf` within `allOf` is a case. */
 const MAX_CASES = 512
 const MAX_DEPTH = 64
 
@@ -49,7 +49,7 @@ export class Schemas implements Judge, Oracle {
       case 'number': {
         const { min, max, isInteger, step } = one
         const number = value as number
-        // A number without multipleOf also has a step of 1, and may have any fraction.
+        // A number without multipleOf also counts as a multiple of 1, with any fraction.
         const isFree = !isInteger && step.digits === 0
         return (
           (!isInteger || Number.isInteger(number)) &&
@@ -156,7 +156,10 @@ export class Schemas implements Judge, Oracle {
     return this.#checked(this.#unevaluated(schema, this.#conditional(schema, list)))
   }
 
-  /** Its own keywords, `$ref` and `allOf`: properties come in the order in which the schema has these. */
+  /**
+   * The schema's own keywords, `$ref` and `allOf`. Properties come in the order in which these occur in the
+   * schema.
+   */
   #conjoined(schema: SchemaObject): readonly Case[] {
     const { $ref } = schema
     const parts: [keyword: string, cases: readonly Case[]][] = [
@@ -182,7 +185,8 @@ export class Schemas implements Judge, Oracle {
   }
 
   /**
-   * A requirement that applies if a property is present: the property is absent, or the requirement holds.
+   * A requirement that applies if a property is present: either the property is absent, or the requirement
+   * holds.
    */
   #dependents(schema: SchemaObject): readonly Schema[] {
     const needs = this.#entriesAt(schema, 'dependentRequired').map(
@@ -236,7 +240,7 @@ export class Schemas implements Judge, Oracle {
           if (rest === undefined) {
             this.refuse(
               keyword,
-              `needs a ${typeName(each)} that is not a ${typeName(one)} of the kind it excludes`,
+              `needs a ${typeName(each)} that is not one of the ${typeName(one)} values it excludes`,
             )
           }
           return rest

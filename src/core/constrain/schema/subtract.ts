@@ -9,16 +9,16 @@ import { stringLanguage } from './languages.ts'
 export interface Oracle {
   cases(conjunction: Conjunction): readonly Case[]
   accepts(one: Case, value: Json): boolean
-  /** The first without the second, as schemas; undefined if nothing is left or the answer is unknown. */
+  /** The first minus the second, as schemas; undefined if nothing is left or the answer is unknown. */
   narrow(one: Conjunction, other: Conjunction): Conjunction | undefined
 }
 
-/** Maximum depth of nested properties that are compared to distinguish two objects. */
+/** Maximum depth of nested properties that are compared to tell two objects apart. */
 const MAX_DEPTH = 4
 
 /**
- * Cases with the values of `one` that `other` does not allow. They may miss some values, but contain no wrong
- * ones. Undefined if this cannot be decided.
+ * Cases with the values of `one` that `other` does not allow. They may miss some of these values, but contain
+ * no others. Undefined if this cannot be decided.
  */
 export function without(one: Case, other: Case, oracle: Oracle): readonly Case[] | undefined {
   if (areApart(one, other, oracle)) return [one]
@@ -75,7 +75,7 @@ function areArraysApart(one: ArrayCase, other: ArrayCase, oracle: Oracle, depth:
   return false
 }
 
-/** A property that both require and whose values are disjoint. */
+/** A property that both require and for which their values are disjoint. */
 function areObjectsApart(one: ObjectCase, other: ObjectCase, oracle: Oracle, depth: number): boolean {
   for (const name of new Set([...one.required, ...other.required])) {
     if (areSchemasApart(propertyOf(one, name), propertyOf(other, name), oracle, depth)) return true

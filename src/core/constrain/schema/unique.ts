@@ -19,7 +19,7 @@ export function listedValues(cases: readonly Case[], most: number): readonly Jso
 }
 
 /**
- * How many of `values` the items can use at most if each takes a different one: the size of a maximum
+ * The maximum number of `values` that the items can use if each takes a different one: the size of a maximum
  * matching, by augmenting paths. The remaining items still find other values if all items can find one: given
  * a matching that covers the values and one that covers the items, there is one that covers both.
  */

@@ -20,8 +20,8 @@ const MAX_CONTAINED = 64
 /** Maximum number of values of unique items for which the grammar tracks the remaining ones. */
 const MAX_PERMUTED = 8
 /**
- * Maximum number of an item's listed values, and of earlier items, for which the number of used values is
- * exact.
+ * Limits up to which the number of used values is computed exactly: listed values of an item, and items before
+ * it.
  */
 const MAX_MATCHED = { values: 16, items: 64 }
 /** Maximum number of rules: one for each part of a schema and each way of writing it. */
@@ -185,7 +185,7 @@ class SchemaWriter implements ObjectParts {
     return grammar.seq(grammar.text('['), space(grammar), after)
   }
 
-  /** The items that `contains` counts come first, then others. */
+  /** The items that `contains` counts come first, then the others. */
   #withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
     const { schema, min, max } = contains
     const { prefix, rest } = one
@@ -204,7 +204,7 @@ class SchemaWriter implements ObjectParts {
     return { ...plain, prefix: first, rest: others, restWeight: 'named', minItems: least }
   }
 
-  /** The array, limited to so few items that each finds a value that earlier ones cannot have taken. */
+  /** The array, limited to so few items that each can have a value that earlier ones cannot have used. */
   #withinCounts(one: ArrayCase): ArrayCase {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
@@ -249,12 +249,12 @@ class SchemaWriter implements ObjectParts {
     return { values: union, prefix: lists.slice(0, prefix.length), rest: lists[prefix.length] ?? [] }
   }
 
-  /** Arrays of a few listed values: the node that follows depends on the remaining values. */
+  /** Arrays of a few listed values. The node for the next item depends on the remaining values. */
   #permutedNode({ minItems, maxItems }: ArrayCase, { values, prefix, rest }: Listed): NodeId {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
-    /** The node after all values except these have been used, one per item. */
+    /** The node after all values but these have been used, one per item. */
     const after = (left: readonly string[]): NodeId =>
       memo(known, left.join(), () => {
         const count = values.size - left.length

@@ -178,7 +178,7 @@ export class RandomSchema {
     ])
   }
 
-  /** Objects that are distinguished by a constant. */
+  /** Objects that a constant tells apart. */
   #tagged(level: number): TestSchema {
     const option = (kind: string) => ({
       type: 'object',

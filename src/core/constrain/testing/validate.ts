@@ -1,4 +1,4 @@
-// Validation for tests. In: a schema. Out: ajv's verdict on texts and values, with formats checked
+// Validation for tests. In: a schema. Out: ajv's verdict on texts and values; formats are checked
 // independently of our code.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
@@ -51,7 +51,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
 }
 
 /**
- * One instance for all schemas, because each compiles the meta-schema again, which takes longer than the
+ * One instance for all schemas, because every instance compiles the meta-schema, which takes longer than the
  * schemas.
  */
 const ajv = new Ajv2020({ strict: false, logger: false, multipleOfPrecision: 9 })

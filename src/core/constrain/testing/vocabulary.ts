@@ -17,8 +17,8 @@ const encoder = new TextEncoder()
 const key = (bytes: Uint8Array) => bytes.join()
 
 /**
- * The first 256 ids are the bytes, then come the texts, `<think>` and the end; the row of logits is even
- * longer.
+ * The first 256 ids are the bytes, followed by the texts, `<think>` and the end. The row of logits is longer
+ * still.
  */
 export function smallVocabulary(texts: readonly (string | readonly number[])[]): SmallVocabulary {
   const tokens = [

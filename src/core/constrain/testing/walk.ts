@@ -4,7 +4,7 @@ import { DEAD, type StateId } from '../automaton.ts'
 import type { Language } from './language.ts'
 import type { Chance } from './random-schema.ts'
 
-const MOST_BYTES = 3000
+const MAX_BYTES = 3000
 /** Bytes that bring a JSON text closer to its end. */
 const CLOSING = new Set(Array.from('"]}', (char) => char.charCodeAt(0)))
 
@@ -27,7 +27,7 @@ export class TextDrawer {
   text(begin: string): string | undefined {
     const bytes = [...new TextEncoder().encode(begin)]
     let state = this.#language.after(begin)
-    while (bytes.length < MOST_BYTES) {
+    while (bytes.length < MAX_BYTES) {
       const { hasEnd, bytes: next } = this.#after(state)
       if (hasEnd && (next.length === 0 || this.#chance() < 0.4)) return decode(bytes)
       if (next.length === 0) throw new Error(`stuck after ${JSON.stringify(decode(bytes))}`)

@@ -1,5 +1,5 @@
-// Types of a GGUF. In: files with a matrix of each type, complete, truncated and forged. Out: the matrix's
-// bytes, or a typed error.
+// Tests the types of a GGUF. In: files with a matrix of each type, complete, truncated and forged. Out: the
+// matrix's bytes, or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
@@ -18,7 +18,7 @@ test('every type has its ggml number', () => {
 })
 
 test.each(CODED_DTYPES)(
-  '%s is read if complete, and rejected if truncated or with rows of other lengths',
+  '%s is read if complete, and rejected if truncated or if its rows have other lengths',
   async (dtype) => {
     const { elements, bytes } = BLOCKS[dtype]
     const file = await ggufBytes({
@@ -31,7 +31,7 @@ test.each(CODED_DTYPES)(
       code: 'format',
       detail: { tensor: 'matrix', size: withinData },
     })
-    // After the name come the number of dimensions and the length of a row.
+    // After the name come the number of dimensions and the row length.
     const at = Buffer.from(file).indexOf('matrix') + 'matrix'.length + 4
     new DataView(file.buffer).setBigUint64(at, BigInt(elements + 1), true)
     new DataView(file.buffer).setBigUint64(at + 8, 1n, true)

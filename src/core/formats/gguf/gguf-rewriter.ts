@@ -12,7 +12,7 @@ export interface NewTensor {
   readonly data: () => Promise<Uint8Array>
 }
 
-/** The value of `general.file_type` for the dtype of most matrices. */
+/** The `general.file_type` for files in which most matrices have this dtype. */
 export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
   F32: 0,
   F16: 1,
@@ -20,12 +20,12 @@ export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
   Q4_1: 3,
   Q8_0: 7,
 }
-/** How many bytes of a copied tensor are in memory at once. */
+/** Number of bytes of a copied tensor that are in memory at once. */
 const COPY_BYTES = 16 << 20
 
 /**
  * `mostly`: the dtype that the file is named after. Throws `unsupported` for one of several splits,
- * `internal` if data has the wrong length, read errors, or the signal's reason.
+ * `internal` if the data has the wrong length, read errors, and the signal's reason.
  */
 export async function* rewriteGguf(
   file: GgufFile,

@@ -4,7 +4,7 @@ import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'
 
 /**
- * Longer strings and arrays are rejected as damaged: real templates reach 100 KB, vocabularies 300,000
+ * Longer strings and arrays are rejected as damaged. Real templates reach 100 KB, real vocabularies 300,000
  * entries.
  */
 const STRING_LIMIT_BYTES = 16 << 20
@@ -27,9 +27,13 @@ export async function readString(
   if (reader.available < 8) await reader.fill(8)
   const length = reader.u64()
   if (length > BigInt(Math.min(reader.remaining, limit))) {
-    throw malformed(file, `${what} claims ${length} bytes with ${reader.remaining} left in the file`, {
-      offset: reader.position,
-    })
+    throw malformed(
+      file,
+      `${what} claims ${length} bytes, but only ${reader.remaining} are left in the file`,
+      {
+        offset: reader.position,
+      },
+    )
   }
   const byteLength = Number(length)
   if (reader.available < byteLength) await reader.fill(byteLength)
@@ -59,14 +63,14 @@ async function readArray(reader: SlabReader, file: string, key: string, depth: n
   if (length > BigInt(ARRAY_LIMIT) || length * BigInt(least) > BigInt(reader.remaining)) {
     throw malformed(
       file,
-      `${shown(key)} claims ${length} elements with ${reader.remaining} bytes left in the file`,
+      `${shown(key)} claims ${length} elements, but only ${reader.remaining} bytes are left in the file`,
       { offset: reader.position },
     )
   }
   const values: MetaValue[] = []
   for (let rest = Number(length); rest > 0; rest--) {
     if (type === STRING) {
-      // Vocabularies have 10^5 strings: only a string that crosses the end of the slab costs a promise.
+      // Vocabularies have 10^5 strings, so only a string that crosses the end of the slab creates a promise.
       values.push(reader.prefixedText() ?? (await readString(reader, file, `an element of ${shown(key)}`)))
     } else if (type === ARRAY) {
       values.push(await readValue(reader, file, key, type, depth + 1))

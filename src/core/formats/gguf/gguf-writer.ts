@@ -1,4 +1,4 @@
-// Writes a GGUF file. In: metadata and tensors. Out: the file in chunks, so it can have any size.
+// Writes a GGUF file. In: metadata and tensors. Out: the file in chunks, so that it can have any size.
 import { joinBytes } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { elementCount, rowBytes } from '../dtypes.ts'
@@ -16,7 +16,7 @@ const TYPES: ReadonlyMap<string, number> = new Map([
 const ARRAY = 9
 const DTYPE_NUMBERS = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
 const VERSION = 3
-/** The value that readers assume if the metadata does not state one. */
+/** The value that readers assume if the metadata states none. */
 const ALIGNMENT = 32
 
 /** A value with its GGUF type: `['u32', 5]`, `['string[]', ['a', 'b']]`. */

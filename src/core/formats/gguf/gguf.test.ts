@@ -1,5 +1,5 @@
-// Tests of the GGUF reader. In: files written here, truncated, corrupted and forged. Out: the written
-// contents, or a typed error.
+// Tests the GGUF reader. In: files written here, truncated, corrupted and forged. Out: the written contents,
+// or a typed error.
 
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
@@ -185,7 +185,7 @@ describe('a damaged file', () => {
     expect(headerBytes).toBeGreaterThan(200)
   })
 
-  test('is read or rejected with a typed error if any header byte changes', async () => {
+  test('is read, or rejected with a typed error, if any header byte changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(headerBytes - 1), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -209,9 +209,9 @@ describe('a damaged file', () => {
     ['a string of 2^63 bytes', entry(8, 2n ** 63n)],
     ['a string one byte beyond the file', entry(8, 65n)],
     ['an array of 2^61 numbers', entry(9, u32(6), 2n ** 61n)],
-    ['an array of more strings than fit', entry(9, u32(8), 9n)],
+    ['an array with more strings than fit', entry(9, u32(8), 9n)],
     ['an array of an unknown type', entry(9, u32(13), 1n)],
-    ['arrays in arrays in arrays', entry(9, ...new Array(40).fill([...u32(9), 1, 0, 0, 0, 0, 0, 0, 0]))],
+    ['arrays nested three deep', entry(9, ...new Array(40).fill([...u32(9), 1, 0, 0, 0, 0, 0, 0, 0]))],
     ['an unknown value type', entry(77)],
     ['a boolean of 2', entry(7, [2])],
     ['the same key twice', header(0n, 2n, 'key', u32(0), [1], 'key', u32(0), [1], new Array(64).fill(0))],
@@ -226,7 +226,7 @@ describe('a damaged file', () => {
     ['an offset that wraps around', tensor([8n], 0, 2n ** 64n - 32n)],
     ['data one byte beyond the file', tensor([8n], 0, 64n)],
     ['a misaligned offset', tensor([1n], 0, 4n)],
-    ['a Q4_0 row of 33', tensor([33n], 2, 0n)],
+    ['a Q4_0 row with 33 elements', tensor([33n], 2, 0n)],
     ['tensors that overlap', header(2n, 0n, ...one, 'v', u32(1), 8n, u32(0), 0n, new Array(128).fill(0))],
     ['an alignment of 3', header(0n, 1n, 'general.alignment', u32(4), u32(3), new Array(64).fill(0))],
     [
@@ -249,7 +249,7 @@ describe('a damaged file', () => {
     })
   })
 
-  test("the error for the type of BitNet's fork names it and an alternative", async () => {
+  test("the error for a type from BitNet's fork names it and an alternative", async () => {
     await expect(open(tensor([256n], 36, 0n))).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringMatching(/I2_S.*TQ2_0.*take the model's packed safetensors/),
@@ -295,7 +295,7 @@ describe('splits', () => {
     )
   })
 
-  test('duplicates, foreign splits, duplicate tensors and a wrong total are rejected', async () => {
+  test('duplicate splits, foreign splits, duplicate tensors and a wrong total are rejected', async () => {
     const first = await split(0, 2)
     const second = await split(1, 2)
     expect(() => mergeSplits([first, first])).toThrow(/both split 1 of 2/)

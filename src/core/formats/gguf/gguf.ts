@@ -9,8 +9,8 @@ import { readString, readValue } from './gguf-values.ts'
 import { codingOf } from './group-readers.ts'
 
 /**
- * ggml's names in the order of its numbers, and those that BitNet's fork gave to 36 and 37; a dash marks a
- * type that ggml removed.
+ * ggml's type names in the order of their numbers, and the names that BitNet's fork gave to 36 and 37; a dash
+ * marks a type that ggml removed.
  */
 const NAMES = (
   'F32 F16 Q4_0 Q4_1 - - Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S ' +
@@ -22,7 +22,9 @@ export const GGML_DTYPES: ReadonlyMap<number, DType> = new Map(
   DTYPES.map((dtype) => [NAMES.indexOf(dtype), dtype]),
 )
 
-/** BitNet's fork writes its blocks in another order on Arm than on x64, and the file does not say which. */
+/**
+ * BitNet's fork writes its blocks in a different order on Arm and on x64, and the file does not say in which.
+ */
 const I2_S = NAMES.indexOf('I2_S')
 
 /** ggml's name of a type, supported or not. */
@@ -120,7 +122,10 @@ function checkCount(
   what: string,
 ): number {
   if (count * BigInt(leastBytes) <= BigInt(reader.remaining)) return Number(count)
-  throw malformed(file, `its header says ${count} ${what} with ${reader.remaining} bytes left in the file`)
+  throw malformed(
+    file,
+    `its header says ${count} ${what}, but only ${reader.remaining} bytes are left in the file`,
+  )
 }
 
 async function readTensor(reader: SlabReader, file: string, index: number): Promise<RawTensor> {
@@ -158,7 +163,7 @@ function checkTypes(file: string, tensors: readonly RawTensor[]): void {
   )
 }
 
-/** Tensors are padded to a multiple of this many bytes. Throws `format` if it is not a valid alignment. */
+/** Tensors are padded to a multiple of this many bytes. Throws `format` if the alignment is invalid. */
 export function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   const isPower =
@@ -194,7 +199,7 @@ function locate(source: ByteSource, tensor: RawTensor, dataStart: number, alignm
   if (BigInt(dataStart) + tensor.offset + BigInt(byteLength) > BigInt(source.size)) {
     throw malformed(
       source.name,
-      `${shown(name)} ends at byte ${BigInt(dataStart) + tensor.offset + BigInt(byteLength)} of ${source.size}`,
+      `${shown(name)} ends at byte ${BigInt(dataStart) + tensor.offset + BigInt(byteLength)} of a file of ${source.size}`,
       { tensor: name, size: source.size },
     )
   }

@@ -1,5 +1,5 @@
-// Coded groups. In: blocks of random bits in every GGUF type. Out: exactly the floats that ggml computes from
-// them.
+// Tests coded groups. In: blocks of random bits in every GGUF type. Out: exactly the floats that ggml
+// computes from them.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type Coding, codedGroup } from '../coded-group.ts'
@@ -13,8 +13,8 @@ const COUNT = 200
 const SEED = 7
 
 /**
- * The first half of the SHA-256 of the output of ggml's `dequantize_row_*` (llama.cpp, September 2026) for
- * the same blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
+ * The first half of the SHA-256 of what ggml's `dequantize_row_*` (llama.cpp, September 2026) returns for the
+ * same blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
  */
 const GGML: Readonly<Record<CodedDType, string>> = {
   Q8_1: '2237cb3d5c8eb0a7e50d80d8474668d2',

@@ -7,8 +7,8 @@ import { readTQ2 } from '../tq2.ts'
 import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 
 /**
- * Codes are stored in two runs of 128 elements; a byte holds the elements l, l + 32, l + 64 and l + 96 of its
- * run.
+ * Codes are stored in two runs of 128 elements; each byte holds the elements l, l + 32, l + 64 and l + 96 of
+ * its run.
  */
 function readTwoBits(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
   const from = at + 32 * (group >>> 2)
@@ -36,7 +36,7 @@ function readQ3K({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedG
   const d = halfTable()[u16[at / 2 + 54]!]!
   for (let h = 0; h < 2; h++) scales[h] = d * (sixBits(u8, at + 96, 2 * group + h) - 32)
   readTwoBits(u8, at + 32, group, codes)
-  // A clear high bit means 4 less.
+  // If the high bit is clear, the code is 4 less.
   for (let i = 0; i < 32; i++) codes[i]! -= (u8[at + i]! >>> group) & 1 ? 0 : 4
 }
 
@@ -157,7 +157,7 @@ const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
   'IQ1_S',
 ])
 
-/** Undefined for a dtype that is not read group by group. */
+/** Undefined for dtypes that are not read group by group. */
 export function codingOf(dtype: DType): Coding | undefined {
   const read = (GROUP_READERS as Partial<Record<DType, GroupReader>>)[dtype]
   return read && { read, hasMinimum: HAS_MINIMUM.has(dtype as CodedDType) }
@@ -168,7 +168,7 @@ const IQ4_LEVELS = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13,
 /** E2M1 values times two, which makes them whole numbers. */
 const FP4_LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 
-/** f16 scale | f16 scale times the sum of the codes, which only some kernels read | i8 [32]. */
+/** f16 scale | f16 scale times the sum of the codes, which only some kernels need | i8 [32]. */
 function readQ8_1({ i8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 36
   scales.fill(halfTable()[u16[at / 2]!]!)
@@ -188,7 +188,7 @@ function readQ5_1({ u8, u16 }: RowViews, index: number, { codes, scales, minimum
   readFives(u8, at + 4, codes, 0)
 }
 
-/** Reads four bytes that hold the fifth bit of each element, then the nibbles as in Q4_0. */
+/** Reads four bytes with the fifth bit of each element, then nibbles as in Q4_0. */
 function readFives(u8: Uint8Array, at: number, codes: Int16Array, offset: number): void {
   for (let i = 0; i < 16; i++) {
     const pair = u8[at + 4 + i]!
@@ -213,7 +213,9 @@ function readIQ4NL({ u8, u16 }: RowViews, index: number, { codes, scales }: Code
   readLevels(u8, at + 2, IQ4_LEVELS, codes)
 }
 
-/** f16 d | u16 high bits of scales | 4 bytes of their low bits | 128 bytes of codes; 8 groups a block. */
+/**
+ * f16 d | u16 high bits of the scales | 4 bytes with their low bits | 128 bytes of codes; 8 groups per block.
+ */
 function readIQ4XS({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 136
   const group = index & 7
@@ -232,7 +234,8 @@ function readMXFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGrou
 }
 
 /**
- * Four scales in E4M3 without a sign, then four runs of 16 codes of 4 bits, each with 8 in the low nibbles.
+ * Four E4M3 scales without a sign, then four runs of 16 codes of 4 bits; the low nibbles hold the first 8
+ * codes of each.
  */
 function readNVFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 1) * 36

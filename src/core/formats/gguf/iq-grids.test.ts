@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { type GridName, iqGrid } from './iq-quants.ts'
 
 /**
- * Number of grid points, and the first half of the SHA-256 of the output of ggml's `dequantize_row_*`
+ * Number of grid points, and the first half of the SHA-256 of what ggml's `dequantize_row_*` returns
  * (llama.cpp, September 2026) for every index in order, with a scale of 1.
  */
 const GGML: readonly (readonly [name: GridName, points: number, hash: string])[] = [
@@ -16,7 +16,7 @@ const GGML: readonly (readonly [name: GridName, points: number, hash: string])[]
   ['IQ1_S', 2048, '07540ffc1aeaf6ad4d97e96b0fcc765a'],
 ]
 
-test.each(GGML)('%s has %i points, those of ggml', (name, points, hash) => {
+test.each(GGML)('%s has %i points, the same as in ggml', (name, points, hash) => {
   const grid = iqGrid(name)
   expect(grid.length).toBe(points * (name.startsWith('IQ3') ? 4 : 8))
   expect(createHash('sha256').update(grid).digest('hex').slice(0, 32)).toBe(hash)

@@ -1,5 +1,5 @@
-// IQ quants. In: superblocks of 256 elements, whose runs of 4 or 8 are points of a grid. Out: groups, by
-// ggml's definitions.
+// IQ quants. In: superblocks of 256 elements, in which each run of 4 or 8 is a point of a grid. Out: groups,
+// by ggml's definitions.
 //
 //   IQ1_S    f16 d | 32 low bytes of indices | u16 [8] 4 x 3 high bits, 3 bits of scale, shift         50 B
 //   IQ1_M    32 low bytes of indices | 16 B of high bits and shifts | u16 [4] 4 scales, 4 bits of d   56 B
@@ -14,13 +14,13 @@ import type { CodedGroup, RowViews } from '../coded-group.ts'
 export type GridName = 'IQ2_XXS' | 'IQ2_XS' | 'IQ2_S' | 'IQ3_XXS' | 'IQ3_S' | 'IQ1_S'
 
 interface GridData {
-  /** The values that an element of a point can have. */
+  /** The values that one element of a point may have. */
   readonly levels: readonly number[]
   /** Elements per point. */
   readonly width: number
-  /** Whether the indices of a point's levels always have an even sum. */
+  /** Whether the level indices of each point have an even sum. */
   readonly isEven: boolean
-  /** Which points the grid has, encoded as `iqGrid` describes. */
+  /** Which points are in the grid, encoded as `iqGrid` describes. */
   readonly skips: string
 }
 
@@ -109,16 +109,16 @@ const DATA: Readonly<Record<GridName, GridData>> = {
   },
 }
 
-/** The character '(' skips no candidate; '[' skips 51 and takes none, every other character takes one. */
+/** The character '(' skips no candidate. '[' skips 51 and takes none; every other character takes one. */
 const FIRST = '('.charCodeAt(0)
-const MOST = '['.charCodeAt(0) - FIRST
+const MAX = '['.charCodeAt(0) - FIRST
 
 const grids = new Map<GridName, Int8Array>()
 
 /**
  * The points of a grid in sequence. Made at first use.
  *
- * Every grid is sorted: with n levels, a point is a number in base n whose lowest digit is its first element.
+ * Grids are sorted: with n levels, a point is a number in base n whose lowest digit is its first element.
  * Each character of `skips` gives the number of candidates between one point and the next.
  */
 export function iqGrid(name: GridName): Int8Array {
@@ -134,7 +134,7 @@ export function iqGrid(name: GridName): Int8Array {
   for (let i = 0; i < skips.length; i++) {
     const skip = skips.charCodeAt(i) - FIRST
     place += skip
-    if (skip < MOST) for (const digit of candidates[place++]!) elements.push(levels[digit]!)
+    if (skip < MAX) for (const digit of candidates[place++]!) elements.push(levels[digit]!)
   }
   const grid = Int8Array.from(elements)
   grids.set(name, grid)
@@ -147,12 +147,12 @@ function signed(value: number, sign: number): number {
   return (value ^ mask) - mask
 }
 
-/** Writes the 8 elements from entry `from` of a grid; bit i of `signs` negates element i. */
+/** Writes 8 elements, starting at entry `from` of a grid; bit i of `signs` negates element i. */
 function placeEight(grid: Int8Array, from: number, signs: number, codes: Int16Array, at: number): void {
   for (let i = 0; i < 8; i++) codes[at + i] = signed(grid[from + i]!, signs >>> i)
 }
 
-/** Like `placeEight`, with two points of 4 elements. */
+/** Like `placeEight`, for two points of 4 elements. */
 function placeFours(
   grid: Int8Array,
   first: number,
@@ -167,7 +167,7 @@ function placeFours(
   }
 }
 
-/** Adds the eighth sign to seven, so that the number of minus signs is even. */
+/** Adds the eighth sign to seven, making the number of minus signs even. */
 function evenSigns(seven: number): number {
   // Bit n of 0x6996 is the parity of the number n.
   return seven | (((0x6996 >>> ((seven ^ (seven >>> 4)) & 15)) & 1) << 7)
@@ -263,7 +263,7 @@ export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
   }
 }
 
-/** Like IQ1_S, but shifted in runs of 8, so codes count eighths. */
+/** Like IQ1_S, but the shift changes every 8 elements, so codes count eighths. */
 export function readIQ1M({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 56
   const group = index & 7

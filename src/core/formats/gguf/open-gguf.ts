@@ -1,4 +1,5 @@
-// Opens GGUF models and adapters: reads and checks their headers, and joins NVFP4 matrices with their scales.
+// Opens GGUF models and adapters: reads and checks their headers, and combines NVFP4 matrices with their
+// scales.
 import { type ByteSource, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount } from '../../base/values.ts'
@@ -13,7 +14,7 @@ import type { MetaValue, TensorIndex, TensorInfo } from '../tensors.ts'
 import { type GgufFile, readGguf } from './gguf.ts'
 import { ggufGeneration, ggufTokenizer } from './tokenizer-data.ts'
 
-/** Throws `format` unless a matrix has one scale, or one for each expert. */
+/** Throws `format` unless a matrix has one scale in total or one per expert. */
 export function scaleTensors(tensors: TensorIndex): TensorIndex {
   const all = new Map(tensors)
   for (const [name, tensor] of tensors) {
@@ -28,7 +29,7 @@ export function scaleTensors(tensors: TensorIndex): TensorIndex {
   return all
 }
 
-/** An F32 tensor that is computed when it is read, in whole blocks. */
+/** An F32 tensor that is computed as it is read, in whole blocks. */
 function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
   const { name, shape, source: file } = tensor
   const count = elementCount(shape) as number
@@ -68,8 +69,8 @@ function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
 const SPLIT_LIMIT = 65535
 
 /**
- * Throws `format` if splits are missing, given twice or from different models. The metadata is the first
- * split's.
+ * Throws `format` if splits are missing, given twice or from different models. The first split's metadata
+ * applies.
  */
 export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadata' | 'tensors'> {
   const [first, ...others] = files.map((file) => ({

@@ -1,4 +1,4 @@
-// The script dist/readers/gguf.js, which hands the GGUF reader to the engine that loads it.
+// The script dist/readers/gguf.js, which passes the GGUF reader to the engine that loads it.
 import { tellReader } from '../readers.ts'
 import * as reader from './open-gguf.ts'
 

@@ -1,4 +1,5 @@
-// Scales of matrices. In: NVFP4 experts and their scales. Out: the products, wherever a read begins.
+// Tests the scales of matrices. In: NVFP4 experts and their scales. Out: the products, wherever a read
+// begins.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { dequantize } from '../dequantize.ts'
@@ -14,7 +15,7 @@ const BLOCKS = randomBlocks('NVFP4', COUNT / 64, 5)
 const FACTORS = Float32Array.of(0.5, -3, 1.25)
 
 const tensor = (name: string, dtype: TensorInfo['dtype'], shape: readonly number[], bytes: Uint8Array) => {
-  // Other tensors precede it.
+  // Other tensors come first.
   const source = bufferSource('experts.gguf', new Uint8Array([...new Uint8Array(64), ...bytes]))
   const coding = codingOf(dtype)
   return [name, { name, dtype, coding, shape, source, offset: 64, byteLength: bytes.length }] as const

@@ -60,8 +60,8 @@ export function ggufTokenizer(
 }
 
 /**
- * GGUF's names of sampling defaults, mapped to those of generation_config.json, or to themselves if it has
- * none.
+ * GGUF's names of sampling defaults, with the names in generation_config.json, or the same name if that file
+ * has none.
  */
 export const SAMPLING_NAMES = {
   temp: 'temperature',
@@ -77,7 +77,7 @@ export const SAMPLING_NAMES = {
   mirostat_eta: 'mirostat_eta',
 }
 
-/** The sampling defaults that some GGUF files have. */
+/** The sampling defaults, which some GGUF files have. */
 export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaObject | undefined {
   const found: Record<string, MetaValue> = {}
   for (const [key, name] of Object.entries(SAMPLING_NAMES)) {

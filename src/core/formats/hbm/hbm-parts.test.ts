@@ -1,5 +1,5 @@
-// Tests of packs in parts. In: a pack split at any size, its parts reordered, lost, shortened and swapped.
-// Out: the same model, or an error that says what is wrong.
+// Tests packs in parts. In: a pack split at any size, its parts reordered, lost, shortened and swapped. Out:
+// the same model, or an error that says what is wrong.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -53,7 +53,7 @@ test('parts of any size and in any order read like the whole pack', async () => 
   )
 })
 
-test('a model is opened from parts, and checked data is not checked again', async () => {
+test('a model opens from parts, and verified data is not hashed again', async () => {
   const parts = cut(whole, 1000)
   const model = await openModel(parts)
   expect(model).toMatchObject({ format: 'hbm', name: 'whole' })
@@ -65,7 +65,7 @@ test('a model is opened from parts, and checked data is not checked again', asyn
   expect([isChecked([]), isChecked([true, false])]).toEqual([true, false])
 })
 
-test('a part may begin like a file of another format', async () => {
+test('a part may begin like a file in another format', async () => {
   const bytes = whole.slice()
   const parts = cut(bytes, 2000)
   for (const magic of ['GGUF', 'HBM1']) {
@@ -78,7 +78,7 @@ test.each([
   ['a missing part', (parts: Parts[0][]) => parts.splice(1, 1), /add split 2 \(tiny-00002-of-00004\.hbm\)/],
   ['a part given twice', (parts: Parts[0][]) => parts.push(parts[1]!), /are both split 2 of 4/],
   [
-    'one of a pack in another number of files',
+    'a part of a pack that was split into a different number of files',
     (parts: Parts[0][]) => parts.splice(1, 1, cut(whole, 2000)[1]!),
     /split 2 of 3, but the other files belong to a model in 4/,
   ],
@@ -114,7 +114,7 @@ test('two complete packs are not parts of one', async () => {
   )
 })
 
-test('a part of another pack of the same size is found by its hashes', async () => {
+test('the hashes reveal a part of another pack of the same size', async () => {
   const other = whole.slice().fill(1, 3000, 4500)
   const parts = cut(whole, 1500)
   parts[2] = cut(other, 1500)[2]!

@@ -21,7 +21,8 @@ export interface PackTensor {
   readonly shape: readonly number[]
   readonly bytes: number
   /**
-   * Called twice, first for the hashes and then for the file, because the header with the hashes comes first.
+   * Called twice: first for the hashes, then for the file, because the header, which holds the hashes, comes
+   * first.
    */
   readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }

@@ -1,5 +1,5 @@
-// Tests of .hbm packs. In: packs written here, truncated, corrupted and forged. Out: the same model, or a
-// typed error.
+// Tests .hbm packs. In: packs written here, truncated, corrupted and forged. Out: the same model, or a typed
+// error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -142,7 +142,7 @@ describe('a damaged pack', () => {
     expect(await codeOf(openModel([source(concat([whole, new Uint8Array(1)]))]))).toBe('format')
   })
 
-  test('is rejected before or while its tensors are read if any bit is flipped', async () => {
+  test('is rejected, at the latest while its tensors are read, if any bit is flipped', async () => {
     const padding = new Set<number>()
     const headEnd = PREFIX_BYTES + new DataView(whole.buffer).getUint32(8, true)
     for (let at = headEnd; at < Math.ceil(headEnd / 64) * 64; at++) padding.add(at)
@@ -180,7 +180,7 @@ describe('a false header with a correct hash', () => {
     bytes.set(Buffer.from(hash, 'hex'), 32)
     return bytes
   }
-  /** A tensor that leaves space for others in such a file. */
+  /** A tensor that leaves room for others in such a file. */
   const short = { shape: [8, 32], bytes: 144 }
   const withEntry = (change: object) => (header: Record<string, unknown>) => ({
     ...header,
@@ -199,10 +199,10 @@ describe('a false header with a correct hash', () => {
     ['100 MB of empty objects', () => `{"name":[${'{},'.repeat(33e6)}0]}`],
     ['a name that is not text', withEntry({ name: NO_TEXT })],
     ['an encoding that is not text', withEntry({ encoding: NO_TEXT })],
-    ['a shape of no numbers', withEntry({ shape: [NO_TEXT, NO_TEXT] })],
+    ['a shape without numbers', withEntry({ shape: [NO_TEXT, NO_TEXT] })],
     ['no tensors', ({ tensors, ...rest }) => rest],
     ['a name that is a number', (header) => ({ ...header, name: 5 })],
-    ['a tokenizer of no kind', (header) => ({ ...header, tokenizer: { kind: 'x' } })],
+    ['a tokenizer without a kind', (header) => ({ ...header, tokenizer: { kind: 'x' } })],
     ...[5, {}, [5]].map((merges): [string, (header: Record<string, unknown>) => unknown] => [
       `merges ${JSON.stringify(merges)}`,
       (header) => ({ ...header, tokenizer: { kind: 'gguf', model: 'gpt2', tokens: ['a'], merges } }),
@@ -215,7 +215,7 @@ describe('a false header with a correct hash', () => {
     ['an offset of 2^53', withEntry({ offset: 2 ** 53 })],
     ['an offset of 32', withEntry({ offset: 32, ...short })],
     [
-      'two tensors at one place',
+      'two tensors at the same offset',
       (header) => ({
         ...header,
         tensors: [
@@ -225,7 +225,7 @@ describe('a false header with a correct hash', () => {
       }),
     ],
     [
-      'two tensors of one name, apart',
+      'two tensors with the same name, not adjacent',
       (header) => ({
         ...header,
         tensors: [0, 192].map((offset) => ({ ...(header['tensors'] as object[])[0], ...short, offset })),
@@ -233,10 +233,10 @@ describe('a false header with a correct hash', () => {
     ],
     ['a negative offset', withEntry({ offset: -64 })],
     ['a shape of 2^30 by 2^30', withEntry({ shape: [2 ** 30, 2 ** 30] })],
-    ['a shape of nothing', withEntry({ shape: [] })],
+    ['an empty shape', withEntry({ shape: [] })],
     ['a vector in w4', withEntry({ shape: [32] })],
-    ['a vector of another length', withEntry({ shape: [32], encoding: 'f32' })],
-    ['a hash too few', withEntry({ sha256: [] })],
+    ['a vector with a different length', withEntry({ shape: [32], encoding: 'f32' })],
+    ['one hash too few', withEntry({ sha256: [] })],
     ['a hash that is not a hash', withEntry({ sha256: ['xyz'] })],
   ])('%s is a format error', async (_, change) => {
     expect(await codeOf(readPack(source(await lie(change))))).toBe('format')
@@ -261,7 +261,7 @@ describe('a false header with a correct hash', () => {
     expect(bytes.length).toBeLessThan(1 << 20)
     const { message } = (await readPack(source(bytes)).catch((error) => error)) as Error
     expect(message).toMatch(/decompresses to \d+ bytes, not the declared 1000/)
-    // It stops at the first piece over the limit.
+    // It stops at the first chunk over the limit.
     expect(Number(/decompresses to (\d+)/.exec(message)?.[1])).toBeLessThan(1 << 20)
   })
 })
@@ -289,7 +289,7 @@ describe('a pack of another version', () => {
     )
   })
 
-  test('is rejected before any tensor is read if it has a layout that has changed since', async () => {
+  test('is rejected before any tensor is read if one of its layouts has changed since', async () => {
     const now = await write(sparse)
     expect(now[4]).toBe(2)
     expect(await codeOf(readAll(now))).toBe('no error')

@@ -22,23 +22,22 @@ import { type MetaObject, parseObject, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { checkOverlap, type DType, type TensorIndex, type TensorInfo } from '../tensors.ts'
 
-/** Memory shared by the sources of one file, so that they hold one chunk together instead of one each. */
+/** Memory that the sources of one file share, so that they hold one chunk together instead of one each. */
 interface SharedChunk {
   /** Slabs rarely end where a chunk ends. Keeping the last chunk avoids reading and hashing it twice. */
   last?: { readonly at: number; readonly bytes: Uint8Array }
-  /** Buffer in which a chunk is hashed before it is copied to shared memory. */
+  /** The buffer in which a chunk is hashed before it is copied to shared memory. */
   passing?: Uint8Array
 }
 
 /**
- * How often wrong bytes are fetched again before giving up. The first new fetch may hit another transfer
- * error.
+ * How often wrong bytes are fetched again before giving up. The first retry may hit another transfer error.
  */
 const RENEWALS = 2
 
 /**
- * Returns the bytes [start, end) from `read` once they match. Corrupt bytes are fetched again if they came
- * from a network. Throws `integrity` if they stay corrupt, and any fetch error.
+ * Returns the bytes [start, end) from `read` once they match. Fetches corrupt bytes again if they came from a
+ * network. Throws `integrity` if they stay corrupt, and any fetch error.
  */
 async function readMatching(
   source: ByteSource,
@@ -61,8 +60,8 @@ async function readMatching(
 }
 
 /**
- * The tensor's bytes, from 0. Reads throw `integrity` if a chunk still differs from its hash after it was
- * fetched again.
+ * The tensor's bytes, starting at 0. Reads throw `integrity` if a chunk still differs from its hash after a
+ * second fetch.
  */
 function verifiedSource(
   tensor: TensorInfo,
@@ -112,11 +111,11 @@ function verifiedSource(
   })
 }
 
-/** Version 2 sorts the inputs of `sv32` by the outputs that they keep. The rest is as in version 1. */
+/** Version 2 sorts the inputs of `sv32` by the outputs that they keep. Everything else is as in version 1. */
 const PACK_VERSION = 2
 export const PREFIX_BYTES = 64
-export const PACK_ALIGNMENT = 64
-/** Bytes of a tensor per hash. */
+const PACK_ALIGNMENT = 64
+/** Bytes of a tensor that one hash covers. */
 export const CHUNK_BYTES = 4 << 20
 
 /** The JSON of a pack's header. */
@@ -125,7 +124,7 @@ export interface PackHeader {
   /** A ModelConfig. */
   readonly config: MetaObject
   readonly tokenizer?: TokenizerSpec | undefined
-  /** Sampling defaults under the names of generation_config.json. */
+  /** Sampling defaults, by their names in generation_config.json. */
   readonly generation?: MetaObject | undefined
   /** Licence, source, attribution. Shown, never interpreted. */
   readonly about?: MetaObject | undefined
@@ -151,7 +150,7 @@ export interface Pack {
 }
 
 const MAGIC = 0x48424d31
-/** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
+/** The JSON of a tokenizer with 300,000 tokens takes 20 MB. */
 const HEADER_LIMIT_BYTES = 128 << 20
 /** The dtype of other formats that corresponds to each encoding. */
 export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
@@ -172,7 +171,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
 
 /**
  * Throws `format` for a damaged or truncated pack, `unsupported` for one of another version or encoding,
- * `integrity` if the header still differs from its hash after it was fetched again.
+ * `integrity` if the header still differs from its hash after a second fetch.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
@@ -212,7 +211,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   header.tensors.forEach((entry, index) => {
     if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
     const tensor = located[index] as TensorInfo
-    // Bytes that were checked after they were stored are not hashed again at every load.
+    // Bytes that were checked after they were stored are not hashed again on every load.
     tensors.set(
       entry.name,
       source.isChecked === true
@@ -224,7 +223,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
 }
 
 /**
- * The oldest version that has the layouts of `tensors`. Older releases can then read packs without newer
+ * The oldest version that has the layouts of `tensors`, so that older releases can read packs without newer
  * layouts.
  */
 export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): number {

@@ -1,4 +1,4 @@
-// Checks which of several ONNX graphs is used for a model, and how a wrong choice is rejected.
+// Tests which of several ONNX graphs is used for a model, and how a wrong choice is rejected.
 import { expect, test } from 'vitest'
 import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
 
@@ -18,14 +18,24 @@ test('every precision has the same file name as in transformers.js', () => {
 
 test.each([
   ['the only graph, whatever its name', ['a.json', 'decoder.onnx'], undefined, 'decoder.onnx'],
-  ['the smallest usual one', ['model.onnx', 'model_q4.onnx', 'vision.onnx'], undefined, 'model_q4.onnx'],
+  [
+    'the smallest of the usual ones',
+    ['model.onnx', 'model_q4.onnx', 'vision.onnx'],
+    undefined,
+    'model_q4.onnx',
+  ],
   [
     'a merged decoder',
     ['decoder_model.onnx', 'decoder_model_merged.onnx'],
     undefined,
     'decoder_model_merged.onnx',
   ],
-  ['the one of the dtype', ['model.onnx', 'onnx/model_fp16.onnx'], 'fp16', 'onnx/model_fp16.onnx'],
+  [
+    'the one with the requested dtype',
+    ['model.onnx', 'onnx/model_fp16.onnx'],
+    'fp16',
+    'onnx/model_fp16.onnx',
+  ],
 ] as const)('%s', (_, names, dtype, chosen) => {
   expect(chooseGraph(names, dtype)).toBe(chosen)
 })

@@ -7,8 +7,8 @@ import { baseName } from './named-files.ts'
 export const GRAPH_FOLDER = 'onnx/'
 
 /**
- * The file name ending of each precision, keyed by `dtype` as in transformers.js, in the order in which they
- * are tried: transformers.js uses `q8` on a CPU too, and float graphs are the largest.
+ * File name endings by precision (`dtype` in transformers.js), in the order in which they are tried:
+ * transformers.js also uses `q8` on a CPU, and float graphs are the largest.
  */
 const ENDINGS = {
   q8: '_quantized',
@@ -26,7 +26,7 @@ export type GraphDtype = keyof typeof ENDINGS
 
 export const GRAPH_DTYPES = Object.keys(ENDINGS) as readonly GraphDtype[]
 
-/** The precisions in which older repositories have decoders whose graph chooses between two branches. */
+/** Precisions whose decoders, in older repositories, have graphs that choose between two branches. */
 const MERGED: readonly GraphDtype[] = ['q8', 'fp16', 'fp32']
 
 /** The graphs that may be used for such a repository, the preferred one first. */
@@ -40,7 +40,7 @@ export function graphNames(dtype?: GraphDtype): readonly string[] {
   ]
 }
 
-/** A graph of a model, with the data files that belong to its name. */
+/** A graph of a model, with the data files whose names start with its own. */
 export interface GraphFiles {
   /** Its path in the model's folder, e.g. `onnx/model_q4.onnx`. */
   readonly file: string

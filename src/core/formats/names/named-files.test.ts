@@ -1,5 +1,5 @@
-// Tests of named files. In: names as hostile files give them, and any text. Out: an address in the folder, or
-// a typed error.
+// Tests named files. In: names from hostile files, and any text. Out: an address in the folder, or a typed
+// error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -101,7 +101,7 @@ test('for any text the address begins with the folder’s address, or a format e
   expect(inside).toBeGreaterThan(500)
 })
 
-test('an accepted path has the same parts in the address', () => {
+test('the address has the same parts as the accepted path', () => {
   fc.assert(
     fc.property(hostile, (name) => {
       let path: string
@@ -146,10 +146,10 @@ describe('a name that could refer to a file outside the folder is rejected with 
     ['..\\w.bin', 'character'],
     ['C:w.bin', 'character :'],
     ['https://x/w.bin', 'character :'],
-    ['../w.bin', 'outside'],
-    ['a/../../w.bin', 'outside'],
-    ['a/./w.bin', 'outside'],
-    ['/etc/passwd', 'outside'],
+    ['../w.bin', 'consists of dots'],
+    ['a/../../w.bin', 'consists of dots'],
+    ['a/./w.bin', 'consists of dots'],
+    ['/etc/passwd', 'starts at the root'],
     ['a//w.bin', 'empty part'],
     ['a/', 'empty part'],
     ['w.bin ', 'space'],

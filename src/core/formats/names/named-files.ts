@@ -1,4 +1,4 @@
-// Resolves a file name given in another file, within the model's folder. No name can lead outside it.
+// Resolves a file name from another file, within the model's folder. No name can lead outside it.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'
 import { shown } from '../malformed.ts'
@@ -12,15 +12,15 @@ declare const CHECKED: unique symbol
 export type InnerPath = string & { readonly [CHECKED]: 'path' }
 
 /**
- * The location of files to open: an address or path that a page or a user gave, or a file inside such a
- * folder. A string from a file becomes one only through `addressInside` or `placeInside`.
+ * The location of files to open: an address or path from a page or a user, or a file inside such a folder. A
+ * string from a file becomes a location only through `addressInside` or `placeInside`.
  */
 export type Place = string & { readonly [CHECKED]: 'place' }
 
-/** Marks a location that a page or a user gave. Never call it with a string from a file or a server. */
+/** Marks a location from a page or a user. Never call it with a string from a file or a server. */
 export const givenPlace = (text: string): Place => text as Place
 
-/** The name that llama.cpp's tools give to files of vision towers. */
+/** The name that llama.cpp's tools give to files with vision towers. */
 export const isTowerName = (name: string): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
 
 /** E.g. `model.safetensors` for `https://host/repo/resolve/main/model.safetensors?download=true`. */
@@ -45,9 +45,9 @@ export const statedName = ({ _name_or_path: stated }: JsonObject, file: string):
 const LONGEST_NAME = 1024
 
 /**
- * The path within the folder, with its parts as given. `giver` says who names the file; the error begins with
- * it. Throws `format` for a name that a server, a browser or a file system could resolve to a file outside
- * the folder.
+ * The path within the folder, with its parts unchanged. `giver`: who names the file; the error begins with
+ * it. Throws `format` for a name that a server, browser or file system could resolve to a file outside the
+ * folder.
  */
 export function pathInside(name: string, giver: string): InnerPath {
   const path = name.replace(/^(?:\.\/)+/, '')
@@ -76,8 +76,8 @@ export function addressInside(folder: Place, name: string, giver: string): Place
 }
 
 /**
- * The file at `path` of `folder`, which ends with a slash and is an address or a path of the file system.
- * Throws the same errors as `addressInside`.
+ * The file at `path` in `folder`, an address or file system path that ends with a slash. Throws the same
+ * errors as `addressInside`.
  */
 export function placeInside(folder: Place, path: InnerPath): Place {
   // A letter before a colon is a Windows drive.
@@ -105,18 +105,19 @@ function faultOf(path: string): string | undefined {
   if (!path.isWellFormed()) return 'is not valid text'
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(path)) return 'has a control character'
   const [special] = /[\\:?#]/.exec(path) ?? []
-  if (special !== undefined) return `has the character ${special}`
+  if (special !== undefined) return `contains the character ${special}`
   // Some servers decode a path twice.
   if (/%[0-9a-f]{2}/i.test(path)) return 'has a percent-encoded character'
   for (const part of path.split('/')) {
-    if (part === '') return 'is outside of the folder or has an empty part'
-    if (/^\.+$/.test(part)) return 'is outside of the folder'
-    // Windows ignores both at the end of a name.
+    if (part === '') return 'starts at the root or has an empty part'
+    if (/^\.+$/.test(part)) return 'has a part that consists of dots'
+    // Windows ignores spaces and dots at the end of a name.
     if (part.trim() !== part || part.endsWith('.'))
       return 'has a part that starts or ends with a space or a dot'
   }
-  // Some file systems and servers store names in this form, in which U+2025 is two dots and U+FF0F a slash.
+  // Some file systems and servers store names in this normal form, in which U+2025 becomes two dots and
+  // U+FF0F a slash.
   const plain = path.normalize('NFKC').split(/[/\\]/)
   const isSame = plain.length === path.split('/').length && !plain.some((part) => /^\.+$/.test(part))
-  return isSame ? undefined : 'has characters that look like dots or slashes'
+  return isSame ? undefined : 'contains characters that look like dots or slashes'
 }

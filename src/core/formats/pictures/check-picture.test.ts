@@ -1,5 +1,5 @@
-// Image headers. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
-// dimensions. Out: the kind, or an error before anything is decoded.
+// Tests image headers. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
+// dimensions. Out: the file type, or an error before anything is decoded.
 import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { expect, test } from 'vitest'
@@ -47,7 +47,7 @@ test.each([
   expect(() => checkPicture(fileOf(40).subarray(0, kind === 'gif' ? 9 : 20))).toThrow('ends early')
 })
 
-test('PNG and JPEG get the same checks as in the decoders, and other kinds pass', () => {
+test('PNG and JPEG get the same checks as in the decoders, and other types pass', () => {
   const png = encodePng({ ...square, channels: 4 })
   const jpeg = Uint8Array.from(encodeJpeg(square, 80).data)
   expect([png, jpeg].map(kindOf)).toEqual(['png', 'jpeg'])

@@ -10,7 +10,7 @@ const GIF = [0x47, 0x49, 0x46, 0x38]
 const startsWith = (bytes: Uint8Array, head: readonly number[]) =>
   head.every((byte, at) => bytes[at] === byte)
 
-/** Undefined for any other kind. */
+/** Undefined for any other type. */
 export function kindOf(bytes: Uint8Array): 'png' | 'jpeg' | 'gif' | 'webp' | undefined {
   if (startsWith(bytes, PNG)) return 'png'
   if (startsWith(bytes, JPEG)) return 'jpeg'
@@ -21,7 +21,7 @@ export function kindOf(bytes: Uint8Array): 'png' | 'jpeg' | 'gif' | 'webp' | und
 
 /**
  * Throws `unsupported` for a PNG, JPEG, GIF or WebP whose header exceeds the limits, and an `Error` with the
- * reason for a damaged one. Other kinds pass.
+ * reason for a damaged one. Other types pass.
  */
 export function checkPicture(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

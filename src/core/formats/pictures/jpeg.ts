@@ -1,13 +1,13 @@
 // The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the dimensions of its frame, or an error
 // if decoding it would take more memory or work than its file size justifies. Nothing is decoded here.
-import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
+import { checkSides, MAX_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
 export interface Jpeg {
   readonly width: number
   readonly height: number
-  /** Number of channels: 1 for grey, 3 for colour, 4 for inks. */
+  /** Number of channels: 1 for grey, 3 for colour, 4 for CMYK. */
   readonly channels: number
-  /** Where the file ends for a decoder: after its end marker, or at its last byte. */
+  /** Where a decoder stops reading: after the end marker, or at the last byte. */
   readonly end: number
 }
 
@@ -40,9 +40,9 @@ const isSegment = (marker: number): boolean =>
   (marker & 0xf0) === 0xe0
 
 /**
- * Throws `unsupported` for an image above the limits, and an `Error` with the reason for another kind of JPEG
- * or a damaged file. Rejects any marker that a decoder might interpret differently, so that the decoder sees
- * the same frame and scans that were counted here.
+ * Throws `unsupported` for an image above the limits, and an `Error` with the reason for other kinds of JPEG
+ * and damaged files. Rejects any marker that a decoder might interpret differently, so the decoder sees
+ * exactly the frame and scans counted here.
  */
 export function readJpeg(bytes: Uint8Array): Jpeg {
   let frame: Frame | undefined
@@ -67,12 +67,13 @@ export function readJpeg(bytes: Uint8Array): Jpeg {
     } else if (!isSegment(marker)) throw new Error(`it has the marker 0x${marker.toString(16)}`)
   }
   if (frame === undefined || visited === 0) throw new Error('it ends before its pixels')
-  // A byte of a progressive scan, which may only refine, takes as long as visiting a block; a byte of another
-  // scan takes a quarter of that.
+  // A byte of a progressive scan, which may only refine, costs as much as visiting a block; in other scans it
+  // costs a quarter of that.
   const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
-  if (steps > MOST_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MOST_SCAN_STEPS)
+  if (steps > MAX_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MAX_SCAN_STEPS)
   const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)
-  // Each block's mean takes at least one bit, and in a frame that is not progressive its end takes another.
+  // The mean of each block takes at least one bit. In a frame that is not progressive, the end of a block
+  // takes another.
   const bits = blocks * (frame.isProgressive ? 1 : 2)
   if (8 * end < bits)
     throw new Error(`its ${end} bytes are too few for ${frame.width} x ${frame.height} pixels`)

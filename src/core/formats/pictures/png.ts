@@ -1,6 +1,6 @@
 // Reads the chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: its header,
 // palette and transparent colour, and the position of its pixels. Nothing is inflated here.
-import { checkSides, MOST_ROW_BYTES, tooMuchWork } from '../pixels.ts'
+import { checkSides, MAX_ROW_BYTES, tooMuchWork } from '../pixels.ts'
 import { crc32 } from './crc32.ts'
 
 export const GREY = 0
@@ -16,7 +16,7 @@ const COLOURS: ReadonlyMap<number, { readonly channels: number; readonly depths:
     [6, { channels: 4, depths: [8, 16] }],
   ])
 
-/** The pixels of one pass: the first column and row, and the steps between columns and rows. */
+/** The pixels of one pass: the first column and row, and the steps to the next ones. */
 export interface Pass {
   readonly x: number
   readonly y: number
@@ -45,18 +45,18 @@ export interface Png {
   readonly colour: number
   readonly channels: number
   readonly passes: readonly Pass[]
-  /** Bytes of the inflated pixels: rows, each after the number of its filter. */
+  /** Bytes of the inflated pixels: rows, each preceded by the number of its filter. */
   readonly rowBytes: number
   /** Three bytes per colour. */
   readonly palette: Uint8Array | undefined
   /** Opacities of the palette, or one 16-bit sample per channel. */
   readonly transparency: Uint8Array | undefined
-  /** Parts of one zlib stream. */
+  /** Chunks of one zlib stream. */
   readonly data: readonly Uint8Array[]
 }
 
-/** A byte of deflated data becomes at most this many. */
-const MOST_INFLATION = 1032
+/** Maximum number of bytes that a byte of deflated data expands to. */
+const MAX_INFLATION = 1032
 
 /** Bytes of a row without its filter number. */
 export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, width: number): number =>
@@ -64,7 +64,7 @@ export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, 
 
 /**
  * Throws `unsupported` for an image above the limits, and an `Error` with the reason for a damaged file. The
- * zlib stream checks the pixels' own checksum; the others are checked here.
+ * zlib stream verifies the pixels' checksum; the others are verified here.
  */
 export function readPng(bytes: Uint8Array): Png {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -94,7 +94,7 @@ export function readPng(bytes: Uint8Array): Png {
   if (head === undefined) throw new Error('its header is missing')
   checkColours(head, palette, transparency)
   const packed = data.reduce((sum, { length }) => sum + length, 0)
-  if (packed * MOST_INFLATION < head.rowBytes)
+  if (packed * MAX_INFLATION < head.rowBytes)
     throw new Error(`its ${packed} bytes of pixels are too few for ${head.width} x ${head.height}`)
   return { ...head, palette, transparency, data }
 }
@@ -118,7 +118,7 @@ function readHead(content: Uint8Array) {
     (sum, pass) => sum + pass.height * (1 + rowStride({ depth, channels }, pass.width)),
     0,
   )
-  if (rowBytes > MOST_ROW_BYTES) throw tooMuchWork('bytes of rows', rowBytes, MOST_ROW_BYTES)
+  if (rowBytes > MAX_ROW_BYTES) throw tooMuchWork('bytes of rows', rowBytes, MAX_ROW_BYTES)
   return { width, height, depth, colour, channels, passes, rowBytes }
 }
 

@@ -1,4 +1,4 @@
-// Reads MXFP4 matrices, whose codes and exponents are two tensors, as rows of Q8_0.
+// Reads MXFP4 matrices, which are stored as two tensors, codes and exponents, as rows of Q8_0.
 import { floatToHalf } from '../../base/half.ts'
 import { rowBytes } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
@@ -6,9 +6,9 @@ import type { TensorInfo } from '../tensors.ts'
 import { virtual } from './packed-ints.ts'
 import type { StoredTensor } from './safetensors.ts'
 
-/** Twice the value of each code (E2M1), which makes them whole numbers. */
+/** Twice the value of each code (E2M1), because that is a whole number. */
 const LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
-/** Elements that share an exponent, bytes of their codes, and bytes of a Q8_0 block. */
+/** Number of elements that share an exponent, bytes of their codes, and bytes of a Q8_0 block. */
 const GROUP = 32
 const CODE_BYTES = 16
 const BLOCK = rowBytes('Q8_0', GROUP)

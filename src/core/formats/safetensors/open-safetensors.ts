@@ -62,7 +62,7 @@ export async function openSafetensors(
   }
 }
 
-/** The keys whose value is null; those of nested objects as `key.part`. */
+/** The keys whose values are null; those of nested objects as `key.part`. */
 export function nullsOf(object: unknown, prefix = ''): readonly string[] {
   if (!isObject(object)) return []
   return Object.entries(object).flatMap(([key, value]) => {
@@ -71,7 +71,7 @@ export function nullsOf(object: unknown, prefix = ''): readonly string[] {
   })
 }
 
-/** How images are prepared: a separate file, or since transformers 5 a part of the processor's file. */
+/** How images are prepared: a separate file or, since transformers 5, part of the processor's file. */
 async function processorOf(
   json: (name: string) => Promise<JsonObject | undefined>,
 ): Promise<MetaObject | undefined> {

@@ -9,11 +9,11 @@
 //
 // A word holds p = 32 / bits codes, the first in the lowest bits. compressed-tensors uses `rows`.
 //
-// Symmetric codes become Q4_0 (4 bits) or Q8_0 (8 bits). 4-bit codes with zero points become Q4_1; its
-// minimum, -scale * zero, is rounded to f16, an error of at most 2^-11 of itself or 1/128 of a step. Scales
-// that are not f16 in the file are rounded to f16. Other matrices become F32, to be stored in 8 bits. When
-// the inputs are not in the order of their groups (desc_act), the matrix has two forms: F32, and codes with
-// sorted inputs.
+// Symmetric codes become Q4_0 (4 bits) or Q8_0 (8 bits). 4-bit codes with zero points become Q4_1; the
+// minimum, -scale * zero, is rounded to f16, with an error of at most 2^-11 of itself or 1/128 of a step.
+// Scales that are not f16 in the file are rounded to f16. Other matrices become F32, to be stored in 8 bits.
+// When the inputs are not in the order of their groups (desc_act), the matrix has two forms: F32, and codes
+// with sorted inputs.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
@@ -28,7 +28,7 @@ export interface PackedInts {
   readonly name: string
   readonly order: 'gptq' | 'awq' | 'rows'
   readonly bits: number
-  /** Inputs that share a scale; below 1: all of them do. */
+  /** Inputs that share a scale. Below 1: all inputs share one. */
   readonly groupSize: number
   readonly isSymmetric: boolean
   /** Added to stored zero points. */
@@ -36,7 +36,7 @@ export interface PackedInts {
   readonly codes: StoredTensor
   readonly scales: StoredTensor
   readonly zeros?: StoredTensor | undefined
-  /** True when inputs are in the order of their groups. */
+  /** True if inputs are in the order of their groups. */
   readonly isOrdered: boolean
   /** The group of each input. */
   readonly groupOf?: StoredTensor | undefined
@@ -125,7 +125,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
   return { ...made('F32', false), sorted }
 }
 
-/** A tensor whose bytes are computed when they are read. */
+/** A tensor whose bytes are computed as they are read. */
 export function virtual(
   file: string,
   name: string,
@@ -141,7 +141,7 @@ export function virtual(
 const sortedBy = (groupOf: Uint32Array): Uint32Array =>
   Uint32Array.from(groupOf.keys()).sort((a, b) => groupOf[a]! - groupOf[b]! || a - b)
 
-/** An unsupported form of quantised weights. `found` and `supported` complete the sentence. */
+/** An unsupported form of quantised weights. `found` and `supported` complete the message. */
 export const unread = (file: string, found: string, supported: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
@@ -197,10 +197,7 @@ interface Rows {
   readonly zeros: Uint32Array | undefined
   readonly groupOf: Uint32Array | undefined
   readonly isSorted: boolean
-  /**
-   * `per`: codes per word. `from`, `across`: the index of the first word of zero points, and the number of
-   * words.
-   */
+  /** `per`: codes per word. `from`, `across`: the first word of zero points, and the number of words. */
   readonly per: number
   readonly from: number
   readonly across: number
@@ -211,7 +208,7 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
   const { order, bits } = packed
   const mask = 2 ** bits - 1
   const count = end - first
-  // For each input: the index of its word, and how far to shift it.
+  // For each input: its word, and how far to shift it.
   const { groupOf, inputs } = inputsOf(rows)
   const wordAt = Int32Array.from(inputs, (i) =>
     order === 'awq' ? i * across : Math.floor(i / per) * (order === 'rows' ? 1 : count),
@@ -253,8 +250,8 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
 }
 
 /**
- * Reads the scales and zero points of output n. Throws `format` for zero points that are impossible in a
- * symmetric matrix.
+ * Reads the scales and zero points of output n. Throws `format` for zero points that a symmetric matrix
+ * cannot have.
  */
 function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array): void {
   const { packed, groups, first, end, scales, zeros, file, per, from, across } = rows
@@ -283,7 +280,7 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
 function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows) {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   if (groupOf === undefined) return { groupOf: inOrder, inputs: Uint32Array.from(inOrder.keys()) }
-  // Sorted inputs must fill whole groups in order: otherwise a block of 32 would span several groups.
+  // Sorted inputs must fill whole groups in order; otherwise a block of 32 would span several groups.
   const inputs = isSorted ? sortedBy(groupOf) : Uint32Array.from(inOrder.keys())
   const found = inputs.map((i) => groupOf[i]!)
   const isFixed = isSorted || packed.isOrdered

@@ -1,4 +1,4 @@
-// Folders of vision models. In: a configuration and names of tensors. Out: the language model, and its tower
+// Folders of vision models. In: a configuration and tensor names. Out: the language model, and its tower
 // if Halfbyte implements it.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
@@ -38,7 +38,7 @@ const partsOf = (kind: string) =>
     undefined,
   )
 
-test('the language model of Qwen3.5 is read without its drafting layers', () => {
+test('the language model of Qwen3.5 is read without its draft layers', () => {
   const { tensors, metadata } = partsOf('qwen3_5')
   expect([...tensors.keys()]).toEqual(['model.embed_tokens.weight', 'model.layers.0.linear_attn.A_log'])
   expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
@@ -73,7 +73,7 @@ test.each([
   ['cohere2', 'Cohere2ForCausalLM'],
   ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['unheard_of', 'unheard_of'],
-])('the language model %s is of the class %s', (model_type, named) => {
+])('the language model %s has the class %s', (model_type, named) => {
   const config = { model_type: 'mistral3', vision_config: {}, text_config: { model_type, hidden_size: 64 } }
   const { metadata } = partTower('file', { config, tensors: new Map() }, undefined)
   expect(metadata.get('config')).toEqual({ model_type, hidden_size: 64, architectures: [named] })
@@ -83,7 +83,7 @@ test.each([
   ['the whole model ties it', true, false, [], true],
   ['only the language model ties it', false, true, [], true],
   ['the whole model ties it, but a matrix is stored', true, true, ['lm_head.weight'], false],
-] as const)('whether the output matrix is tied if %s', (_, tied, own, stored, expected) => {
+] as const)('the output matrix is tied as expected if %s', (_, tied, own, stored, expected) => {
   const text_config = { model_type: 'qwen2', tie_word_embeddings: own }
   const config = { model_type: 'internvl', vision_config: {}, text_config, tie_word_embeddings: tied }
   const { metadata } = partTower('file', { config, tensors: tensorsOf([...NAMES, ...stored]) }, undefined)

@@ -4,9 +4,7 @@ import type { MetaObject } from '../json-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'
 
-/**
- * The class of each language model whose configuration is nested in another one that does not name its class.
- */
+/** The class of each language model whose configuration is nested in another that does not name the class. */
 const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['llama', 'LlamaForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
@@ -20,7 +18,7 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
     (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
   ),
   ['qwen3', 'Qwen3ForCausalLM'],
-  // Without images, its three coordinates are equal.
+  // Without images, the three coordinates are equal.
   ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
@@ -35,8 +33,8 @@ const LANGUAGE =
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
 
 /**
- * `processor`: how images are prepared, if the folder states it. A model without a tower has all tensors. The
- * names come from several versions of transformers.
+ * `processor`: how images are prepared, if the folder states it. A model without a tower keeps all tensors.
+ * The names come from several versions of transformers.
  */
 export function partTower(
   file: string,
@@ -46,7 +44,7 @@ export function partTower(
   const { config, tensors } = whole
   const { vision_config: vision, audio_config: audio, model_type: kindOfAll } = config
   const isOneObject = typeof kindOfAll === 'string' && /^qwen2(_5)?_vl$/.test(kindOfAll)
-  // The first files of Qwen2-VL have the settings of both models in one object.
+  // The first Qwen2-VL files keep the settings of both models in one object.
   const text = config['text_config'] ?? (isOneObject ? config : undefined)
   const { model_type: type } = isObject(text) ? text : {}
   const kind = typeof type === 'string' ? type : ''
@@ -69,7 +67,7 @@ export function partTower(
   const { tie_word_embeddings: tied } = config
   const language = {
     ...(text as MetaObject),
-    // The whole model's setting overrides that of its language model.
+    // The whole model's setting overrides its language model's.
     ...(tied === true && { tie_word_embeddings: true }),
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
     architectures: [CLASSES.get(kind) ?? kind],

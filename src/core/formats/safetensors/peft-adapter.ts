@@ -1,4 +1,4 @@
-// Opens a PEFT adapter: tensor names say what is changed, adapter_config.json says by how much.
+// Opens a PEFT adapter: tensor names say what changes, adapter_config.json says by how much.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -10,8 +10,8 @@ import { patternValues } from './peft-patterns.ts'
 import { floatTensor, readSafetensors } from './safetensors.ts'
 
 /**
- * PEFT's files. Throws `unsupported` for adapters other than LoRA and DoRA and for settings that change what
- * PEFT computes, `format` for tensors that do not belong together.
+ * PEFT's files. Throws `unsupported` for adapters other than LoRA and DoRA and for settings that change
+ * PEFT's arithmetic, `format` for tensors that do not belong together.
  */
 export async function readPeftAdapter(
   weights: ByteSource,
@@ -51,7 +51,7 @@ const MATRIX = /^base_model\.model\.(.*)\.lora_(A|B)(?:\.\w+)?\.weight$/
 const TABLE = /^base_model\.model\.(.*)\.lora_embedding_(A|B)(?:\.\w+)?$/
 const MAGNITUDE = /^base_model\.model\.(.*)\.lora_magnitude_vector(?:\.\w+)?(?:\.weight)?$/
 const BIAS_OF_B = /^base_model\.model\.(.*)\.lora_B(?:\.\w+)?\.bias$/
-/** A module that was trained completely, or the matrix of a changed module. */
+/** A module that was trained in full, or the matrix of a changed module. */
 const WHOLE = /^base_model\.model\.(.*?)(\.base_layer)?\.(weight|bias)$/
 
 interface Parts {
@@ -64,7 +64,7 @@ interface Parts {
   readonly replacements: Map<string, Replacement>
 }
 
-/** Sorts tensors by their names. Throws `unsupported` for a name that does not occur in LoRA adapters. */
+/** Sorts tensors by name. Throws `unsupported` for names that LoRA adapters do not have. */
 function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
   const parts: Parts = {
     matrices: new Map(),
@@ -93,7 +93,7 @@ function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
   return parts
 }
 
-/** Removes a matrix's magnitude from `parts`. DoRA has one for each matrix. */
+/** Removes a matrix's magnitude from `parts`. In DoRA each matrix has one. */
 function magnitudeOf(
   file: string,
   name: string,
@@ -109,7 +109,7 @@ function magnitudeOf(
   )
 }
 
-/** Settings that make PEFT compute more than sums of matrices. */
+/** Settings with which PEFT computes more than sums of matrices. */
 const VARIANTS = [
   'alora_invocation_tokens',
   'arrow_config',
@@ -122,7 +122,7 @@ const VARIANTS = [
   'use_qalora',
 ] as const
 
-/** Initialisations that derive A and B from the model's matrices, which PEFT repeats when it loads. */
+/** Initialisations that derive A and B from the model's matrices. PEFT repeats them when it loads. */
 const SPLITS_MODEL = /^(pissa|olora|corda|loftq|lora_ga)/i
 
 function refuseVariants(file: string, settings: JsonObject): void {

@@ -1,5 +1,5 @@
-// rank_pattern and alpha_pattern. In: patterns and names of modules. Out: the value that Python's
-// `re.match(rf"(.*\.)?({pattern})$", name)` chooses, or an error that names the pattern.
+// Tests rank_pattern and alpha_pattern. In: patterns and names of modules. Out: the value that Python's
+// `re.match(rf"(.*\.)?({pattern})$", name)` selects, or an error that names the pattern.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -109,7 +109,7 @@ describe('are rejected', () => {
   })
 })
 
-test('a pattern that would backtrack terminates, without a match or with an error', () => {
+test('a pattern that would backtrack terminates, either without a match or with an error', () => {
   expect(matches('(a|a)*(a+a+)+y', 'a'.repeat(2000))).toBe(false)
   const many = () => matches(`(a*)*${'(.*.*.*)*'.repeat(20)}y`, 'a'.repeat(20_000))
   expect(failure(many)).toMatch(/^(no error: false|unsupported: .*tries)/)

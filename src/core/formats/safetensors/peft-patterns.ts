@@ -5,8 +5,8 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 
-/** Maximum number of attempts to match a part of a pattern at a position in a name, over all modules. */
-const MOST_TRIES = 1 << 23
+/** Maximum number of attempts to match part of a pattern at a position in a name, over all modules. */
+const MAX_TRIES = 1 << 23
 const LONGEST_PATTERN = 1024
 
 /**
@@ -22,9 +22,9 @@ interface Reading {
 }
 
 /**
- * A module's value: that of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
+ * A module's value: the value of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
  * module)` finds a match. Throws `format` for values that are not numbers, `unsupported` for patterns with
- * lookarounds, back-references or flags, and for more than `MOST_TRIES`.
+ * lookarounds, back-references or flags, and for more than `MAX_TRIES` attempts.
  */
 export function patternValues(
   file: string,
@@ -34,7 +34,7 @@ export function patternValues(
   if (patterns === undefined || patterns === null) return () => undefined
   if (!isObject(patterns)) throw malformed(file, `${setting} is ${shown(patterns)}, not an object`)
   const budget = new Budget({
-    work: MOST_TRIES,
+    work: MAX_TRIES,
     refuse: ({ most }) =>
       new HalfbyteError(
         'unsupported',
@@ -71,8 +71,7 @@ function partOf(text: string, budget: Budget): Part | undefined {
 }
 
 /**
- * A pattern in which only dots are special. Most patterns are like this, and an adapter may have one for each
- * of its matrices.
+ * A pattern in which only dots are special. Most are like this, and an adapter may have one for each matrix.
  */
 function nameOf(text: string, budget: Budget): Part {
   const matches = (name: string, from: number) => {
@@ -115,7 +114,7 @@ function sequence(reading: Reading): Part | undefined {
   }
 }
 
-/** An atom with its quantifiers. Laziness does not change what matches. */
+/** An atom with its quantifiers. Laziness does not affect what matches. */
 function repeated(reading: Reading): Part | undefined {
   const atom = atomOf(reading)
   const [all, sign, least, comma, most] = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/.exec(
@@ -123,7 +122,7 @@ function repeated(reading: Reading): Part | undefined {
   ) ?? ['']
   if (atom === undefined || all === '') return atom
   reading.at += all.length
-  // Python rejects a second quantifier, and reads a plus as possessive.
+  // Python rejects a second quantifier, and treats a plus as possessive.
   if (/^[*+?{]/.test(reading.text.slice(reading.at))) return undefined
   const from = sign === undefined ? Number(least) : sign === '+' ? 1 : 0
   const isOpen = sign === undefined ? comma !== '' && most === '' : sign !== '?'
@@ -180,7 +179,7 @@ const CLASSES: ReadonlyMap<string, RegExp> = new Map(
   Object.entries({ d: /\d/, D: /\D/, w: /\w/, W: /\W/, s: /\s/, S: /\S/ }),
 )
 
-/** An escape after its backslash: a character class, or a character that is not a letter or digit. */
+/** An escape, after its backslash: a character class, or a character that is not a letter or digit. */
 function escaped(reading: Reading): IsIn | undefined {
   const char = reading.text[reading.at++]
   if (char === undefined) return undefined
@@ -189,12 +188,12 @@ function escaped(reading: Reading): IsIn | undefined {
   return /\w/.test(char) ? undefined : same(char)
 }
 
-/** Reads a character class after its opening bracket. */
+/** Reads a character class, after its opening bracket. */
 function classOf(reading: Reading): IsIn | undefined {
   const { text } = reading
   const isNegated = taken(reading, '^')
   const members: IsIn[] = []
-  // A bracket at the beginning is a member.
+  // A bracket at the start is a member of the class.
   for (let isFirst = true; isFirst || text[reading.at] !== ']'; isFirst = false) {
     const char = text[reading.at++]
     if (char === undefined) return undefined

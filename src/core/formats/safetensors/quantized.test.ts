@@ -1,5 +1,5 @@
-// Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the exact
-// values, or a typed error.
+// Tests quantised safetensors. In: matrices packed bit by bit as the formats define. Out: the exact values,
+// or a typed error.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -109,7 +109,7 @@ describe('symmetric codes are converted without loss', () => {
   })
 })
 
-describe('codes with zero points have minimums rounded to f16', () => {
+describe('with zero points, codes get minimums rounded to f16', () => {
   const asymmetric = (options: IntOptions) => intMatrix(N, K, { ...options, isSymmetric: false })
 
   function rounded({ scales, zeros, groups, codes }: ReturnType<typeof intMatrix>): Float32Array {
@@ -147,7 +147,7 @@ describe('codes with zero points have minimums rounded to f16', () => {
   })
 })
 
-test('inputs that were sorted by activation order keep their groups', async () => {
+test('inputs sorted by activation order keep their groups', async () => {
   const matrix = intMatrix(N, K, { groupSize: 64, isSymmetric: false, isShuffled: true })
   const config = gptq(4, 64, { sym: false, desc_act: true })
   const even = intMatrix(N, K, { groupSize: 64, isShuffled: true })
@@ -164,7 +164,7 @@ test('inputs that were sorted by activation order keep their groups', async () =
   )
 })
 
-describe('bytes under scales', () => {
+describe('bytes with scales', () => {
   const next = randomFrom(5)
   const bytes = Uint8Array.from(
     { length: N * K },
@@ -202,7 +202,7 @@ describe('bytes under scales', () => {
     expect(values).toEqual(right)
   })
 
-  test('scales of another shape are rejected', async () => {
+  test('scales with another shape are rejected', async () => {
     const tensors = {
       'x.weight': { dtype: 'F8_E4M3', shape: [N, K], data: bytes },
       'x.weight_scale': scalesOf([7, 2])[1],
@@ -234,7 +234,7 @@ describe('MXFP4', () => {
 
   test.each<[string, Tensors]>([
     ['no exponents', { x_blocks: blocks }],
-    ['exponents of another shape', { x_blocks: blocks, x_scales: u8([2, 3], () => 127) }],
+    ['exponents with another shape', { x_blocks: blocks, x_scales: u8([2, 3], () => 127) }],
     ['half a block', { x_blocks: u8([2, 3, 2, 8], () => 0), x_scales: u8([2, 3, 2], () => 127) }],
     ['exponents as floats', { x_blocks: blocks, x_scales: { ...blocks, dtype: 'I8' } }],
   ])('%s are damaged', async (_, tensors) => {
@@ -257,20 +257,15 @@ describe('are rejected if they do not match', () => {
     ['groups of 48', good, gptq(4, 48), /^unsupported: .*groups of 48/],
     ['other groups', good, gptq(4, 128), /^format: .*\[4,40\] where .* needs .* \[2,40\]/],
     ['no configuration', good, undefined, /^unsupported: .*undefined/],
-    ['a tool that is not read', good, { quant_method: 'hqq' }, /^unsupported: .*hqq/],
-    [
-      'the layout of a GPU kernel',
-      good,
-      gptq(4, 64, { checkpoint_format: 'marlin' }),
-      /^unsupported: .*marlin/,
-    ],
+    ['an unsupported tool', good, { quant_method: 'hqq' }, /^unsupported: .*hqq/],
+    ['a GPU kernel’s layout', good, gptq(4, 64, { checkpoint_format: 'marlin' }), /^unsupported: .*marlin/],
     ['AWQ for gemv', good, { ...awq, version: 'gemv' }, /^unsupported: .*gemv/],
     ['GPTQ declared as AWQ', good, awq, /^format: /],
     ['no scales', { ...good, 'x.scales': undefined }, gptq(4, 64), /^format: .*x\.scales/],
     ['short zero points', { ...good, 'x.qzeros': word([4, 4]) }, gptq(4, 64), /^format: .*\[4,4\].*\[4,5\]/],
     ['short groups', { ...good, 'x.g_idx': word([255]) }, gptq(4, 64), /^format: .*\[255\].*\[256\]/],
     [
-      'a zero point off the middle',
+      'a zero point that is not in the middle',
       { ...good, 'x.qzeros': word([4, 5]) },
       gptq(4, 64),
       /^format: .*zero point 1 .* 8/,
@@ -283,7 +278,7 @@ describe('are rejected if they do not match', () => {
     expect(await failure(reading(Object.fromEntries(present), config))).toMatch(message)
   })
 
-  test('an input of a missing group is rejected', async () => {
+  test('an input in a missing group is rejected', async () => {
     const groupOf = [...matrix.groupOf]
     groupOf[200] = 4
     const tensors = gptqTensors('x', { ...matrix, groupOf })
@@ -382,7 +377,7 @@ describe('BitNet', () => {
     const given = tensors([N / 4, k], [1], k)
     const [form, values] = await valuesIn(given, { quant_method: 'bitnet', linear_class }, k)
     expect(form).toBe(stored)
-    // A zero has no sign.
+    // Zeros have no sign.
     expect(Array.from(values, (value) => value + 0)).toEqual(
       ternary(k).codes.map((code) => code * factor + 0),
     )

@@ -24,8 +24,8 @@ function levelsOf(dtype: StoredDType): Float32Array {
 }
 
 /**
- * `scale` holds one scale for the whole matrix, one per output, or one per block of `block` [rows, columns].
- * Throws `format` for any other shape.
+ * `scale` holds one scale for the whole matrix, per output, or per block of `block` [rows, columns]. Throws
+ * `format` for any other shape.
  */
 function scaledBytes(
   weight: StoredTensor,
@@ -63,16 +63,15 @@ function scaledBytes(
 type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
 
 /**
- * Scales of activations and caches, which Halfbyte quantises in its own way, and counts that it does not
- * need.
+ * Scales of activations and caches, which Halfbyte quantises in its own way, and counts that are not needed.
  */
 const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape|position_ids)$/
 
 /**
  * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from
- * FP8 and INT8 with scales, and `X` from `X_blocks` in MXFP4. Unquantised modules are recognised by their
- * plain tensors, so lists of ignored modules are not read. Throws `unsupported` for other formats, `format`
- * for tensors that do not belong together.
+ * FP8 and INT8 with scales, and `X` from `X_blocks` in MXFP4. Plain tensors reveal which modules are not
+ * quantised, so lists of ignored modules are not read. Throws `unsupported` for other formats, `format` for
+ * tensors that do not belong together.
  */
 export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
   const settings = isObject(config) ? config : {}
@@ -92,7 +91,7 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
     )
   }
   if (settings['quant_method'] === 'bitnet' && settings['quantization_mode'] === 'online') {
-    throw unread(file, 'its weights are meant to be rounded to ternary at run time', 'packed ones')
+    throw unread(file, 'its weights are meant to be rounded to ternary values at run time', 'packed ones')
   }
   let scheme: Scheme | undefined
   for (const [name, tensor] of stored) {

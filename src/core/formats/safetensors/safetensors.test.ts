@@ -33,7 +33,7 @@ test('tensors round-trip with their shapes and bytes', async () => {
   expect(await held.source.read(held.offset, held.byteLength)).toEqual(b.data)
 })
 
-test('tensors can have any name, even those of Object.prototype', async () => {
+test('tensors can have any name, even one from Object.prototype', async () => {
   const names = ['toString', '__proto__', 'a']
   const tensors = names.map((name, at) => ({
     ...({ name, dtype: 'F32', shape: [1], bytes: 4 } as const),
@@ -58,7 +58,7 @@ describe('a damaged file', () => {
     }
   })
 
-  test('is read or rejected with a typed error if any header byte changes', async () => {
+  test('is read, or rejected with a typed error, if any header byte changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(whole.length - 33), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -84,9 +84,9 @@ describe('a damaged file', () => {
     ['three offsets', entry({ dtype: 'F32', shape: [2], data_offsets: [0, 8, 8] })],
     ['an end before the beginning', entry({ dtype: 'F32', shape: [2], data_offsets: [8, 0] })],
     ['an end beyond the file', entry({ dtype: 'F32', shape: [4], data_offsets: [0, 16] })],
-    ['bytes that are too many for the shape', entry({ dtype: 'F32', shape: [1], data_offsets: [0, 8] })],
-    ['a hole at the start', entry({ dtype: 'F32', shape: [1], data_offsets: [4, 8] })],
-    ['a rest at the end', entry({ dtype: 'F32', shape: [1], data_offsets: [0, 4] })],
+    ['too many bytes for the shape', entry({ dtype: 'F32', shape: [1], data_offsets: [0, 8] })],
+    ['a gap at the start', entry({ dtype: 'F32', shape: [1], data_offsets: [4, 8] })],
+    ['leftover bytes at the end', entry({ dtype: 'F32', shape: [1], data_offsets: [0, 4] })],
     [
       'an overlap',
       safetensorsFile(
@@ -132,7 +132,7 @@ describe('shards', () => {
     await expect(readShards([second], undefined)).rejects.toThrow(/add model-00001-of-00002.safetensors/)
   })
 
-  test('a tensor must be in the file that the index gives', async () => {
+  test('a tensor must be in the file that the index names', async () => {
     const wrong = { weight_map: { ...index.weight_map, c: 'model-00001-of-00002.safetensors' } }
     expect(await codeOf(readShards([first, second], wrong))).toBe('format')
     const swapped = { weight_map: { ...index.weight_map, a: 'model-00002-of-00002.safetensors' } }

@@ -91,7 +91,10 @@ function locate(source: ByteSource, name: string, entry: unknown, dataStart: num
     end < begin ||
     dataStart + end > source.size
   ) {
-    throw malformed(source.name, `${shown(name)} lies at bytes [${offsets}] of ${source.size - dataStart}`)
+    throw malformed(
+      source.name,
+      `${shown(name)} is at bytes [${offsets}], but the data has ${source.size - dataStart}`,
+    )
   }
   const elements = elementCount(shape)
   const stored = { name, dtype: dtype as StoredDType, shape, source, offset: dataStart + begin }
@@ -139,7 +142,9 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
   if (end !== source.size) throw malformed(source.name, `its tensors end at byte ${end} of ${source.size}`)
 }
 
-/** Mistral's repositories contain the weights a second time, under the names of Mistral's own library. */
+/**
+ * Mistral's repositories contain the weights twice, the second time under the names of Mistral's own library.
+ */
 function withoutConsolidated(files: readonly ByteSource[]): readonly ByteSource[] {
   const kept = files.filter(({ name }) => !/^consolidated(?:[.-].*)?\.safetensors$/.test(baseName(name)))
   return kept.length > 0 ? kept : files

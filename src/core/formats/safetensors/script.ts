@@ -1,4 +1,4 @@
-// The script dist/readers/safetensors.js, which hands the safetensors reader to the engine that loads it.
+// The script dist/readers/safetensors.js, which passes the safetensors reader to the engine that loads it.
 import { tellReader } from '../readers.ts'
 import * as reader from './open-safetensors.ts'
 

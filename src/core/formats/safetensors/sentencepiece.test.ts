@@ -1,5 +1,5 @@
-// Tests of SentencePiece models. In: tokenizer.model files written here. Out: the ids of the same vocabulary
-// in a GGUF, and a typed error for unsupported features.
+// Tests SentencePiece models. In: tokenizer.model files written here. Out: the ids that a GGUF with the same
+// vocabulary gives, and a typed error for unsupported features.
 import { PbfWriter } from 'pbf'
 import { expect, test } from 'vitest'
 import { safetensorsBytes } from '../../../../test/conformance/testing/writers/safetensors-writer.ts'
@@ -47,7 +47,7 @@ function modelBytes({ type = 2, addsPrefix, trims = false, charsmap, bosId }: Fi
 const tokenizerOf = (fields: Fields = {}, config: JsonObject = {}) =>
   createTokenizer(readSentencePiece('tokenizer.model', modelBytes(fields), config))
 
-test('texts get the same ids as with the same vocabulary in a GGUF', () => {
+test('texts get the same ids as from a GGUF with the same vocabulary', () => {
   const expected = createTokenizer({ ...SPEC, types: SPEC.types!.with(LAST, 4) })
   const own = tokenizerOf()
   for (const text of ['hello', 'hello hello  olle', ' é\n', 'a<tag>hello', '</s>'])
@@ -112,7 +112,7 @@ test('a file truncated at any byte is rejected unless it is still complete', () 
   for (let length = 0; length < bytes.length; length += 7) {
     try {
       createTokenizer(readSentencePiece('m', bytes.subarray(0, length)))
-      throw new Error(`${length} bytes were taken for a model`)
+      throw new Error(`${length} bytes were accepted as a model`)
     } catch (error) {
       if (!isHalfbyteError(error)) throw error
     }

@@ -1,5 +1,5 @@
-// Converts a tokenizer.model with its tokenizer_config.json to the same specification as a GGUF of that
-// tokenizer. Token types have the same numbers in both.
+// Converts a tokenizer.model and its tokenizer_config.json to the specification that a GGUF of the same
+// tokenizer gives. Token types have the same numbers in both.
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, shown, unsupported } from '../../text/spec.ts'
 import { Message } from '../protobuf.ts'
@@ -16,7 +16,7 @@ interface Piece {
   type: number
 }
 
-/** `file` is its name in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
+/** `file`: its name in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
 export function readSentencePiece(
   file: string,
   bytes: Uint8Array,

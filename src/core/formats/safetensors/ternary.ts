@@ -16,10 +16,9 @@ const OFFSET = 7
 const ROWS = 4
 
 /**
- * Byte (r, c) of `weight` [n / 4, k] has the codes, 0 to 2 for -1 to 1, of rows r, r + n/4, r + 2n/4 and
- * r + 3n/4 in column c, starting at the low bits. The single number in `scale` multiplies them, or divides
- * them in BitLinear layers. Throws `format` for other shapes, `unsupported` for rows that are not whole
- * groups.
+ * Column c of byte row r in `weight` [n / 4, k] holds the codes of rows r, r + n/4, r + 2n/4 and r + 3n/4, 0
+ * to 2 for -1 to 1, starting at the low bits. The single number in `scale` multiplies them, or divides them
+ * in BitLinear layers. Throws `format` for other shapes, `unsupported` for rows that are not whole groups.
  */
 export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, settings: JsonObject): TensorInfo {
   const { name, shape, source: file } = weight
@@ -51,7 +50,9 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
   return form === 'TQ2_0' ? { ...matrix, coding: { read: readTQ2, hasMinimum: false } } : matrix
 }
 
-/** Writes blocks of an f16 scale and 32 codes: those of the first half of the inputs in the low bits. */
+/**
+ * Writes blocks of an f16 scale and 32 codes. The low bits hold the codes of the first half of the inputs.
+ */
 function writeQ4Row(out: Uint8Array, codes: Uint8Array, factor: number): void {
   const code = (column: number) => codes[column]! + OFFSET
   for (let group = 0, at = 0; group < codes.length; group += GROUP) {

@@ -1,4 +1,4 @@
-// Random blocks. In: a dtype, a seed. Out: stored blocks with random codes and finite scales.
+// Random blocks. In: a dtype and a seed. Out: stored blocks with random codes and finite scales.
 import { floatToHalf } from '../../base/half.ts'
 import { BLOCKS } from '../dtypes.ts'
 import type { CodedDType } from '../tensors.ts'
@@ -32,10 +32,10 @@ const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
 
 export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 
-/** With `scale`, every f16 in a block has that value, which gives usable weights for a test model. */
+/** With `scale`, every f16 in a block has this value, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
-  // Not the tests' generator: the tests of the readers have llama.cpp's hashes for exactly these bytes.
+  // Not the tests' usual generator: the readers' tests have llama.cpp's hashes for exactly these bytes.
   let state = seed
   const blocks = Uint8Array.from({ length: count * bytes }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -49,11 +49,11 @@ export function randomBlocks(dtype: CodedDType, count: number, seed: number, sca
       if (scale !== undefined) new DataView(blocks.buffer).setUint16(at, floatToHalf(scale), true)
     }
     if (dtype === 'IQ1_M') setSplitHalf(blocks.subarray(block * bytes + 48), scale)
-    // Small scales: random ones are up to 448.
+    // Small scales, because random ones reach 448.
     if (dtype === 'NVFP4' && scale !== undefined) {
       for (let run = 0; run < 4; run++) blocks[block * bytes + run]! &= 7
     }
-    // Use exponents that both f32 and f16 can hold.
+    // Use exponents that both f32 and f16 can represent.
     if (dtype === 'MXFP4') {
       const exponent = scale === undefined ? blocks[block * bytes]! & 15 : Math.log2(scale) + 22
       blocks[block * bytes] = 106 + Math.round(exponent)
@@ -62,7 +62,7 @@ export function randomBlocks(dtype: CodedDType, count: number, seed: number, sca
   return blocks
 }
 
-/** The f16 of IQ1_M is in the high nibbles of four words. */
+/** The f16 of IQ1_M is spread over the high nibbles of four words. */
 function setSplitHalf(words: Uint8Array, scale: number | undefined): void {
   if (scale === undefined) words[7]! &= 0xbf
   else {

@@ -1,5 +1,5 @@
-// Candidates. In: rows shorter and longer than the sorted head. Out: the same candidates whether sorted
-// lazily or at once.
+// Tests candidates. In: rows shorter and longer than the sorted head. Out: the same candidates whether they
+// are sorted lazily or at once.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Candidates } from './candidates.ts'
@@ -21,7 +21,7 @@ test('top k keeps the best, best first, and the lower id first among ties', () =
   expect(idsOf(raceOf([2, 7, 7, 2, 7, 2], 4))).toEqual([1, 2, 4, 0])
 })
 
-test('a floor and bans leave fewer than k', () => {
+test('a floor and bans may leave fewer than k', () => {
   expect(idsOf(raceOf([NONE, 1, NONE, 0], 4))).toEqual([1, 3])
   expect(idsOf(raceOf([4, 1, 3, 0], 4, 1))).toEqual([0, 2, 1])
 })
@@ -48,7 +48,7 @@ test('scaled weights are the softmax at that temperature', () => {
   expect(set.total).toBeCloseTo(1.5)
 })
 
-test('dropped candidates are in no later total and are not sorted later', () => {
+test('dropped candidates count in no later total and are not sorted later', () => {
   const logits = Array.from({ length: 1000 }, (_, id) => -id / 100)
   const set = raceOf(logits)
   set.drop(3)
@@ -65,7 +65,7 @@ test('lazy sorting gives the same result as sorting at once', () => {
   const stages: Record<string, Stage> = {
     'top-p': (set) => topP(set, 0.9),
     'min-p': (set) => minP(set, 0.02),
-    'a floor far down, then top-p': (set) => {
+    'a low floor, then top-p': (set) => {
       minP(set, 1e-6)
       topP(set, 0.99)
     },

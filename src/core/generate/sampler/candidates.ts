@@ -40,8 +40,8 @@ export class LogProbabilities {
   }
 
   /**
-   * The log-probability of any id, rounded to f32, because engines differ in the last bits of the f64
-   * logarithm.
+   * The log-probability of any id, rounded to f32, because JavaScript engines differ in the last bits of the
+   * f64 logarithm.
    */
   of(id: number): number {
     return Math.fround(this.#raw[id]! - this.#normaliser)
@@ -49,7 +49,7 @@ export class LogProbabilities {
 }
 
 /**
- * Number of entries that are sorted initially if every id is a candidate, and the factor by which it grows
+ * Number of entries that are sorted at first if every id is a candidate, and the factor by which this grows
  * when more are needed.
  */
 const HEAD = 64
@@ -58,8 +58,9 @@ const GROWTH = 8
 const UNKNOWN = -1
 
 /**
- * The ids in the race, sorted by descending logit, the lower id first among equals. Without a top k, only the
- * first entries are sorted initially: the race is open, and `has` sorts more when a stage looks further.
+ * The ids still in the race, sorted by descending logit; among equals, the lower id comes first. Without
+ * top-k, only the first entries are sorted at first: the race is open, and `has` sorts more when a stage
+ * looks further.
  *
  * `weights` are e^((logit - best) * scale) of the entries [0, count). `total` is the sum over the whole race,
  * including entries that are not sorted yet. A probability is weight / total.
@@ -72,9 +73,9 @@ export class Candidates {
   /** Ids with lower logits are not in the race. */
   #least = Number.NEGATIVE_INFINITY
   #scale = 1
-  /** The race may have more entries than are sorted. */
+  /** True if the race may have more entries than are sorted. */
   #isOpen = false
-  /** Every id at or above `least` is in the race, so its total is a sum over the row. */
+  /** True if every id at or above `least` is in the race, so that its total is a sum over the row. */
   #isWhole = false
   #total = UNKNOWN
 
@@ -204,7 +205,9 @@ export class Candidates {
     this.weigh(this.#scale)
   }
 
-  /** Sorts the best `most` entries, starting after those already sorted. The total does not change. */
+  /**
+   * Sorts the best `most` entries, starting after those that are already sorted. The total does not change.
+   */
   #sort(most: number): void {
     this.count = this.#rows.top(this.#row, Math.min(most, this.vocab), this.#least)
     this.#isOpen = this.count === most && most < this.vocab

@@ -1,5 +1,5 @@
-// The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution computed by brute
-// force.
+// Tests the chain. In: rows, options, 100,000 draws with a fixed seed. Out: the distribution that brute force
+// computes.
 import { expect, test } from 'vitest'
 import { Sampler, type SamplerParts } from './sampler.ts'
 import type { SamplerOptions } from './sampler-options.ts'
@@ -18,7 +18,7 @@ function chiSquare(counts: readonly number[], expected: ReadonlyMap<number, numb
   }
   for (const [id, count] of counts.entries()) {
     const p = expected.get(id) ?? 0
-    if (p === 0) expect(count, `draws of ${id}, which is out of the race`).toBe(0)
+    if (p === 0) expect(count, `draws of ${id}, which was excluded`).toBe(0)
     else if (DRAWS * p >= 5) add(count, p)
     else {
       rare.count += count
@@ -45,7 +45,7 @@ test.each(Object.entries(CHAIN_CASES))('%s: draws follow brute force', (_, { giv
   const expected = distribution(given, options)
   const { statistic, freedom } = chiSquare(draws(given, options), expected)
   expect(freedom).toBeGreaterThan(3)
-  // Mean `freedom`, variance twice that: four standard deviations; the seed is fixed.
+  // With mean `freedom` and twice that as variance, this is four standard deviations. The seed is fixed.
   expect(statistic).toBeLessThan(freedom + 4 * Math.sqrt(2 * freedom))
 })
 

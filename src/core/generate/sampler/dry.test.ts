@@ -1,4 +1,4 @@
-// DRY. In: histories with repetitions and breakers. Out: the same penalties as computed by hand and by brute
+// Tests DRY. In: histories with repetitions and breakers. Out: the penalties computed by hand and by brute
 // force.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ test('a token that would continue a repetition loses base^(length - allowed)', (
   expect(taken('abcdexabcd', { dryMultiplier: 0.5, dryBase: 3 })).toEqual({ e: 4.5 })
 })
 
-test('the longest repetition counts, for each token that continued differently', () => {
+test('for each token that continued differently, the longest repetition counts', () => {
   expect(taken('abcdxbceyabc')).toEqual({ d: 2, e: 1 })
   expect(taken('aaaa')).toEqual({ a: 2 })
 })
@@ -101,7 +101,7 @@ describe('breakers', () => {
   const endsAt = (texts: readonly string[], history: readonly number[]) =>
     new Breakers(texts, bytes).lastEnd(history, history.length)
 
-  test('are found across tokens, where they end', () => {
+  test('are found across tokens, at the token where they end', () => {
     expect(endsAt(['newline'], [0, 1, 2, 3, 0])).toBe(4)
     expect(endsAt(['newline'], [0, 1, 2, 0])).toBe(0)
     expect(endsAt(['nene'], [7, 1, 1, 0])).toBe(3)
@@ -113,7 +113,7 @@ describe('breakers', () => {
     expect(endsAt(['nneli'], [7, 0, 1, 6])).toBe(0)
   })
 
-  test('are found in a token that contains a complete one, whatever came before', () => {
+  test('are found in a token that contains one completely, whatever came before', () => {
     const breakers = new Breakers(['e.', ':'], bytes)
     expect(tokens.map((_, id) => breakers.isIn(id))).toEqual([
       false,

@@ -4,7 +4,7 @@ import { Matcher } from '../../text/detokenizer.ts'
 import type { Adjustment } from './processors.ts'
 import type { SamplerSettings } from './sampler-options.ts'
 
-/** The UTF-8 bytes of a token; none for an id without a token. */
+/** The UTF-8 bytes of a token; empty for an id without a token. */
 export type TokenBytes = (id: number) => Uint8Array
 
 export class Breakers {
@@ -12,7 +12,7 @@ export class Breakers {
   /** Matchers for the text so far, and for a single token. */
   readonly #ofText: readonly Matcher[]
   readonly #ofToken: readonly Matcher[]
-  /** Number of tokens read, and number of tokens up to the end of the latest breaker. */
+  /** Number of tokens read, and number of tokens up to the end of the last breaker. */
   #seen = 0
   #end = 0
 
@@ -26,8 +26,8 @@ export class Breakers {
   }
 
   /**
-   * Number of tokens of `history`, which ends at `length`, up to the end of the latest breaker; 0 without
-   * one. Tokens that were read before are not read again, so a history may only grow.
+   * Number of tokens of `history`, which ends at `length`, up to the end of the last breaker; 0 without one.
+   * Tokens are never read twice, so a history may only grow.
    */
   lastEnd(history: ArrayLike<number>, length: number): number {
     for (; this.#seen < length; this.#seen++) {
@@ -55,15 +55,15 @@ function ends(matchers: readonly Matcher[], byte: number): boolean {
   return found
 }
 
-/** Maximum subtracted from a logit, so that it stays finite. */
-const MOST = 1e30
+/** Maximum that is subtracted from a logit, so that it stays finite. */
+const MAX = 1e30
 
 /**
  * "Don't repeat yourself", Weidmann, 2024. If the text ends with n tokens that also occur earlier, the token
  * that followed them there is penalised by multiplier * base^(n - allowedLength), if n is at least
  * allowedLength; the longest such n counts. No match crosses a breaker, and tokens that contain a breaker are
- * not penalised. Takes time linear in the searched tokens. `tally` is zeros [vocab] before and after the
- * call.
+ * not penalised. The time is linear in the number of searched tokens. `tally` is zeros [vocab] before and
+ * after the call.
  */
 export function dry(
   settings: Pick<SamplerSettings, 'dryMultiplier' | 'dryBase' | 'dryAllowedLength' | 'dryLastN'>,
@@ -89,7 +89,7 @@ export function dry(
       if (match === 0) continue
       tally[next] = 0
       if (breakers.isIn(next)) continue
-      logits[next] = logits[next]! - Math.min(MOST, dryMultiplier * dryBase ** (match - dryAllowedLength))
+      logits[next] = logits[next]! - Math.min(MAX, dryMultiplier * dryBase ** (match - dryAllowedLength))
     }
   }
 }

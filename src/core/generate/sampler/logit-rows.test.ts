@@ -1,5 +1,5 @@
-// Rows. In: rows with all kinds of sizes, signs and ties, in both builds. Out: the same bits as the
-// definition, and errors that say what is wrong.
+// Tests rows. In: rows of all sizes, signs and ties, in both builds. Out: the same bits as by definition, and
+// errors that say what is wrong.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from '../../../../wasm/testing/machine.ts'
@@ -35,7 +35,7 @@ describe.each(BUILDS)('%s', (build) => {
     )
   })
 
-  test('and for long rows: rising, falling, flat and mixed', () => {
+  test('so do long rows: rising, falling, flat and mixed', () => {
     const vocab = 20_011
     const { rows, put } = engineRows(build, vocab)
     const plain = new PlainRows(vocab)
@@ -133,7 +133,7 @@ test('both builds give the same bits', () => {
   expect(a).toEqual(b)
 })
 
-test('a scale of 1e30 keeps only the best, and leaves nothing undefined', () => {
+test('a scale of 1e30 keeps only the best, and nothing becomes NaN', () => {
   const { rows, put } = engineRows('relaxed', 4)
   rows.top(put([1, 3, Number.NEGATIVE_INFINITY, 2]), 4, Number.NEGATIVE_INFINITY)
   expect(rows.weigh(3, 1e30)).toBeCloseTo(1)
@@ -141,7 +141,7 @@ test('a scale of 1e30 keeps only the best, and leaves nothing undefined', () => 
 })
 
 test.each([
-  ['NaN in front', [Number.NaN, 1, 2, 3], /id 0 is NaN/],
+  ['NaN at the start', [Number.NaN, 1, 2, 3], /id 0 is NaN/],
   ['NaN at the end', [1, 2, 3, Number.NaN], /id 3 is NaN/],
   ['infinity', [1, 2, Number.POSITIVE_INFINITY, 0], /id 2 is Infinity/],
 ])('%s is a typed error', (_, values, message) => {
@@ -159,7 +159,7 @@ test('a row with a different length or in another memory is rejected', () => {
   expect(() => rows.mask(new Float32Array(8), new Uint32Array(2))).toThrow(/2 words but 8 ids need 1/)
 })
 
-test('views are taken again after memory has grown', () => {
+test('views are recreated after memory has grown', () => {
   const { rows, arena, put } = engineRows('relaxed', 100)
   arena.allocate(16 << 20, 'growth')
   const row = put(Float32Array.from({ length: 100 }, (_, id) => -id))

@@ -12,7 +12,7 @@ import type { LogitExports } from '../../runtime/module.ts'
  */
 export interface LogitRows {
   readonly vocab: number
-  /** The result of `top`, best first, the lower id first among equals. Valid until the next `top`. */
+  /** The result of `top`, best first; among equals, the lower id first. Valid until the next `top`. */
   readonly ids: Uint32Array
   readonly logits: Float32Array
   /** The result of `weigh`. */
@@ -37,17 +37,17 @@ export interface LogitRows {
   guide(row: Float32Array, guide: Float32Array, scale: number): void
   /** Bans the ids whose bit is 0: bit id % 32 of word id >> 5. */
   mask(row: Float32Array, words: Uint32Array): void
-  /** A copy that is valid until the next one. Room for it must have been reserved. */
+  /** A copy that is valid until the next one. Its memory must have been reserved. */
   keep(row: Float32Array): Float32Array
   /** Zeros [vocab] for counting ids. Users must restore the zeros. */
   readonly tally: Uint32Array
 }
 
-/** Minimum number of candidates to allocate for; more than any usual top k. */
+/** Minimum number of candidates to allocate memory for; more than any usual top-k. */
 const FEW = 256
 /**
- * Constants of wasm/sampling/topk.c: logits of a chunk, groups in a chunk, and ids that may be collected for
- * each candidate.
+ * Constants of wasm/sampling/topk.c: logits per chunk, groups per chunk, and ids that may be collected per
+ * candidate.
  */
 const CHUNK = 64
 const GROUPS = 4
@@ -73,7 +73,7 @@ export class KernelRows implements LogitRows {
   #kept: Ptr | undefined
   /** Number of candidates that `top` can find. */
   #most = 0
-  /** Number of ids that it can collect to find them. */
+  /** Number of ids that it can collect while finding them. */
   #room = 0
   #spread = new Float64Array()
   #copy = new Float32Array()
@@ -197,7 +197,7 @@ export function sigmaFloor(
 }
 
 /**
- * Names the invalid logit. Kernels turn finite inputs into finite results, so the weights must be damaged.
+ * Names the invalid logit. Kernels turn finite inputs into finite outputs, so the weights must be damaged.
  */
 export function brokenLogit(row: Float32Array, file = 'the model'): HalfbyteError {
   const id = row.findIndex((logit) => !(logit < Number.POSITIVE_INFINITY))

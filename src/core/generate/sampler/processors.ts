@@ -24,7 +24,7 @@ export function biasLogits({
 }
 
 /**
- * Lowers the logits of the last `repeatLastN` tokens, once per id however often it occurred:
+ * Lowers the logits of the last `repeatLastN` tokens, once per id, however often it occurred:
  * l -> (l > 0 ? l / repeatPenalty : l * repeatPenalty) - occurrences * frequencyPenalty - presencePenalty.
  * Keskar and others, CTRL, 2019; llama.cpp multiplies negative logits; the last two terms are OpenAI's.
  * `tally` is zeros [vocab] before and after the call.
@@ -53,7 +53,7 @@ export function penalize(
   }
 }
 
-/** Changes logits after guidance and before the rest of the chain. */
+/** Changes logits after guidance, before the rest of the chain. */
 export interface LogitProcessor {
   /** The module's address, for errors. */
   readonly name: string
@@ -65,7 +65,10 @@ export interface LogitProcessor {
   process(logits: Float32Array, history: ArrayLike<number>, length: number): unknown
 }
 
-/** Runs them in order. Throws `unsupported` if one throws, returns a value, or leaves NaN or +Infinity. */
+/**
+ * Runs the processors in order. Throws `unsupported` if one throws, returns a value, or leaves NaN or
+ * +Infinity.
+ */
 export function runProcessors(
   processors: readonly LogitProcessor[],
   logits: Float32Array,
@@ -103,7 +106,7 @@ export function runProcessors(
   }
 }
 
-/** A text for the thrown value, with an error's name. */
+/** The thrown value as text, including an error's name. */
 function textOf(thrown: unknown): string {
   try {
     return String(thrown)
@@ -112,10 +115,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/**
- * Nobody awaits this promise from third-party code, and its rejection would be reported as unhandled in the
- * page.
- */
+/** Nobody awaits this promise from third-party code, so the page would report its rejection as unhandled. */
 export function disown(value: unknown): void {
   Promise.resolve(value).catch(() => undefined)
 }

@@ -2,7 +2,7 @@
 
 /**
  * xoshiro128** 1.1 (Blackman and Vigna). splitmix32 fills its 128 bits from the seed's low and high words. It
- * uses 32-bit integer operations only, so every JavaScript engine produces the same stream.
+ * uses 32-bit integer operations only, so all JavaScript engines produce the same stream.
  */
 export class Random {
   #a: number

@@ -1,4 +1,4 @@
-// The options of the sampler: the range and the default of each, and its flag on the command line.
+// The options of the sampler: their ranges, their defaults, and their command-line flags.
 
 import { checkList, checkTexts, wrongOption } from '../../base/check-options.ts'
 import {
@@ -42,7 +42,7 @@ export function samplerSettings(
 
 /**
  * How logits become the next id. Options are listed in the order of the chain. Every key is optional. The
- * defaults are those recommended by the model's files (`ModelInfo.sampling`), otherwise `SAMPLER_DEFAULTS`.
+ * defaults come from the model's files (`ModelInfo.sampling`), otherwise from `SAMPLER_DEFAULTS`.
  */
 export interface SamplerOptions {
   /**
@@ -89,24 +89,24 @@ export interface SamplerOptions {
   /** Tail-free sampling: share of the curvature to keep. 1 is off. Default 1. */
   readonly tfsZ?: number | undefined
   /**
-   * Locally typical sampling: probability to keep, starting with tokens nearest the expected surprise. 1 is
-   * off. Default 1.
+   * Locally typical sampling: probability to keep, starting with the tokens nearest to the expected surprise.
+   * 1 is off. Default 1.
    */
   readonly typicalP?: number | undefined
   /** Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default 0.95. */
   readonly topP?: number | undefined
   /**
-   * Drops tokens less likely than this share of the most likely one's probability. 0 is off. Default 0.05.
+   * Drops tokens whose probability is below this share of the most likely token's. 0 is off. Default 0.05.
    */
   readonly minP?: number | undefined
   /**
-   * XTC: probability, per token, of dropping all likely tokens except the least likely one. 0 is off, 0.5 is
-   * usual. Default 0.
+   * XTC: probability, per token, of dropping all likely tokens except the least likely of them. 0 is off, 0.5
+   * is usual. Default 0.
    */
   readonly xtcProbability?: number | undefined
   /**
-   * XTC: probability at which a token counts as likely. Above 0.5 at most one token does, so XTC is off.
-   * Default 0.1.
+   * XTC: probability at which a token counts as likely. Above 0.5, at most one token does, so XTC has no
+   * effect. Default 0.1.
    */
   readonly xtcThreshold?: number | undefined
   /**
@@ -124,8 +124,8 @@ export interface SamplerOptions {
   /** Mirostat's target surprise, in bits per token. Default 5. */
   readonly mirostatEnt?: number | undefined
   /**
-   * Reports the log-probability of each token and of this many most likely tokens, at most 100. They refer to
-   * the model's own distribution, before any option here applies. Default: nothing is reported.
+   * Reports the log-probability of each token and of this many of the most likely tokens, at most 100. They
+   * refer to the model's own distribution, before any option here applies. Default: nothing is reported.
    */
   readonly logprobs?: number | undefined
   /**
@@ -134,7 +134,7 @@ export interface SamplerOptions {
   readonly seed?: number | undefined
 }
 
-/** Options that have no default value. */
+/** Options without a default value. */
 type Open = 'logprobs' | 'seed'
 
 /** `SamplerOptions` with defaults filled in. */
@@ -146,33 +146,31 @@ export type NumberKey = {
   [K in keyof SamplerSettings]-?: SamplerSettings[K] extends number | undefined ? K : never
 }[keyof SamplerSettings]
 
-const MOST = Number.MAX_VALUE
-/**
- * Larger biases, multiplied by a penalty and accumulated over many occurrences, could reach Infinity or NaN.
- */
-const MOST_RISE = 1e9
+const MAX = Number.MAX_VALUE
+/** Larger biases, multiplied by a penalty and added up over many occurrences, could reach Infinity or NaN. */
+const MAX_RISE = 1e9
 const ABOVE_ZERO = Number.MIN_VALUE
-const BIAS = real(-MOST, MOST_RISE)
+const BIAS = real(-MAX, MAX_RISE)
 /** A whole number, or Infinity for all. */
 const COUNT = whole(0, Number.POSITIVE_INFINITY)
 const SHARE = real(0, 1)
 const SHARE_ABOVE_ZERO = real(ABOVE_ZERO, 1)
-const FROM_ZERO = real(0, MOST)
+const FROM_ZERO = real(0, MAX)
 
 const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly default: Default } => ({
   ...kind,
   default: usual,
 })
 
-/** The numeric options. Outside its range, a stage is meaningless or its arithmetic overflows. */
+/** The numeric options. Outside its range, a stage would be meaningless or overflow. */
 export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<number | undefined>>> = {
   cfgScale: row(real(-1000, 1000), 1),
   repeatLastN: row(COUNT, 64),
-  repeatPenalty: row(real(1e-6, MOST), 1),
-  frequencyPenalty: row(real(-MOST_RISE, MOST), 0),
-  presencePenalty: row(real(-MOST_RISE, MOST), 0),
+  repeatPenalty: row(real(1e-6, MAX), 1),
+  frequencyPenalty: row(real(-MAX_RISE, MAX), 0),
+  presencePenalty: row(real(-MAX_RISE, MAX), 0),
   dryMultiplier: row(FROM_ZERO, 0),
-  dryBase: row(real(1, MOST), 1.75),
+  dryBase: row(real(1, MAX), 1.75),
   dryAllowedLength: row(whole(1, Number.MAX_SAFE_INTEGER), 2),
   dryLastN: row(COUNT, Number.POSITIVE_INFINITY),
   topNSigma: row(FROM_ZERO, 0),
@@ -191,7 +189,7 @@ export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<
   seed: whole(0, Number.MAX_SAFE_INTEGER),
 }
 
-/** Every option. The lists are checked against a model's vocabulary, by `samplerSettings`. */
+/** All options. The lists are checked by `samplerSettings` against a model's vocabulary. */
 export const SAMPLER_OPTIONS: Readonly<Record<keyof SamplerSettings, OptionRow>> = {
   ...SAMPLER_NUMBERS,
   logitBias: row(ANY, Object.freeze({})),
@@ -202,34 +200,34 @@ export const SAMPLER_OPTIONS: Readonly<Record<keyof SamplerSettings, OptionRow>>
 
 export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze(defaultsOf(SAMPLER_OPTIONS) as SamplerSettings)
 
-/** A command-line flag: its heading, the name of its number, and the number's meaning. */
+/** A command-line flag: its heading, the name of its number, and what the number means. */
 type SamplerFlag = readonly [heading: string, number: string, description: string]
 
 const FIRST = 'Sampling:'
 const REPETITION = 'Against repetition:'
 const FURTHER = 'Further sampling:'
 
-/** The numeric flags of every command that generates replies: `topNSigma` is `--top-n-sigma`. */
+/** The numeric flags of every command that generates replies. For example, `topNSigma` is `--top-n-sigma`. */
 export const SAMPLER_FLAGS: Readonly<Record<Exclude<NumberKey, 'cfgScale' | 'logprobs'>, SamplerFlag>> = {
   temperature: [FIRST, 't', '0 is greedy'],
   topK: [FIRST, 'k', 'tokens to choose among, 0 is all'],
   topP: [FIRST, 'p', 'probability to keep'],
-  minP: [FIRST, 'p', "least share of the best token's probability"],
+  minP: [FIRST, 'p', "minimum share of the best token's probability"],
   seed: [FIRST, 'n', 'makes a run repeatable'],
   repeatPenalty: [REPETITION, 'x', '1 is off'],
-  repeatLastN: [REPETITION, 'n', 'tokens the penalties look at'],
+  repeatLastN: [REPETITION, 'n', 'recent tokens that penalties apply to'],
   frequencyPenalty: [REPETITION, 'x', 'subtracted for each occurrence, 0 is off'],
   presencePenalty: [REPETITION, 'x', 'subtracted once, 0 is off'],
   dryMultiplier: [REPETITION, 'x', 'DRY: how strongly to penalise repetitions, 0 is off'],
   dryBase: [REPETITION, 'x', 'growth with each repeated token'],
-  dryAllowedLength: [REPETITION, 'n', 'repeated tokens that are free'],
-  dryLastN: [REPETITION, 'n', 'tokens to look for repetitions in'],
+  dryAllowedLength: [REPETITION, 'n', 'repeated tokens before the penalty starts'],
+  dryLastN: [REPETITION, 'n', 'recent tokens to search for repetitions'],
   topNSigma: [FURTHER, 'n', 'standard deviations below the best logit, 0 is off'],
   tfsZ: [FURTHER, 'z', 'tail-free sampling, 1 is off'],
   typicalP: [FURTHER, 'p', 'locally typical sampling, 1 is off'],
   xtcProbability: [FURTHER, 'p', 'how often to exclude top choices, 0 is off'],
   xtcThreshold: [FURTHER, 'p', 'probability of a top choice'],
-  mirostat: [FURTHER, 'v', '1 or 2 in place of the cuts, 0 is off'],
+  mirostat: [FURTHER, 'v', '1 or 2 in place of truncation, 0 is off'],
   mirostatLr: [FURTHER, 'x', "mirostat's learning rate"],
-  mirostatEnt: [FURTHER, 'x', 'surprise it aims at, in bits'],
+  mirostatEnt: [FURTHER, 'x', 'target surprise, in bits'],
 }

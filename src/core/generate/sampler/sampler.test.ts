@@ -42,7 +42,7 @@ test('a sampler without a seed reports the one it chose', () => {
   expect(draws(again)).toEqual(draws(first))
 })
 
-test('repeat penalty divides positive and multiplies negative logits of recent tokens, once each', () => {
+test('the repeat penalty divides positive and multiplies negative logits of recent tokens, once each', () => {
   const logits = Float32Array.of(4, -2, 3, 1)
   samplerOf(4, { repeatPenalty: 2, temperature: 0 }).sample(logits, [0, 0, 1])
   expect(Array.from(logits)).toEqual([2, -4, 3, 1])
@@ -246,7 +246,8 @@ test('mirostat 2 updates mu as computed by hand', () => {
   const set = new Candidates(new PlainRows(3))
   set.start(Float32Array.from([0.5, 0.3, 0.2], Math.log), 0, Number.NEGATIVE_INFINITY, 1)
   const mirostat = new Mirostat(2, 1, 0.1)
-  // mu is 2 bits, 0.2 has 2.32: it is dropped. Of 0.5 and 0.3 the first is 0.625, which is 0.678 bits.
+  // mu is 2 bits and 0.2 has 2.32, so it is dropped. Of 0.5 and 0.3, the first becomes 0.625, which is 0.678
+  // bits.
   expect(mirostat.draw(set, { next: () => 0.6 } as Random)).toBe(0)
   expect(set.count).toBe(2)
   expect(mirostat.mu).toBeCloseTo(2 - 0.1 * (0.678072 - 1), 5)

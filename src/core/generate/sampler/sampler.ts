@@ -11,7 +11,7 @@ import { Mirostat, type Stage, stagesOf } from './stages.ts'
 
 type Masks = Pick<ReplyConstraint, 'mask' | 'accept'>
 
-/** Dependencies of a sampler besides its options. */
+/** What a sampler needs besides its options. */
 export interface SamplerParts {
   /** Decides what may come next. Its `accept` is called for every id. */
   readonly constraint?: Masks | undefined
@@ -23,10 +23,10 @@ export interface SamplerParts {
 }
 
 /**
- * Logits further below the best have weight 0. Without this limit a tiny temperature could result in Infinity
- * * 0.
+ * Logits further below the best have weight 0. Without this limit, a tiny temperature could give Infinity *
+ * 0.
  */
-const MOST_SCALE = 1e30
+const MAX_SCALE = 1e30
 
 /**
  * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma,
@@ -73,8 +73,8 @@ export class Sampler {
 
   // hot
   /**
-   * Picks the next id. `logits` is scratch in the engine's memory, as is `guide`, the row of the negative
-   * prompt. The first `length` entries of `history` are all tokens so far, including the prompt. Throws
+   * Picks the next id. `logits` and `guide`, the row of the negative prompt, are scratch in the engine's
+   * memory. The first `length` entries of `history` are all tokens so far, including the prompt. Throws
    * `integrity` on NaN or +Infinity, `unsupported` if every id is banned, a processor fails, or a forced
    * token is not allowed. The sampler cannot be used after an error.
    */
@@ -104,7 +104,7 @@ export class Sampler {
     this.#adjust(logits, history, length, guide, mask)
     const { topNSigma, temperature } = this.#settings
     const candidates = this.#candidates
-    const scale = Math.min(1 / temperature, MOST_SCALE)
+    const scale = Math.min(1 / temperature, MAX_SCALE)
     if (this.#mirostat !== undefined) {
       candidates.start(logits, 0, Number.NEGATIVE_INFINITY, scale)
       return candidates.ids[this.#mirostat.draw(candidates, this.#random)]!

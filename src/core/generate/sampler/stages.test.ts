@@ -19,7 +19,7 @@ const left = (probabilities: readonly number[], stage: Stage): number[] => {
   return Array.from(set.ids.subarray(0, set.count))
 }
 
-test('top-p keeps the likeliest until their probabilities reach the share', () => {
+test('top-p keeps the most likely ids until their probabilities reach the share', () => {
   const p = [0.1, 0.4, 0.3, 0.2]
   expect(left(p, (set) => topP(set, 0.35))).toEqual([1])
   expect(left(p, (set) => topP(set, 0.65))).toEqual([1, 2])
@@ -28,7 +28,7 @@ test('top-p keeps the likeliest until their probabilities reach the share', () =
   expect(left(p, (set) => topP(set, 0))).toEqual([1])
 })
 
-test('min-p drops ids less likely than a share of the likeliest', () => {
+test('min-p drops ids less likely than a share of the most likely', () => {
   const p = [0.1, 0.4, 0.3, 0.2]
   expect(left(p, (set) => minP(set, 0.2))).toEqual([1, 2, 3, 0])
   expect(left(p, (set) => minP(set, 0.3))).toEqual([1, 2, 3])
@@ -50,7 +50,7 @@ test('tail-free leaves two candidates or a flat curve unchanged', () => {
   expect(left([0.25, 0.25, 0.25, 0.25], (set) => tailFree(set, 0.1))).toEqual([0, 1, 2, 3])
 })
 
-test('typical keeps those nearest the expected surprise, not the likeliest', () => {
+test('typical keeps the ids nearest to the expected surprise, not the most likely', () => {
   // Surprises 0.693 1.386 2.079 2.079, entropy 1.213: distances 0.520 0.173 0.866 0.866.
   const p = [0.5, 0.25, 0.125, 0.125]
   expect(left(p, (set) => typical(set, 0.2))).toEqual([1])
@@ -67,7 +67,7 @@ test('typical leaves its candidates best first, with their logits and weights', 
   expect(set.total).toBeCloseTo(1.6)
 })
 
-test('XTC keeps the least likely of the choices, and only if it applies', () => {
+test('XTC, if it applies, keeps the least likely of the top choices', () => {
   const p = [0.1, 0.35, 0.3, 0.25]
   const always = new Random(1)
   expect(left(p, (set) => excludeTop(set, 1, 0.2, always))).toEqual([3, 0])

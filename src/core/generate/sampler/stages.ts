@@ -1,9 +1,9 @@
-// The stages that select among candidates, and mirostat. At least one candidate always stays.
+// The stages that select among candidates, and mirostat. At least one candidate always remains.
 import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 import type { SamplerSettings } from './sampler-options.ts'
 
-/** Number of most likely ids from which version 1 estimates the exponent of Zipf's law. */
+/** How many of the most likely ids version 1 uses to estimate the exponent of Zipf's law. */
 const ESTIMATED = 100
 
 /**
@@ -37,7 +37,7 @@ export class Mirostat {
 
 /**
  * Keeps the k most likely, where k gives the expected surprise `mu` if probabilities fall as rank^-s:
- * k = ((s - 1) 2^mu / (1 - n^(1 - s)))^(1 / s), with s fitted to the most likely 100 by least squares.
+ * k = ((s - 1) 2^mu / (1 - n^(1 - s)))^(1 / s), with s fitted to the 100 most likely by least squares.
  */
 function cutByZipf(set: Candidates, mu: number): void {
   let products = 0
@@ -98,7 +98,7 @@ const bend = (w: Float32Array, i: number): number => Math.abs(w[i]! - 2 * w[i + 
 
 /**
  * Keeps the candidates whose surprise -ln p is nearest the entropy (the expected surprise), until their
- * probability exceeds `share`; the more likely one first among equals. Surprises rise along the candidates,
+ * probability exceeds `share`; among equals, the more likely one first. Surprises rise along the candidates,
  * so the kept ones are contiguous. Meister and others, Locally Typical Sampling, 2022.
  */
 export function typical(set: Candidates, share: number): void {
@@ -121,7 +121,7 @@ export function typical(set: Candidates, share: number): void {
 
 // hot
 /**
- * Keeps the most likely until their probabilities reach `share`. Holtzman and others, The Curious Case of
+ * Keeps the most likely ids until their probabilities reach `share`. Holtzman and others, The Curious Case of
  * Neural Text Degeneration, 2020.
  */
 export function topP(set: Candidates, share: number): void {
@@ -136,14 +136,14 @@ export function topP(set: Candidates, share: number): void {
 }
 
 // hot
-/** Drops ids less likely than `share` of the most likely. Nguyen and others, Turning Up the Heat, 2024. */
+/** Drops ids less likely than `share` times the most likely. Nguyen and others, Turning Up the Heat, 2024. */
 export function minP(set: Candidates, share: number): void {
   set.floor(share)
 }
 
 /**
- * Exclude top choices: with the given probability, of all candidates at least as likely as `threshold` only
- * the least likely stays, together with everything below it. Weidmann, 2024. Always draws one random number.
+ * Exclude top choices: with the given probability, drops all candidates at least as likely as `threshold`
+ * except the least likely of them. Weidmann, 2024. Always draws one random number.
  */
 export function excludeTop(set: Candidates, probability: number, threshold: number, random: Random): void {
   if (random.next() >= probability) return

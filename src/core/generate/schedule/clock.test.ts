@@ -1,4 +1,4 @@
-// Clocks of a scheduler. In: requests on a hash model while the clock jumps, stands still or returns
+// Tests a scheduler's clock. In: requests on a hash model while the clock jumps, stands still or returns
 // nonsense. Out: the same tokens, finite timings, and no endless waits.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { ChunkSize } from './step-cost.ts'
 
 const HOURS = 5 * 3_600_000
 const SIZES = { msPerStep: 10, msPerRow: 1, tokens: 64, contextLength: 4000 }
-/** The effect of a step on the clock. */
+/** What a step does to the clock. */
 const STEPS: readonly ((ms: number) => number)[] = [
   (ms) => ms + 12,
   (ms) => ms,
@@ -51,7 +51,7 @@ test('replies are the same and timings are finite, whatever the clock does', asy
 test.each([
   ['ahead', HOURS],
   ['back', -HOURS],
-])('a clock that jumps %s once does not hold up a prompt in the background', async (_, jump) => {
+])('a clock that jumps %s once does not hold up a background prompt', async (_, jump) => {
   const { scheduler, pool, clock, sequenceOf } = engineOf(SIZES)
   let steps = 0
   pool.onRun = (rows) => {
@@ -74,7 +74,7 @@ test.each([
   expect(steps).toBeLessThan(2000)
 })
 
-test('chunks recover from a clock that jumps, within a few steps', () => {
+test('chunk sizes recover from a clock jump within a few steps', () => {
   const chunk = new ChunkSize(256)
   const steps = (count: number) => {
     for (let step = 0; step < count; step++) chunk.observe(chunk.rows, chunk.rows)

@@ -1,5 +1,5 @@
-// Draft lengths. In: durations of steps, acceptance rates of drafts. Out: as many drafts as pay off, on noisy
-// clocks.
+// Tests draft lengths. In: step durations and draft acceptance rates. Out: as many drafts as pay off, even on
+// noisy clocks.
 
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
@@ -55,7 +55,7 @@ describe('the length of drafts', () => {
     expect(lengths[3]).toBe(15)
   })
 
-  test('shrinks with the drafts’ cost, the rows that share the step, and the space left', () => {
+  test('shrinks with the drafts’ cost, the rows that share the step, and the remaining space', () => {
     const length = new DraftLength()
     const alone = length.choose(15, 0, step, free, cost)
     expect(alone).toBeGreaterThan(1)
@@ -68,14 +68,14 @@ describe('the length of drafts', () => {
 })
 
 describe('drafts of a chosen length', () => {
-  /** Milliseconds of a step by its rows, for a kernel that is slower if its tiles are not full. */
+  /** Milliseconds of a step by its number of rows, for a kernel that is slower if its tiles are not full. */
   const KINKED = [0, 11, 16.2, 19.3, 24.9, 33.8, 37, 42, 47.7]
   const line = (share: number) => (rows: number) => 30 * (1 + share * (rows - 1))
   const kinked = (rows: number) => KINKED[rows] ?? 47.7 + 5.4 * (rows - 8)
 
   /**
-   * Times of `texts` texts: without drafts, with a chosen length, and with the fixed length that would have
-   * been best.
+   * Times for `texts` texts: without drafts, with a chosen length, and with the fixed length that turns out
+   * best.
    */
   function run(msOf: (rows: number) => number, rate: number, texts = 40, tokens = 100) {
     const random = randomFrom(7)
@@ -118,10 +118,10 @@ describe('drafts of a chosen length', () => {
 
   test.each([
     ['cheap rows', line(0.05)],
-    ['rows at a sixth', line(0.17)],
-    ['rows at a third', line(0.33)],
-    ['rows as kernels have them', kinked],
-    ['rows as dear as steps', line(1)],
+    ['rows cost a sixth of a step', line(0.17)],
+    ['rows cost a third of a step', line(0.33)],
+    ['rows cost what they do in kernels', kinked],
+    ['rows cost as much as steps', line(1)],
   ])('come close to the best length, and never cost more than a twentieth: %s', (_, msOf) => {
     for (const rate of [0, 0.3, 0.5, 0.8, 0.95]) {
       const { speedup, possible } = run(msOf, rate)

@@ -31,8 +31,8 @@ export interface TokenSampler {
 }
 
 /**
- * A token consumer's answer: undefined to continue, `stop` to end, or a promise to wait for before the next
- * token.
+ * What a token consumer returns: undefined to continue, `stop` to end, or a promise to wait for before the
+ * next token.
  */
 export type TokenAnswer = undefined | 'stop' | Promise<void>
 
@@ -40,8 +40,8 @@ export interface SequenceRequest {
   /** Already contains the prompt. */
   readonly sequence: Sequence
   /**
-   * Already contains a negative prompt. The sampler gets its logits too, and every token is added to both.
-   * Default: none.
+   * Already contains a negative prompt. The sampler gets its logits too, and every token is added to both
+   * sequences. Default: none.
    */
   readonly guide?: Sequence | undefined
   readonly sampler: TokenSampler
@@ -51,7 +51,7 @@ export interface SequenceRequest {
   readonly priority?: Priority | undefined
   /** Maximum number of tokens to generate. Default: until the context is full. */
   readonly maxTokens?: number | undefined
-  /** Ids that end the text. They stay in the sequence but are not passed on. Default: none. */
+  /** Ids that end the text. They stay in the sequence but are not passed to the consumer. Default: none. */
   readonly stopTokens?: ReadonlySet<number> | undefined
   /** Called after each step that has read a part of the prompt, unless it was the last part. */
   readonly onPrefill?: OnPrefill | undefined
@@ -62,16 +62,16 @@ export interface SequenceRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Counts are tokens; times are milliseconds. */
+/** Counts are in tokens, times in milliseconds. */
 export interface WorkTimings {
-  /** From the request to the first token or the end, including waits for others. */
+  /** From the request to the first token, or to the end if there is none, including waits for other work. */
   readonly firstTokenMs: number
-  /** Time of the steps that ran tokens of the prompt. */
+  /** Time of the steps that processed tokens of the prompt. */
   readonly prefillMs: number
   /** From the first token to the last, excluding time spent waiting for the consumer. */
   readonly decodeMs: number
   readonly promptTokens: number
-  /** Tokens of the prompt that were not run because their state was cached. */
+  /** Tokens of the prompt that were not processed because their state was cached. */
   readonly cachedTokens: number
   readonly generatedTokens: number
   /** Drafts that were verified, and drafts that became tokens. */

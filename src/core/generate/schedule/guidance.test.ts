@@ -1,4 +1,4 @@
-// Guidance. In: a prompt and a negative prompt on a model of hashes. Out: both rows in one step, whatever
+// Tests guidance. In: a prompt and a negative prompt on a hash model. Out: both rows in one step, whatever
 // their lengths.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ const SCALE = 1.7
 const combined = (own: ArrayLike<number>, guide: ArrayLike<number>): Float32Array =>
   Float32Array.from({ length: own.length }, (_, id) => guide[id]! + SCALE * (own[id]! - guide[id]!))
 
-/** Classifier-free guidance in its plainest form. */
+/** Classifier-free guidance in its simplest form. */
 const guided = {
   sample(logits: Float32Array, _history: ArrayLike<number>, _length?: number, guide?: Float32Array): number {
     if (guide === undefined) throw new Error('there is no guide')
@@ -35,7 +35,7 @@ function expectedGuided(prompt: readonly number[], negative: readonly number[], 
   return said
 }
 
-test('pairs of any lengths match the formula, in steps of any size and alongside others', async () => {
+test('pairs of any lengths match the formula, in steps of any size and next to others', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(

@@ -1,4 +1,5 @@
-// Words for rows. In: groups of rows with a key. Out: unique words, and the rows while they are held.
+// Tests words for rows. In: groups of rows with a key. Out: unique words, and the rows while somebody holds
+// them.
 import { expect, test } from 'vitest'
 import { InputRows } from './input-rows.ts'
 import { isInputWord } from './row-source.ts'
@@ -17,7 +18,7 @@ test('equal content gets equal words in any instance, and no two groups share a 
 
 test('a group at the end of the word range wraps around to the first word', () => {
   const rows = new InputRows(1)
-  // A key as large as the number of words, without the group's own, begins at the first word.
+  // A key as large as the number of words, minus the group's own, begins at the first word.
   const last = rows.wordsOf((2 ** 31 - 1 - 4).toString(16), 4)
   expect(last.at(-1)).toBe(2 ** 32 - 2)
   const more = rows.wordsOf((2 ** 31 - 1 - 4 - 2).toString(16), 4)

@@ -5,16 +5,16 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isInputWord, RowSource, rowMissing } from './row-source.ts'
 
 const FIRST = 2 ** ABI.INPUT_BIT
-/** Number of available words. */
+/** Number of words available. */
 const WORDS = 2 ** ABI.INPUT_BIT
 
 /** The words of one group of rows: [first, first + count). */
 export interface InputRange {
-  /** Identifies the content, like a hash: a hexadecimal number of at least eight digits. */
+  /** Identifies the content, as a hash would: a hexadecimal number of at least eight digits. */
   readonly key: string
   readonly first: number
   readonly count: number
-  /** Number of rows side by side in the image. Absent: they form a line, like tokens. */
+  /** Number of rows that lie side by side in the image. Absent: they form a line, like tokens. */
   readonly columns?: number | undefined
 }
 
@@ -27,8 +27,8 @@ interface Entry extends InputRange {
 /**
  * Assigns unique words to groups of rows, so that a sequence of words identifies its rows. Equal content has
  * equal words: a group's words begin at a number derived from its key, so that saved sequences keep their
- * meaning. The rows themselves are kept only while they are held, because state computed from them outlives
- * them.
+ * meaning. The rows themselves are kept only while somebody holds them; the state computed from them may stay
+ * longer.
  */
 export class InputRows extends RowSource {
   override readonly width: number
@@ -48,19 +48,19 @@ export class InputRows extends RowSource {
   }
 
   /**
-   * Returns the words of `count` rows with this content; new ones if the content is new. `columns`: see
+   * Returns the words of `count` rows with this content; new words if the content is new. `columns`: see
    * `InputRange`.
    */
   wordsOf(key: string, count: number, columns?: number): number[] {
     const known = this.#entries.get(key)
     if (known !== undefined && known.count !== count) {
-      throw new HalfbyteError('internal', `${count} rows are named like ${known.count} others`)
+      throw new HalfbyteError('internal', `${count} rows have the same key as ${known.count} others`)
     }
     const { first } = known ?? this.#add({ key, first: this.#freeFrom(key, count), count, columns })
     return Array.from({ length: count }, (_, index) => first + index)
   }
 
-  /** The ranges of the words that occur in `words`. */
+  /** The ranges whose words occur in `words`. */
   rangesIn(words: ArrayLike<number>): InputRange[] {
     const found = new Set<Entry>()
     for (let index = 0; index < words.length; index++) {
@@ -72,7 +72,7 @@ export class InputRows extends RowSource {
   }
 
   /**
-   * Takes over a range of a saved sequence. Returns false if its words or its key are in use for something
+   * Takes over a range of a saved sequence. Returns false if its words or its key already stand for something
    * else.
    */
   claim(range: InputRange): boolean {
@@ -99,7 +99,7 @@ export class InputRows extends RowSource {
     const entry = this.#entries.get(key)
     const held = rows ?? entry?.rows
     if (entry === undefined || held?.length !== entry.count * this.width) {
-      throw new HalfbyteError('internal', `${held?.length ?? 0} numbers were given for the rows of ${key}`)
+      throw new HalfbyteError('internal', `got ${held?.length ?? 0} numbers for the rows of ${key}`)
     }
     entry.rows = held
     entry.holders++
@@ -144,7 +144,10 @@ export class InputRows extends RowSource {
     return rows
   }
 
-  /** As in Qwen2-VL: an image has a single time, and the next token's position follows its longer side. */
+  /**
+   * As in Qwen2-VL: an image has a single time, and the position of the next token follows from its longer
+   * side.
+   */
   override locate(word: number, place: number, into: Uint32Array, at: number): number {
     const { first, count, columns = count } = this.#entryAt(word) ?? { first: word, count: 1 }
     const row = Math.floor((word - first) / columns)

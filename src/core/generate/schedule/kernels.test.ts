@@ -1,4 +1,4 @@
-// The whole stack below the engine. In: a small random model, the built modules. Out: the same bits
+// Tests the whole stack below the engine. In: a small random model, the built modules. Out: the same bits
 // regardless of scheduling.
 import { existsSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -66,7 +66,7 @@ function smallModel(): Graph {
   return g.finish(g.linear('output', last, matrix(HIDDEN, { output: VOCAB })), last)
 }
 
-/** A name always gets the same numbers, regardless of the plan, so that plans can be compared. */
+/** A name always stands for the same numbers, whatever the plan, so that plans can be compared. */
 function numbersOf(name: string, count: number, base: number, spread: number): Float32Array<ArrayBuffer> {
   const random = new Random([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0)
   return Float32Array.from({ length: count }, () => base + spread * random.next())
@@ -94,7 +94,7 @@ function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
   }
 }
 
-/** Time, height or width, for each rotated pair. */
+/** Time, height or width for each rotated pair. */
 const AXES_OF_PAIRS = Uint8Array.of(0, 0, 1, 1, 1, 2, 2, 2)
 
 interface Setup {
@@ -221,7 +221,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(rows.slice(19, -1).map(argmax)).toEqual(text)
   })
 
-  test('concurrent sequences, forks and second turns generate the same text as alone', async () => {
+  test('concurrent sequences, forks and second turns generate the same text as when run alone', async () => {
     const engine = await engineOf({ encoding: 'w8_g32', threads: 2 })
     const { scheduler, sequenceOf, cache } = engine
     const root = sequenceOf(promptOf(70))
@@ -255,7 +255,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       const mixed = [...prompt.slice(0, 30), ...words, ...prompt.slice(70)]
       const absent = engine.sequenceOf(mixed)
       await expect(engine.scheduler.generate({ sequence: absent, sampler: greedy })).rejects.toThrow(
-        /is not here/,
+        /is missing/,
       )
       absent.release()
       inputs.hold('00c0ffee', rows)
@@ -264,7 +264,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       await engine.scheduler.generate({ sequence: first, sampler: greedy, maxTokens: 4 })
       inputs.release('00c0ffee')
       expect(inputs.has('00c0ffee')).toBe(false)
-      // The state is found by the words, so the rows are not needed again.
+      // The state is found through the words, so the rows are not needed again.
       const second = engine.sequenceOf([...mixed, 5], undefined, true)
       expect(second.cached).toBe(90)
       await engine.scheduler.generate({ sequence: second, sampler: greedy, maxTokens: 4 })
@@ -273,7 +273,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     }
   })
 
-  test('rows that attend to each other run in one step, with any chunk size, other work and number of threads', async () => {
+  test('rows that attend to each other run in one step, whatever the chunk size, other work and number of threads', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const lastLogits = async (setup: Setup, isWhole = true, others = 0): Promise<Float32Array> => {
       const inputs = new InputRows(HIDDEN, isWhole)

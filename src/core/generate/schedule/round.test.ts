@@ -1,5 +1,5 @@
-// Rounds. In: chats, long prompts and background work on a model of hashes and a fake clock. Out: who waits,
-// and for how long.
+// Tests rounds. In: chats, long prompts and background work on a hash model with a fake clock. Out: who
+// waits, and for how long.
 import { expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf, type Sizes } from '../testing/hash-engine.ts'
 import type { Drafter } from './speculation.ts'
@@ -15,7 +15,7 @@ const PHONE: Sizes = {
   logitRows: 32,
 }
 
-test('a round of decoding is never late by more than one chunk, however many prompts wait', async () => {
+test('decoding is never delayed by more than one chunk, however many prompts wait', async () => {
   const { scheduler, clock, sequenceOf } = engineOf(PHONE)
   const times: number[] = []
   const prompt = promptOf(4, 1)
@@ -31,11 +31,11 @@ test('a round of decoding is never late by more than one chunk, however many pro
   await Promise.all([chat, ...prompts])
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
   expect(Math.max(...gaps)).toBeLessThanOrEqual(CHUNK_MS)
-  // The rounds were not idle either: they ran 4700 rows of prompts.
+  // The rounds were not idle either: they processed 4700 prompt rows.
   expect(Math.max(...gaps)).toBeGreaterThan(CHUNK_MS / 2)
 })
 
-test('rounds of many sequences leave prompts less of a chunk, but never nothing', async () => {
+test('the more sequences decode, the fewer rows are left for prompts, but never none', async () => {
   const { scheduler, clock, pool, sequenceOf } = engineOf({ ...PHONE, msPerStep: 0, msPerRow: 4 })
   const times: number[] = []
   const stop = new AbortController()
@@ -51,7 +51,7 @@ test('rounds of many sequences leave prompts less of a chunk, but never nothing'
   stop.abort()
   await Promise.allSettled(chats)
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
-  // 30 decoding rows alone take 120 ms, so prompts continue with their guaranteed 8 rows.
+  // 30 decoding rows alone take 120 ms, so prompts only get their guaranteed 8 rows.
   expect(Math.max(...gaps.slice(2))).toBeLessThanOrEqual(38 * 4)
   expect(pool.steps.length).toBeLessThan(60)
 })
@@ -76,11 +76,11 @@ test('prompts of one priority take turns, and a short one does not wait for a lo
   expect(steps).toBeLessThanOrEqual(4)
 })
 
-/** Milliseconds for 200 tokens of a chat, alongside the work started by `start`. */
+/** Milliseconds for 200 tokens of a chat, next to the work started by `start`. */
 async function chatMs(start: (engine: ReturnType<typeof engineOf>) => void): Promise<number> {
   const engine = engineOf(PHONE)
   const { scheduler, clock, sequenceOf } = engine
-  // The engine has chatted before, so the cost of steps is known.
+  // The engine has already chatted, so it knows the cost of steps.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const begun = clock.ms
   const chat = scheduler.generate({ sequence: sequenceOf(promptOf(9)), sampler: greedy, maxTokens: 200 })
@@ -103,7 +103,7 @@ test('a title generated in the background slows the chat by at most a twentieth,
   })
   expect(beside / alone).toBeLessThan(1.06)
   expect(title).toEqual(expected(promptOf(60, 5), 6))
-  // It was ready before the chat ended.
+  // The title was ready before the chat ended.
   expect(chatTokens).toBe(1)
   const equal = await chatMs(({ scheduler, sequenceOf }) => {
     void scheduler.generate({ sequence: sequenceOf(promptOf(60, 5)), sampler: greedy, maxTokens: 6 })
@@ -129,7 +129,7 @@ test('endless background work slows the chat by at most a twentieth, and progres
 
 test('the time spent on drafting is deducted from the chunk of prompts', async () => {
   const { scheduler, clock, sequenceOf } = engineOf(PHONE)
-  // The engine has chatted before, so the cost of steps is known.
+  // The engine has already chatted, so it knows the cost of steps.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const prompt = promptOf(4, 1)
   const text = expected(prompt, 80)

@@ -8,15 +8,15 @@ import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work }
 /** Fraction by which background work may lengthen foreground steps. */
 const BACKGROUND_SHARE = 0.05
 /**
- * Prompt rows that a step always has space for, however long its other rows take; also the minimum that
- * background work runs at once.
+ * Number of prompt rows for which a step always has space, however long its other rows take. Background work
+ * also processes at least this many at once.
  */
 const LEAST_ROWS = 8
 
 /**
- * Chooses the rows of each step: one row, plus drafts, of each sequence that decodes, and as many rows of
- * prompts as fit in about 100 ms with them. Background work joins the steps of foreground work within its
- * share of time. Work that was passed over moves to the front and has space reserved, so nothing starves.
+ * Chooses the rows of each step: one row plus drafts for each sequence that decodes, and as many prompt rows
+ * as fit next to them into about 100 ms. Background work joins the steps of foreground work within its share
+ * of the time. Work that was passed over moves to the front and has space reserved, so nothing starves.
  */
 export class Round {
   readonly cost = new StepCost()
@@ -29,11 +29,11 @@ export class Round {
   readonly #step: BareStep = { rows: 0, tokens: 0 }
   /** Number of prompt rows in the step. */
   #promptRows = 0
-  /** Milliseconds by which one row of a prompt slowed recent steps. */
+  /** Milliseconds by which one prompt row slowed recent steps. */
   #promptMs = 0
-  /** Milliseconds by which background work may slow the foreground now. */
+  /** Milliseconds by which background work may now slow foreground work. */
   #credit = 0
-  /** The step has foreground work, so background work is limited. */
+  /** True if the step has foreground work, which limits background work. */
   #isShared = false
   /** Reused by `ran`. */
   readonly #served: Work[] = []
@@ -136,7 +136,7 @@ export class Round {
     if (lanes.length === 1 && togetherAt(lanes[0]!, this.#inputs) === wanted) room = left.rows
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
-      // With full credit some rows run at any cost, because the known cost may be outdated.
+      // With full credit, some rows run at any cost, because the known cost may be outdated.
       const affordable = Math.max(Math.floor(this.#credit / price), this.#credit >= CHUNK_MS ? LEAST_ROWS : 0)
       if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
       room = Math.min(room, affordable)
@@ -149,7 +149,7 @@ export class Round {
       const lacks = lacking(lane)
       const rows = isWhole || all ? Math.min(lacks, room) : Math.max(0, Math.min(lacks - 1, room - given))
       const together = togetherAt(lane, this.#inputs)
-      // Such rows are not divided: they may exceed the chunk, but not the step.
+      // Such rows stay together: they may exceed the chunk, but not the step.
       lane.rows =
         together === 0
           ? untilTogether(lane, lane.sequence.state.untilMark(rows), this.#inputs)
@@ -200,7 +200,7 @@ export class Round {
     }
   }
 
-  /** Decoding rows, and the time spent on drafting, shorten the chunk of prompts. */
+  /** Decoding rows, and the time spent on drafting, reduce the chunk of prompt rows. */
   #limitPrompts(draftMs: number): void {
     const { rows } = this.#chunk
     const share = Math.max(0, 1 - draftMs / CHUNK_MS)
@@ -217,7 +217,7 @@ function hasRunnable(line: readonly Work[], priority: Priority): boolean {
 }
 
 /**
- * The first work that was passed over and is still running its prompt; with `any`, also work that decodes.
+ * The first work that was passed over and is still processing its prompt; with `any`, also work that decodes.
  */
 function overdue(line: readonly Work[], priority: Priority, any: boolean): Work | undefined {
   for (let index = 0; index < line.length; index++) {
@@ -237,8 +237,7 @@ const untilTogether = ({ sequence }: Lane, rows: number, inputs: RowSource): num
   inputs.untilTogether(sequence.tokens, sequence.cached, rows)
 
 /**
- * True if no lane needs a checkpoint, or has rows that belong together, before the last of the tokens that it
- * lacks.
+ * True if no lane needs a checkpoint before its last token, or has rows before it that must stay together.
  */
 function endsTogether(lanes: readonly Lane[], inputs: RowSource): boolean {
   for (let at = 0; at < lanes.length; at++) {

@@ -7,13 +7,13 @@ import { HalfbyteError } from '../../base/errors.ts'
 export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
 
 export const rowMissing = (word: number): HalfbyteError =>
-  new HalfbyteError('internal', `the row of word ${word} is not here; it must be held while it is run`)
+  new HalfbyteError('internal', `the row of word ${word} is missing; hold it while it is used`)
 
 /** A source without rows: every word is a token. Other sources extend it. */
 export class RowSource {
   /** Numbers per row; 0 if there are no rows. */
   readonly width: number = 0
-  /** True if rows of an image have positions in a grid, by which a model with sections rotates them. */
+  /** True if rows of an image have positions in a grid, which a model with RoPE sections rotates by. */
   readonly isPlaced: boolean = false
 
   /** The row [width] that a word represents; undefined if it is not held. */
@@ -31,18 +31,18 @@ export class RowSource {
     return false
   }
 
-  /** Throws `internal` if a row of tokens[from..to) is not held. */
+  /** Throws `internal` if the row of a word in tokens[from..to) is not held. */
   check(_tokens: readonly number[], _from: number, _to: number): void {}
 
   /**
-   * How many rows from tokens[at] on attend to each other and must be in one step; 0 if tokens[at] is a
-   * token.
+   * How many rows, starting at tokens[at], attend to each other and so must be in one step; 0 if tokens[at]
+   * is a token.
    */
   togetherAt(_tokens: readonly number[], _at: number): number {
     return 0
   }
 
-  /** How many of the next `rows` tokens, from tokens[at] on, precede such rows. */
+  /** How many of the `rows` tokens from tokens[at] on come before such rows. */
   untilTogether(_tokens: readonly number[], _at: number, rows: number): number {
     return rows
   }

@@ -1,4 +1,5 @@
-// Scheduler. In: many requests on a model of hashes. Out: the same tokens for each as if it ran alone.
+// Tests the scheduler. In: many requests on a hash model. Out: the same tokens for each as when it runs
+// alone.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { diedError } from '../../runtime/pool.ts'
@@ -25,7 +26,7 @@ test.each([1, 7, 64, 200])('steps of at most %i rows give the same tokens', asyn
   expect(timings.decodeMs).toBeCloseTo(1.9)
 })
 
-test('a second turn runs only new tokens', async () => {
+test('a second turn processes only new tokens', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(100))
   await scheduler.generate({ sequence, sampler: greedy, maxTokens: 10 })
@@ -38,7 +39,7 @@ test('a second turn runs only new tokens', async () => {
   expect(sequence.tokens.at(-1)).toBe(expected(next, 1)[0])
 })
 
-test('an edited turn keeps the common prefix, and repeating the same tokens runs only the last one', async () => {
+test('an edited turn keeps the common prefix, and repeating the same tokens processes only the last one', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(100))
   await scheduler.generate({ sequence, sampler: greedy, maxTokens: 5 })
@@ -53,7 +54,7 @@ test('an edited turn keeps the common prefix, and repeating the same tokens runs
   expect(pool.steps).toEqual([1, 1, 1])
 })
 
-test('sequences that share steps, including forks, give the same results as alone', async () => {
+test('sequences that share steps, including forks, give the same results as when run alone', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -255,7 +256,7 @@ test('a waiting consumer can still be aborted', async () => {
   await expect(run).rejects.toThrow('enough')
 })
 
-test.each(['all', 'last'] as const)('forward passes on the logits of %s positions', async (logits) => {
+test.each(['all', 'last'] as const)('forward returns the logits of %s positions', async (logits) => {
   const { scheduler, sequenceOf } = engineOf({ logitRows: 3 })
   const prompt = promptOf(100)
   const seen = new Map<number, number[]>()
@@ -295,7 +296,7 @@ test('a decoding sequence gets a token in every step of a long prefill', async (
   expect(decoding.tokens.slice(4)).toEqual(expected(prompt, 10))
 })
 
-test('a pool that dies rejects everything pending, and later requests get an error that it has ended', async () => {
+test('a pool that dies rejects everything pending, and later requests get an error saying that it has ended', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   pool.onRun = () => {
     if (pool.steps.length === 3) throw diedError('unreachable')
@@ -307,7 +308,7 @@ test('a pool that dies rejects everything pending, and later requests get an err
   expect(await codeOf(scheduler.generate({ sequence: sequenceOf([1]), sampler: greedy }))).toBe('disposed')
 })
 
-test('a token of another model is rejected before it is run', async () => {
+test('a token of another model is rejected before it is processed', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   for (const wrong of [VOCAB, -1, Number.NaN]) {
     expect(await codeOf(scheduler.generate({ sequence: sequenceOf([1, wrong]), sampler: greedy }))).toBe(

@@ -1,4 +1,4 @@
-// The scheduler: puts all requests into steps, and runs the plan once for each step.
+// The scheduler: combines all requests into steps, and runs the plan once per step.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
@@ -14,8 +14,8 @@ import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
-   * Called between steps if they have been slow for a second, and at intervals after an earlier call reduced
-   * the threads, because measurements of this machine may be outdated. Resolves to whether there are fewer
+   * Called between steps once they have been slow for a second, because measurements of this machine may be
+   * outdated; and at intervals after an earlier call reduced the threads. Resolves to whether there are fewer
    * threads.
    */
   readonly retune?: (() => Promise<boolean>) | undefined
@@ -23,11 +23,11 @@ export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly yieldTask: () => Promise<void>
 }
 
-/** A longer step was interrupted by a sleeping device, or the clock jumped. */
+/** A longer step means that the device slept or the clock jumped. */
 const LONGEST_STEP_MS = 10_000
 
 /**
- * Runs all requests together: each step carries the rows that `Round` chose. An error in one request fails
+ * Runs all requests together: each step holds the rows that `Round` chose. An error in one request fails
  * only that request, unless the pool itself has died.
  */
 export class Scheduler {
@@ -54,15 +54,15 @@ export class Scheduler {
     this.#round = new Round(options.step, this.#options.now, plan.exchanges.length > 0)
   }
 
-  /** Number of requests that have not ended. */
+  /** Number of unfinished requests. */
   get pending(): number {
     return this.#line.length
   }
 
   /**
-   * Runs the tokens whose state is missing, then picks tokens until the reply ends. Rejects with the signal's
-   * reason within one step of an abort; the sequence keeps the generated tokens. Throws `context-overflow`,
-   * `out-of-memory`, `internal` if the pool died, or `disposed`.
+   * Processes the tokens whose state is missing, then picks tokens until the reply ends. Rejects with the
+   * signal's reason within one step of an abort; the sequence keeps the generated tokens. Throws
+   * `context-overflow`, `out-of-memory`, `internal` if the pool died, or `disposed`.
    */
   generate(request: SequenceRequest): Promise<GenerateOutcome> {
     return new Promise((resolve, reject) => {
@@ -72,7 +72,9 @@ export class Scheduler {
     })
   }
 
-  /** Runs the tokens whose state is missing and passes on the requested logits. Rejects like `generate`. */
+  /**
+   * Processes the tokens whose state is missing and passes the requested logits on. Rejects like `generate`.
+   */
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#admit([request.sequence], request.signal)
@@ -81,12 +83,12 @@ export class Scheduler {
     })
   }
 
-  /** True once every request is rejected. */
+  /** True once all requests are rejected. */
   get isOver(): boolean {
     return this.#disposed
   }
 
-  /** Rejects pending requests with `reason`, by default `disposed`, and later requests with `disposed`. */
+  /** Rejects pending requests with `reason` (by default `disposed`) and later requests with `disposed`. */
   dispose(reason: unknown = disposedError()): void {
     this.#disposed = true
     for (const work of [...this.#line]) this.#fail(work, reason)
@@ -156,7 +158,7 @@ export class Scheduler {
   }
 
   // hot
-  /** Chooses the rows of the next step and makes room for them. Returns their number. */
+  /** Chooses the rows of the next step and allocates their state. Returns their number. */
   #choose(): number {
     this.#round.choose(this.#line)
     let rows = 0
@@ -173,7 +175,7 @@ export class Scheduler {
   }
 
   // hot
-  /** Returns a promise to wait for if the step does not end synchronously. */
+  /** Returns a promise to await if the step does not end synchronously. */
   #startStep(): void | Promise<void> {
     const { pool, plan, written, step, now } = this.#options
     this.#started = now()
@@ -276,11 +278,13 @@ export class Scheduler {
   }
 }
 
-/** Throws `internal` for a sequence with nothing to run and `format` for an id outside the vocabulary. */
+/**
+ * Throws `internal` for a sequence without tokens to process and `format` for an id outside the vocabulary.
+ */
 function checkRunnable(sequence: Sequence, vocab: number, inputs: RowSource): void {
   sequence.checkIdle()
   if (sequence.tokens.length === sequence.cached) {
-    throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
+    throw new HalfbyteError('internal', 'the sequence has no tokens to process; add at least one')
   }
   const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab) && !inputs.takes(id))
   if (wrong === undefined) return
@@ -311,7 +315,7 @@ function checkInputs({ inputs }: StepBuffer, { lanes }: Work): void {
 }
 
 // hot
-/** Makes room for the chosen rows. Leaves out drafts that do not fit. Returns the number of rows. */
+/** Allocates state for the chosen rows. Leaves out drafts that do not fit. Returns the number of rows. */
 function reserve(work: Work): number {
   const { lanes } = work
   let rows = 0

@@ -1,5 +1,5 @@
-// Sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long conversations. Out:
-// the same state as in plain arrays, stored prefixes found, nothing lost.
+// Tests sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long conversations.
+// Out: the same state as in plain arrays; stored prefixes are found and nothing is lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
@@ -18,12 +18,12 @@ import { Sequence } from './sequence.ts'
 
 const KINDS: readonly (readonly [string, Kinds])[] = [
   ['keys and values', { windows: [0, 0], slabs: 0 }],
-  ['a window beside full attention', { windows: [0, 100], slabs: 0 }],
+  ['a window next to full attention', { windows: [0, 100], slabs: 0 }],
   ['windows alone', { windows: [70], slabs: 0 }],
-  ['recurrent layers alone', { windows: [], slabs: 2 }],
-  ['a hybrid of all', { windows: [0, 90], slabs: 1 }],
+  ['only recurrent layers', { windows: [], slabs: 2 }],
+  ['a hybrid of all kinds', { windows: [0, 90], slabs: 1 }],
 ]
-/** Few ids, so that prefixes also coincide by chance. */
+/** Few ids, so that prefixes sometimes coincide by chance. */
 const fresh = fc.array(fc.nat(2), { minLength: 1, maxLength: 120, size: 'max' })
 const who = fc.nat(9)
 const share = fc.double({ min: 0, max: 1, noNaN: true })
@@ -149,7 +149,7 @@ describe('a sequence whose oldest tokens are removed by the caller', () => {
 
 describe('a saved sequence that has dropped tokens', () => {
   const keep = 3
-  /** It has dropped tokens after the first three. */
+  /** Tokens after the first three have been dropped. */
   async function restored(signal?: AbortSignal) {
     const cache = chainCache({ windows: [0], slabs: 0 }, { ...GENEROUS, contextLength: 230 })
     const sequence = new Sequence(cache, { shares: true })

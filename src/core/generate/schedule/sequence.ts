@@ -1,4 +1,4 @@
-// The tokens of one conversation, and how many of them are already in the state cache.
+// The tokens of one conversation, and how many of them the state cache already holds.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { areCounts, isCount, isObject } from '../../base/values.ts'
@@ -13,13 +13,13 @@ const NO_ENDS: ReadonlySet<number> = new Set()
 
 export interface SequenceOptions {
   /**
-   * Whether its state may come from other sequences with the same prefix, and is retained for later ones.
-   * Default false, because a caller that wants the logits of all tokens must run all of them.
+   * Whether its state may come from other sequences with the same prefix and stays available to later ones.
+   * Default false, because a caller that wants the logits of all tokens must process all of them.
    */
   readonly shares?: boolean | undefined
   /**
-   * False: the sequence only provides state for others; all of its own tokens are run. Default: the value of
-   * `shares`.
+   * False: the sequence only provides state to others, and processes all of its own tokens. Default: the
+   * value of `shares`.
    */
   readonly adopts?: boolean | undefined
 }
@@ -42,8 +42,8 @@ export interface SetTokensOptions {
 }
 
 /**
- * Tokens and their state. The state cache stores the first `cached` tokens; the others are run before
- * anything is generated. Only one work may use a sequence at a time.
+ * Tokens and their state. The state cache holds the first `cached` tokens; the others are processed before
+ * anything is generated. Only one request may use a sequence at a time.
  */
 export class Sequence {
   readonly #cache: StateCache
@@ -55,7 +55,7 @@ export class Sequence {
   #ends = NO_ENDS
   /** The tokens dropped after the first `#keep`. */
   #dropped: number[] = []
-  /** Work is scheduled on this sequence. Set by the scheduler. */
+  /** True while work is scheduled on this sequence. Set by the scheduler. */
   busy = false
 
   /** Creates an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
@@ -66,7 +66,7 @@ export class Sequence {
     this.#state = this.#newState(this.#tokens)
   }
 
-  /** Ids of the prompt and the reply, without dropped ones; at most the context length plus one. */
+  /** Ids of the prompt and the reply, without dropped tokens; at most the context length plus one. */
   get tokens(): readonly number[] {
     return this.#tokens
   }
@@ -92,9 +92,9 @@ export class Sequence {
   /**
    * Replaces the sequence's tokens with `ids`. Keeps the state of the prefix that they share with the
    * previous tokens or, if the sequence shares, with any other sequence, including ended ones. The last token
-   * is always run again, because its logits are needed. Returns the number of tokens whose state is kept.
-   * Throws `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if
-   * there is no memory for their state; then nothing has changed.
+   * is always processed again, because its logits are needed. Returns the number of tokens whose state is
+   * kept. Throws `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory`
+   * if there is no memory for their state; then nothing has changed.
    */
   setTokens(
     ids: ArrayLike<number>,
@@ -124,7 +124,7 @@ export class Sequence {
     return this.cached
   }
 
-  /** Adds one token that has not been run. */
+  /** Adds a token that has not been processed. */
   append(id: number): void {
     this.#tokens.push(id)
   }
@@ -135,7 +135,7 @@ export class Sequence {
     if (this.cached > length) this.#state.trim(length)
   }
 
-  /** Drops the state of rejected drafts, and of the last token, which is always run again. */
+  /** Drops the state of rejected drafts, and of the last token, which is always processed again. */
   endDrafts(): void {
     if (this.cached >= this.#tokens.length) this.#state.trim(this.#tokens.length - 1)
     this.#state.endTrial()
@@ -176,9 +176,9 @@ export class Sequence {
   }
 
   /**
-   * Writes its tokens and state as a file, piece by piece, for `restore`. `extra` is plain JSON that is
-   * returned with them. The sequence may continue during the save. Throws the signal's reason between two
-   * pieces.
+   * Writes its tokens and state as a file, chunk by chunk, for `restore`. `extra` is plain JSON that
+   * `restore` returns with them. The sequence may continue during the save. Throws the signal's reason
+   * between two chunks.
    */
   async *save(
     fingerprint: string,
@@ -201,8 +201,8 @@ export class Sequence {
   }
 
   /**
-   * Restores a sequence from such a file, which shares nothing, and the extra. Throws like `readSnapshot`, or
-   * the signal's reason.
+   * Restores a sequence from such a file, together with the extra. The sequence shares nothing. Throws like
+   * `readSnapshot`, or the signal's reason.
    */
   static async restore(
     cache: StateCache,
@@ -226,7 +226,7 @@ export class Sequence {
     }
   }
 
-  /** Releases its state. The sequence cannot be used afterwards. */
+  /** Releases its state. Do not use the sequence afterwards. */
   release(): void {
     this.checkIdle()
     this.#state.release()
@@ -254,10 +254,7 @@ export class Sequence {
     if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
   }
 
-  /**
-   * Replaces its own state with the state that was found. Returns false if the two do not fit in memory
-   * together.
-   */
+  /** Replaces its own state with the state found elsewhere. Returns false if memory cannot hold both. */
   #goOnFrom(found: Prefix, ids: readonly number[]): boolean {
     const tokens = [...ids]
     const next = this.#newState(tokens)
@@ -285,8 +282,8 @@ export class Sequence {
   }
 
   /**
-   * Continues from its own state after the tokens that `fit` now drops. Returns false if there is none or it
-   * cannot be moved.
+   * Continues from its own state after the tokens that `fit` now drops. Returns false if there is no such
+   * state or it cannot be moved.
    */
   #shiftTo({ ids, dropped, before }: Fit, keep: number, most: number): boolean {
     const drop = dropped.length - before
@@ -327,7 +324,7 @@ export class Sequence {
   }
 }
 
-/** The saved data of a sequence besides its tokens and state. */
+/** The saved data of a sequence, apart from its tokens and state. */
 interface Rest {
   readonly keep?: number
   readonly dropped: number[]

@@ -1,9 +1,9 @@
-// Slowdown. In: times of steps. Out: one report if they have been slow for seconds, otherwise none.
+// Tests slowdown. In: step times. Out: one report if steps have been slow for seconds, otherwise none.
 import { describe, expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf } from '../testing/hash-engine.ts'
 import { Slowdown } from './slowdown.ts'
 
-/** Reports of `count` steps of `rows` rows that take `ms`. */
+/** Reports for `count` steps with `rows` rows that take `ms`. */
 const reports = (slowdown: Slowdown, count: number, ms: number, rows = 1): number => {
   let found = 0
   for (let step = 0; step < count; step++) if (slowdown.observe(rows, ms)) found++
@@ -55,7 +55,7 @@ describe('Slowdown', () => {
       expect(reports(slowdown, 25, 20)).toBe(0)
     }
   })
-  test('requests a new measurement with fewer threads after half a minute, then after twice as long each time', () => {
+  test('with fewer threads, requests a new measurement after half a minute, then after twice as long each time', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 100, 20)
     const slow = Array.from({ length: 10 }, () => slowdown.observe(1, 600))
@@ -115,7 +115,7 @@ test('a scheduler whose steps have become slow measures the machine again, once,
   expect(measured).toBe(1)
 })
 
-test('a scheduler tries again for the threads that it lost until they are back, across replies', async () => {
+test('a scheduler that lost threads keeps trying to get them back, across replies', async () => {
   const counts: number[] = []
   let threads = 2
   let isWell = true

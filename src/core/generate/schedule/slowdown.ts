@@ -1,23 +1,23 @@
 // Decides from the times of decode steps when to measure the machine again.
 
-/** Number of row counts that are tracked; larger steps are ignored. */
-const MOST_ROWS = 16
+/** How many row counts are tracked; larger steps are ignored. */
+const MAX_ROWS = 16
 /** Steps are judged by their mean over this time, because a single step is often late. */
 const PERIOD_MS = 250
-/** A period counts for no more than this, so that a single pause is not a slow machine. */
-const MOST_OF_PERIOD_MS = 500
+/** No period counts for more than this, so that a single pause does not look like a slow machine. */
+const MAX_OF_PERIOD_MS = 500
 /** A period whose steps take this many times as long as usual is slow. */
 const SLOW = 1.25
 /**
  * Milliseconds of consecutive slow periods before measuring: throttling, a background tab, another program.
- * Doubles each time that measuring changed nothing, up to `MOST_PATIENCE_MS`.
+ * Doubles each time that measuring changed nothing, up to `MAX_PATIENCE_MS`.
  */
 const PATIENCE_MS = 1000
-const MOST_PATIENCE_MS = 32_000
-/** Smoothing factor for the usual time, which changes as contexts grow. */
+const MAX_PATIENCE_MS = 32_000
+/** Smoothing factor of the usual time, which changes as contexts grow. */
 const DRIFT = 0.0006
 /**
- * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
+ * Milliseconds of decoding with fewer threads before more are tried again. The wait doubles each time this
  * does not help.
  */
 const REST_MS = 30_000
@@ -25,13 +25,13 @@ const REST_MS = 30_000
 /** Detects that the machine has become slower, or may have recovered, so that measurements are repeated. */
 export class Slowdown {
   /** Usual milliseconds of a step for each row count; 0: no period yet. */
-  readonly #usual = new Float64Array(MOST_ROWS + 1)
+  readonly #usual = new Float64Array(MAX_ROWS + 1)
   /** Steps of one row count. */
   readonly #period = { rows: 0, steps: 0, ms: 0 }
   #slowMs = 0
   #patienceMs = PATIENCE_MS
   #hasFewer = false
-  /** How long to keep fewer threads, and how much of that time is left. */
+  /** How long to stay with fewer threads, and how much of that time is left. */
   #restMs = 0
   #leftMs = Number.POSITIVE_INFINITY
 
@@ -41,7 +41,7 @@ export class Slowdown {
    * too long, or fewer threads have run for a while. Then measure and call `settle`.
    */
   observe(rows: number, ms: number): boolean {
-    if (rows > MOST_ROWS || !(ms > 0)) return false
+    if (rows > MAX_ROWS || !(ms > 0)) return false
     this.#leftMs -= ms
     const period = this.#period
     if (period.rows !== rows) this.#open(rows)
@@ -57,11 +57,11 @@ export class Slowdown {
     return true
   }
 
-  /** `hasFewer`: measuring left the engine with fewer threads than at first. */
+  /** `hasFewer`: after measuring, the engine has fewer threads than at first. */
   settle(hasFewer: boolean): void {
     const isAsBefore = hasFewer === this.#hasFewer
     this.#hasFewer = hasFewer
-    this.#patienceMs = isAsBefore ? Math.min(2 * this.#patienceMs, MOST_PATIENCE_MS) : PATIENCE_MS
+    this.#patienceMs = isAsBefore ? Math.min(2 * this.#patienceMs, MAX_PATIENCE_MS) : PATIENCE_MS
     this.#restMs = hasFewer ? 2 * this.#restMs || REST_MS : 0
     this.#leftMs = this.#restMs || Number.POSITIVE_INFINITY
   }
@@ -77,7 +77,7 @@ export class Slowdown {
     const mean = ms / steps
     const usual = this.#usual[rows]!
     if (usual > 0 && mean > SLOW * usual) {
-      this.#slowMs += Math.min(ms, MOST_OF_PERIOD_MS)
+      this.#slowMs += Math.min(ms, MAX_OF_PERIOD_MS)
     } else {
       this.#usual[rows] = usual === 0 ? mean : Math.min(mean, usual * (1 + DRIFT) ** steps)
       this.#slowMs = 0

@@ -1,5 +1,5 @@
-// Speculation. In: drafters of any skill on a model of hashes and a fake clock. Out: the same text, in fewer
-// steps.
+// Tests speculation. In: drafters of any skill on a hash model with a fake clock. Out: the same text, in
+// fewer steps.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
@@ -46,7 +46,7 @@ async function speculate(sizes: Sizes, isRight: (position: number) => boolean, c
   return { ...engine, sequence, timings }
 }
 
-test('drafters of any accuracy change no token, neither alone nor with others', async () => {
+test('no drafter, whatever its accuracy, changes a token, neither alone nor with others', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -76,7 +76,7 @@ test('drafters of any accuracy change no token, neither alone nor with others', 
           const start = sequence.tokens.length - text.length
           expect(sequence.tokens.slice(start)).toEqual(text)
           expect(sequence.cached).toBe(sequence.tokens.length - 1)
-          // The remaining state belongs to the tokens: it continues as if nothing had been drafted.
+          // The remaining state belongs to the tokens, which continue as if nothing had been drafted.
           await scheduler.generate({ sequence, sampler: greedy, maxTokens: 3 })
           expect(sequence.tokens.slice(start)).toEqual(
             expected(sequence.tokens.slice(0, start), text.length + 3),
@@ -92,7 +92,7 @@ test('drafters of any accuracy change no token, neither alone nor with others', 
   )
 })
 
-test('right drafts save steps, wrong ones are given up', async () => {
+test('right drafts save steps, and drafting stops if they are wrong', async () => {
   const none = await speculate({ ...MEMORY_BOUND }, () => false)
   const all = await speculate({ ...MEMORY_BOUND }, () => true)
   const plain = 10 + 20 * 0.5 + 99 * 10.5
@@ -115,7 +115,7 @@ test('if a row costs as much as a step, drafting soon stops', async () => {
   expect(timings.draftedTokens).toBeLessThan(5)
 })
 
-test('drafts that become right are noticed even if they are not tried', async () => {
+test('drafts that become right are noticed even while they are not tried', async () => {
   const { pool } = await speculate(MEMORY_BOUND, (position) => position > 50, 150)
   expect(pool.steps.length).toBeLessThan(51 + 30)
 })
@@ -243,14 +243,14 @@ describe('the drafts of one generation', () => {
   })
   const step = { rows: 1, tokens: 1 }
 
-  test('end with the first that would end the text', () => {
+  test('stop at the first that would end the text', () => {
     const wanted = (stopTokens: ReadonlySet<number>) =>
       new Speculation(drafter(0), stopTokens).draft([1, 2, 3], 15, 1, step, cost)
     expect(wanted(new Set([6]))).toBeGreaterThan(1)
     expect(wanted(new Set([5]))).toBe(1)
   })
 
-  test('that never pay off are tried less and less often, and as often as at first after a right one', () => {
+  test('that never pay off are tried less and less often, until one is right', () => {
     const speculation = new Speculation(drafter(1000), undefined)
     /** Tokens until the next draft, which succeeds or fails as specified. */
     const gap = (isRight: boolean): number => {

@@ -3,16 +3,16 @@
 import type { StepCost } from './step-cost.ts'
 import type { BareStep } from './work.ts'
 
-/** Number of grades: drafts are graded by certainty, from 0 to GRADES - 1. */
+/** Number of grades. A draft's grade, from 0 to GRADES - 1, says how certain it is. */
 const GRADES = 6
 /** The grade of drafts that a constraint forces. */
 export const EXPECTED_GRADE = GRADES - 1
-/** Initial probability that a draft is right, and that one of `EXPECTED_GRADE` is. */
+/** Initial probabilities: that any draft is right, and that a draft of `EXPECTED_GRADE` is. */
 const FIRST_RATE = 0.5
 const FIRST_EXPECTED_RATE = 0.7
-/** Minimum weight of a new outcome, so that about the last twenty count. */
+/** Minimum weight of a new outcome, so that roughly the last twenty count. */
 const LEAST_WEIGHT = 0.05
-/** Drafts must promise at least this gain over none; otherwise noise in the times would decide. */
+/** The gain over no drafts that drafts must promise; with less, noise in the times would decide. */
 const LEAST_GAIN = 0.02
 
 /** The cost of one more draft. */
@@ -24,8 +24,8 @@ interface DraftCost {
 }
 
 /**
- * Learns how often drafts of each grade are right, and weighs the steps they save against the cost of their
- * rows.
+ * Learns how often drafts of each grade are right, and weighs the steps that they save against the cost of
+ * their rows.
  */
 export class DraftLength {
   readonly #rates = new Float64Array(GRADES).fill(FIRST_RATE)
@@ -35,7 +35,7 @@ export class DraftLength {
     this.#rates[EXPECTED_GRADE] = FIRST_EXPECTED_RATE
   }
 
-  /** Records whether a draft was right. All drafts before it in its step were. */
+  /** Records whether a draft was right. All earlier drafts in its step were. */
   observe(grade: number, isRight: boolean): void {
     const count = ++this.#counts[grade]!
     const weight = Math.max(LEAST_WEIGHT, 1 / (count + 1))
@@ -43,9 +43,8 @@ export class DraftLength {
   }
 
   /**
-   * The number of drafts, from 0 to `most`, with the most tokens per millisecond:
-   * (tokens without + r + r^2 + ... + r^n) / (step(rows + n lanes) + n msPerDraft), where r is how often a
-   * draft is right.
+   * The number of drafts, from 0 to `most`, that gives the most tokens per millisecond: (tokens without + r +
+   * r^2 + ... + r^n) / (step(rows + n lanes) + n msPerDraft), where r is how often a draft is right.
    */
   choose(most: number, grade: number, step: BareStep, draft: DraftCost, cost: StepCost): number {
     const rate = this.#rates[grade]!
@@ -67,33 +66,32 @@ export class DraftLength {
 
 /** Predicts the next tokens. It may be wrong, but it must be fast. */
 export interface Drafter {
-  /** Milliseconds for each draft; 0 if negligible next to a step. */
+  /** Milliseconds per draft; 0 if negligible compared with a step. */
   readonly msPerDraft: number
   /** Certainty of the drafts that `look` found, from 0 to GRADES - 1. */
   readonly grade: number
   /**
-   * Reads all tokens so far, which have only grown since the last call. Returns how many drafts it could
-   * make.
+   * Reads all tokens so far; they have only grown since the last call. Returns how many drafts it could make.
    */
   look(tokens: readonly number[]): number
   /** Writes up to `count` drafts that continue the tokens it has read. Returns their number. */
   draft(count: number, out: Int32Array): number
 }
 
-/** Maximum number of drafts in a step. */
-export const MOST_DRAFTS = 15
+/** Maximum number of drafts in one step. */
+export const MAX_DRAFTS = 15
 /**
- * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many, up
- * to the maximum.
+ * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many,
+ * and so on up to the maximum.
  */
 const FIRST_PATIENCE = 4
-const MOST_PATIENCE = 64
+const MAX_PATIENCE = 64
 
 /** The drafts of one generation. */
 export class Speculation {
-  /** The drafts. Those after the count that `draft` returned are only compared. */
-  readonly ids = new Int32Array(MOST_DRAFTS)
-  /** Drafts that steps carried, and drafts that were right. */
+  /** The drafts. Those beyond the count that `draft` returned are only compared. */
+  readonly ids = new Int32Array(MAX_DRAFTS)
+  /** Number of drafts that steps verified, and of drafts that were right. */
   drafted = 0
   accepted = 0
   readonly #drafter: Drafter
@@ -111,11 +109,11 @@ export class Speculation {
   }
 
   // hot
-  /** Drafts to verify after `tokens`, at most `most`, each with `lanes` rows besides those of `step`. */
+  /** Drafts to verify after `tokens`, at most `most`. Each adds `lanes` rows to those of `step`. */
   draft(tokens: readonly number[], most: number, lanes: number, step: BareStep, cost: StepCost): number {
     const drafter = this.#drafter
     this.#made = 0
-    const found = Math.min(drafter.look(tokens), MOST_DRAFTS)
+    const found = Math.min(drafter.look(tokens), MAX_DRAFTS)
     const each = this.#each
     each.lanes = lanes
     each.msPerDraft = drafter.msPerDraft
@@ -123,10 +121,11 @@ export class Speculation {
     if (count === 0 && drafter.msPerDraft > 0) {
       if (most === 0 || found === 0 || ++this.#idle < this.#patience) return 0
       this.#idle = 0
-      this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE)
+      this.#patience = Math.min(2 * this.#patience, MAX_PATIENCE)
       count = 1
     }
-    // Drafts that cost nothing are always made, because comparing them shows when they are worth their rows.
+    // Drafts that cost nothing are always made, because comparing them shows when they become worth their
+    // rows.
     this.#made = drafter.draft(drafter.msPerDraft > 0 ? count : found, this.ids)
     return this.#untilEnd(Math.min(count, this.#made))
   }
@@ -148,7 +147,7 @@ export class Speculation {
     if (right > 0) this.#patience = FIRST_PATIENCE
   }
 
-  /** Tokens after an end are never read. */
+  /** Tokens after an end token are never read. */
   #untilEnd(count: number): number {
     if (this.#stopTokens === undefined) return count
     for (let index = 0; index < count; index++) {

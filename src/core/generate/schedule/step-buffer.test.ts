@@ -1,5 +1,5 @@
-// Step buffer and chunk size. In: sequences and tokens. Out: the words defined in wasm/core/abi.h, and sizes
-// that converge.
+// Tests the step buffer and the chunk size. In: sequences and tokens. Out: the words defined in
+// wasm/core/abi.h, and sizes that converge.
 import { expect, test } from 'vitest'
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/memory/arena.ts'
@@ -103,7 +103,7 @@ test.each([
   [10, 16],
   [12, 8],
   [40, 8],
-])('at %d ms per row and 10 ms of exchanges, steps of shards have at least %d rows', (msPerRow, rows) => {
+])('at %d ms per row and 10 ms of exchanges, sharded steps have at least %d rows', (msPerRow, rows) => {
   const chunk = new ChunkSize(512, true)
   for (let step = 0; step < 10; step++) chunk.observe(chunk.rows, 10 + chunk.rows * msPerRow)
   expect(chunk.rows).toBe(rows)

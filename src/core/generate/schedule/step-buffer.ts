@@ -39,7 +39,7 @@ export class RowsView {
   }
 }
 
-/** A plan, its address in memory, and the threads that run it on the rows that `step` describes. */
+/** A plan, its address in memory, and the threads that run it on the rows described by `step`. */
 export interface StepMachine {
   readonly pool: Pool
   readonly arena: Arena
@@ -50,9 +50,11 @@ export interface StepMachine {
   readonly now: () => number
 }
 
-/** Filled for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
+/**
+ * Filled in for each step: `begin`, then `addSequence` and its `addToken`s for each sequence, then `finish`.
+ */
 export class StepBuffer {
-  /** The descriptor; does not move. */
+  /** The address of the descriptor, which never moves. */
   readonly step: Ptr
   readonly capacity: StepCapacity
   /** Rows in place of tokens. */
@@ -60,17 +62,17 @@ export class StepBuffer {
   readonly #arena: Arena
   readonly #groups: number
   readonly #descriptor: StepDescriptor
-  /** Coordinates [tokens][AXES] of rows; undefined if all equal their positions. */
+  /** Coordinates [tokens][AXES] of the rows; undefined if they all equal the rows' positions. */
   readonly #places: Uint32Array | undefined
   #tokenCount = 0
   #sequenceCount = 0
   #logitCount = 0
   #position = 0
-  /** The coordinate of the next row, which is smaller than its position after images. */
+  /** The coordinate of the next row, which is smaller than its position after an image. */
   #place = 0
 
   /**
-   * `groups`: state groups of the plan. `ropes`: the model's kinds of rotation. `inputs`: rows in place of
+   * `groups`: the plan's state groups. `ropes`: the model's kinds of rotation. `inputs`: rows in place of
    * tokens; default none. Throws `architecture` for too many rotations, `out-of-memory`.
    */
   constructor(
@@ -103,7 +105,7 @@ export class StepBuffer {
 
   // hot
   /**
-   * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all attend
+   * The tokens added next continue `state`, whose positions have been reserved. `isWhole`: they all attend
    * to each other. `tokens`: the sequence's tokens; needed if it may have images.
    */
   addSequence(state: SequenceState, isWhole = false, tokens: readonly number[] = []): void {
@@ -112,7 +114,7 @@ export class StepBuffer {
     this.#sequenceCount++
     this.#position = state.length
     this.#place = 0
-    // The coordinates of earlier rows go to the place after the last row, which nothing reads.
+    // The coordinates of earlier rows are written after the last row, where nothing reads them.
     const rest = this.capacity.tokens
     if (this.#places !== undefined)
       for (let at = 0; at < state.length; at++) this.#locate(tokens[at] ?? 0, rest)

@@ -1,24 +1,25 @@
 // Learns how long a step takes for any number of rows, and how many prefill rows the next step may have.
 
-/** Maximum milliseconds that a step may delay aborts and other sequences. */
+/** Maximum milliseconds for which a step may delay aborts and other sequences. */
 export const CHUNK_MS = 100
 const FIRST_ROWS = 32
 const LEAST_ROWS = 8
-/** If shards exchange rows in each layer, steps of this many rows are worth twice the time. */
+/** If shards exchange rows in every layer, steps of this many rows are worth twice the time. */
 const LEAST_SHARED_OUT = 16
-/** Share of the limit to aim for, because steps get slower as a context fills. */
+/** Share of the limit to aim for, because steps get slower as the context fills. */
 const SAFETY = 0.85
 /** Steps with fewer rows are poor predictors of large ones. */
-const MOST_GROWTH = 4
+const MAX_GROWTH = 4
 
-/** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS` ms. */
+/** Adapts the number of rows in prefill steps so that a step takes about `CHUNK_MS` ms at most. */
 export class ChunkSize {
   readonly #most: number
   readonly #least: number
   #rows: number
 
   /**
-   * `most`: rows that a step of the plan may have. `isSharedOut`: every step has exchanges, even a small one.
+   * `most`: maximum number of rows in a step of the plan. `isSharedOut`: every step has exchanges, even a
+   * small one.
    */
   constructor(most: number, isSharedOut = false) {
     this.#most = most
@@ -34,7 +35,7 @@ export class ChunkSize {
   observe(rows: number, ms: number): void {
     if (rows < LEAST_ROWS || !(ms >= 0)) return
     const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))
-    const wanted = Math.min(fitting, MOST_GROWTH * Math.max(rows, this.#rows))
+    const wanted = Math.min(fitting, MAX_GROWTH * Math.max(rows, this.#rows))
     const worth = Math.max(wanted, Math.min(this.#least, 2 * fitting))
     const whole = Math.floor(worth / LEAST_ROWS) * LEAST_ROWS
     this.#rows = Math.min(this.#most, Math.max(LEAST_ROWS, whole))
@@ -42,56 +43,58 @@ export class ChunkSize {
 }
 
 /** Number of row counts that are tracked. */
-const MOST_ROWS = 64
+const MAX_ROWS = 64
 /**
- * Assumed cost of a further row as a share of the first row's, before other row counts have been tried. It is
- * small, so that they are tried.
+ * Assumed cost of each further row, as a share of the first row's, before other row counts have been tried.
+ * It is small, so that they get tried.
  */
 const ROW_SHARE = 0.1
 /**
- * Weights of a new time: for its own row count, and for all counts (heat and long contexts slow all of them).
+ * Weights of a new time: for its own row count, and for all row counts, because heat and long contexts slow
+ * all of them.
  */
 const OWN_WEIGHT = 0.15
 const COMMON_WEIGHT = 0.05
 /**
  * A new time is capped at this multiple of the known one, because pages freeze and garbage collectors run.
- * The first time of a row count may be longer.
+ * The first time for a row count is not capped as tightly.
  */
-const MOST_RATIO = 1.3
+const MAX_RATIO = 1.3
 const FIRST_RATIO = 4
 /**
- * Fraction of a time's weight that remains after each later step, so that a count that was once slow is tried
- * again.
+ * Fraction of a time's weight that remains after each later step, so that a row count that was slow once gets
+ * tried again.
  */
 const FADE = 0.99
 /**
- * How many times of one count weigh as much as the line through all counts, and how many times the line uses.
+ * How many times of one row count weigh as much as the line through all row counts, and from how many times
+ * the line is fitted.
  */
 const LINE_WEIGHT = 1
-const MOST_WEIGHT = 8
+const MAX_WEIGHT = 8
 
 /**
  * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
- * where kernels switch paths. A mean of few times is pulled towards a line through all of them. The cost
- * never decreases as rows are added.
+ * where kernels switch paths. While a mean rests on few times, it is pulled towards a line through all of
+ * them. The cost never decreases as rows are added.
  */
 export class StepCost {
-  /** For each row count: mean milliseconds (0: none yet), and the weight of the times in it. */
-  readonly #seen = new Float64Array(MOST_ROWS + 1)
-  readonly #weights = new Float64Array(MOST_ROWS + 1)
-  readonly #ms = new Float64Array(MOST_ROWS + 1)
+  /** For each row count: mean milliseconds (0: none yet), and the total weight of its times. */
+  readonly #seen = new Float64Array(MAX_ROWS + 1)
+  readonly #weights = new Float64Array(MAX_ROWS + 1)
+  readonly #ms = new Float64Array(MAX_ROWS + 1)
   /** Reused by `#rise`. */
-  readonly #below = new Float64Array(MOST_ROWS + 1)
+  readonly #below = new Float64Array(MAX_ROWS + 1)
 
   // hot
   /** Records that a step of `rows` rows, each with its logits, took `ms`. */
   observe(rows: number, ms: number): void {
-    if (rows > MOST_ROWS || !(ms > 0)) return
+    if (rows > MAX_ROWS || !(ms > 0)) return
     const weight = this.#weights[rows]! * FADE
     const known = this.#seen[rows]! || this.#ms[rows]! || ms
-    const ratio = within(ms / known, weight < 0.5 ? FIRST_RATIO : MOST_RATIO)
-    const common = 1 + COMMON_WEIGHT * (within(ratio, MOST_RATIO) - 1)
-    for (let index = 1; index <= MOST_ROWS; index++) {
+    const ratio = within(ms / known, weight < 0.5 ? FIRST_RATIO : MAX_RATIO)
+    const common = 1 + COMMON_WEIGHT * (within(ratio, MAX_RATIO) - 1)
+    for (let index = 1; index <= MAX_ROWS; index++) {
       this.#seen[index]! *= common
       this.#weights[index]! *= FADE
     }
@@ -104,8 +107,8 @@ export class StepCost {
 
   /** Expected milliseconds; 0 while nothing is known. */
   ms(rows: number): number {
-    if (rows <= MOST_ROWS) return this.#ms[rows]!
-    return (this.#ms[MOST_ROWS]! * rows) / MOST_ROWS
+    if (rows <= MAX_ROWS) return this.#ms[rows]!
+    return (this.#ms[MAX_ROWS]! * rows) / MAX_ROWS
   }
 
   /** Pulls the means towards the least-squares line, whose initial slope is given by `ROW_SHARE`. */
@@ -115,8 +118,8 @@ export class StepCost {
     let msSum = 0
     let rowSquares = 0
     let products = 0
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
-      const weight = Math.min(this.#weights[rows]!, MOST_WEIGHT)
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
+      const weight = Math.min(this.#weights[rows]!, MAX_WEIGHT)
       const ms = this.#seen[rows]!
       all += weight
       rowSum += weight * rows
@@ -129,7 +132,7 @@ export class StepCost {
     const first = height / (1 + ROW_SHARE * (middle - 1))
     const covariance = products - all * middle * height
     const slope = Math.max(0, (covariance + ROW_SHARE * first) / (rowSquares - all * middle * middle + 1))
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
       const line = Math.max(0, height + slope * (rows - middle))
       const weight = this.#weights[rows]!
       this.#ms[rows] = (weight * this.#seen[rows]! + LINE_WEIGHT * line) / (weight + LINE_WEIGHT)
@@ -138,17 +141,17 @@ export class StepCost {
   }
 
   /**
-   * Makes the means ascend: they become the average of the smallest ascending values above them and the
-   * largest below.
+   * Makes the means ascend: each becomes the average of the largest mean up to it and the smallest mean from
+   * it on.
    */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
-    for (let rows = MOST_ROWS; rows >= 1; rows--) {
+    for (let rows = MAX_ROWS; rows >= 1; rows--) {
       most = Math.min(most, this.#ms[rows]!)
       this.#below[rows] = most
     }
     let least = 0
-    for (let rows = 1; rows <= MOST_ROWS; rows++) {
+    for (let rows = 1; rows <= MAX_ROWS; rows++) {
       least = Math.max(least, this.#ms[rows]!)
       this.#ms[rows] = (least + this.#below[rows]!) / 2
     }

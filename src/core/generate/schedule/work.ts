@@ -1,15 +1,15 @@
-// The scheduler's view of a request: its sequences, its rows of a step, and the consumer of their logits.
+// The scheduler's view of a request: its sequences, its rows in the step, and the consumer of their logits.
 
 import type { Sequence } from './sequence.ts'
 import type { RowsView } from './step-buffer.ts'
 import type { StepCost } from './step-cost.ts'
 
 export interface ForwardRequest {
-  /** Already contains the tokens to run. */
+  /** Already contains the tokens to process. */
   readonly sequence: Sequence
   /** Positions whose logits are passed on. Default `last`. */
   readonly logits?: 'all' | 'last' | undefined
-  /** `hidden`: the last norm's output for a position; no logits are computed for it. Default `logits`. */
+  /** `hidden`: the last norm's output at a position, for which no logits are computed. Default `logits`. */
   readonly output?: 'logits' | 'hidden' | undefined
   /** Default `foreground`. */
   readonly priority?: Priority | undefined
@@ -87,12 +87,12 @@ export class ForwardWork implements Work {
 }
 
 /**
- * `background` yields to `foreground`: while foreground work runs, background work may slow it by a
- * twentieth. Work of the same priority takes turns.
+ * `background` yields to `foreground`: it may slow running foreground work by at most a twentieth. Work of
+ * the same priority takes turns.
  */
 export type Priority = 'foreground' | 'background'
 
-/** One sequence's part in the step being made. */
+/** One sequence's part in the step being assembled. */
 export interface Lane {
   readonly sequence: Sequence
   /** Number of its rows in the step; 0 if the sequence is not in it. */
@@ -103,25 +103,28 @@ export interface Lane {
 
 /** One request in the scheduler. */
 export interface Work {
-  /** One sequence, or two for guidance; the last rows of two are always in the same step. */
+  /** One sequence, or two for guidance. The last rows of the two are always in the same step. */
   readonly lanes: readonly Lane[]
   readonly priority: Priority
   readonly signal: AbortSignal | undefined
   /** `all`: logits of every row. `last`: logits of the last token and of each draft after it. */
   readonly logits: 'all' | 'last'
-  /** The argument of `take` for a row: its logits, or the hidden state before them. */
+  /** What `take` gets for a row: its logits, or the hidden state before them. */
   readonly output: 'logits' | 'hidden'
-  /** The prompts have been run, so this work's rows should not wait for others. */
+  /** True if the prompts have been processed, so that this work's rows should not wait for others. */
   readonly decoding: boolean
-  /** Drafted ids that each lane's rows in this step verify after its tokens. */
+  /** Drafted ids that each lane's rows verify in this step, after the lane's tokens. */
   readonly drafts: ArrayLike<number>
   /** Number of drafts in this step. */
   drafted: number
-  /** True while the consumer is not ready: the work is not scheduled. */
+  /** True while the consumer is not ready; the work is then not scheduled. */
   waiting: boolean
-  /** It could run but was not in the previous step, so it goes first. */
+  /** True if the work could run but was not in the previous step, so that it goes first. */
   passedOver: boolean
-  /** Drafts ids for the step being made. Sets `drafted` to the number worth their rows, at most `most`. */
+  /**
+   * Drafts ids for the step being assembled. Sets `drafted` to the number that is worth its rows, at most
+   * `most`.
+   */
   draft(most: number, step: BareStep, cost: StepCost): void
   /** Takes the output of its rows. Its sequences have already advanced. */
   take(rows: RowsView, now: number): Answer
@@ -133,14 +136,14 @@ export interface Work {
   reject(error: unknown): void
 }
 
-/** The step without the drafts of one work. */
+/** The step without one work's drafts. */
 export interface BareStep {
   rows: number
   /** Tokens that the step is certain to produce. */
   tokens: number
 }
 
-/** Result of `take`: continue, ended, or continue when the consumer is ready. */
+/** What `take` returns: continue, end, or continue when the consumer is ready. */
 export type Answer = 'more' | 'done' | Promise<void>
 
 export interface Settle<Result> {
@@ -150,10 +153,10 @@ export interface Settle<Result> {
 
 export const lane = (sequence: Sequence): Lane => ({ sequence, rows: 0, firstLogits: 0 })
 
-/** Number of tokens that a lane has not run yet. */
+/** Number of tokens that a lane has not processed yet. */
 export const lacking = ({ sequence }: Lane): number => sequence.tokens.length - sequence.cached
 
-/** The work has rows in the step being made. */
+/** True if the work has rows in the step being assembled. */
 export const isChosen = ({ lanes }: Work): boolean => lanes[0]!.rows > 0 || (lanes[1]?.rows ?? 0) > 0
 
 export const NO_DRAFTS: ArrayLike<number> = new Int32Array(0)

@@ -1,5 +1,5 @@
-// Drafts from a constraint. In: the expected text, and a text. Out: its ids, or the other drafter's if there
-// are none or the other one is confident.
+// Tests drafts from a constraint. In: the expected text, and a text. Out: its ids, or the other drafter's if
+// nothing is expected or the other drafter is confident.
 import { expect, test } from 'vitest'
 import { EXPECTED_GRADE } from '../schedule/speculation.ts'
 import { ExpectedDrafter } from './draft-expected.ts'

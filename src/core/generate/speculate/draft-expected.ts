@@ -1,18 +1,20 @@
-// Drafts text that a constraint forces, and otherwise uses another drafter.
+// Drafts the text that a constraint forces, and otherwise uses another drafter.
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import { type Drafter, EXPECTED_GRADE } from '../schedule/speculation.ts'
 
-/** From this grade, a match is a better guide: it also predicts values that the constraint leaves free. */
+/**
+ * From this grade on, a match is the better guide: it also predicts values that the constraint leaves open.
+ */
 const SURE_GRADE = 3
 
-/** Makes names, quotes and colons of JSON cost a row each instead of a whole step. */
+/** With this, names, quotes and colons of JSON cost a row each instead of a whole step. */
 export class ExpectedDrafter implements Drafter {
   readonly #constraint: Pick<ReplyConstraint, 'expectedIds'>
   readonly #other: Drafter
-  /** Empty if the other drafter is used. */
+  /** Empty while the other drafter is used. */
   #ids: readonly number[] = []
 
-  /** `constraint` has accepted all tokens that are drafted after. */
+  /** `constraint` has accepted all tokens that come before the drafts. */
   constructor(constraint: Pick<ReplyConstraint, 'expectedIds'>, other: Drafter) {
     this.#constraint = constraint
     this.#other = other

@@ -1,5 +1,5 @@
-// Lookup drafts. In: random texts over a small alphabet. Out: the same drafts as a brute-force search for the
-// longest match of the text's end.
+// Tests lookup drafts. In: random texts over a small alphabet. Out: the same drafts as a brute-force search
+// for the longest match of the text's end.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LookupDrafter } from './draft-lookup.ts'
@@ -27,7 +27,7 @@ const drafted = (drafter: LookupDrafter, count: number): number[] => {
 test('drafts the tokens after the latest of the longest matches, as the text grows', () => {
   fc.assert(
     fc.property(
-      // Few enough that no pair occurs at more places than are compared.
+      // So few that no pair occurs in more places than are compared.
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 30 }),
       (text) => {
         const drafter = new LookupDrafter()
@@ -54,7 +54,7 @@ test('a cyclic text is drafted cyclically', () => {
   expect(drafted(drafter, 7)).toEqual([9, 7, 8, 9, 7, 8, 9])
 })
 
-test('long texts of large ids are looked up too, and one token is not a match', () => {
+test('lookup also works for long texts with large ids, and one token is not a match', () => {
   const drafter = new LookupDrafter()
   const text = Array.from({ length: 5000 }, (_, index) => 100_000 + ((index * 7919) % 4999))
   expect(drafter.look(text.slice(0, 4999))).toBe(0)

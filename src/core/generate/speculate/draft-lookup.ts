@@ -1,20 +1,20 @@
 // Drafts the tokens that followed an earlier occurrence of the text's end.
 import type { Drafter } from '../schedule/speculation.ts'
 
-/** Shortest match; the token after a single matching one is hardly predictable. */
+/** Minimum match length; after a single matching token, the next one is hardly predictable. */
 const LEAST_MATCH = 2
-/** Maximum match length to compare; longer matches are not more certain. */
-const MOST_MATCH = 16
+/** Maximum match length that is compared; longer matches are no more certain. */
+const MAX_MATCH = 16
 /** Number of earlier places to compare, latest first. */
-const MOST_PLACES = 32
+const MAX_PLACES = 32
 const HEAD_BITS = 12
 /** Minimum match length of each grade above 0. */
 const GRADE_MATCHES = [3, 4, 6, 9] as const
 
 /**
- * Drafts from the longest suffix of the text that occurs earlier, the latest occurrence among equals. Works
- * for quotes, code, names and lists. Saxena, Prompt Lookup Decoding, 2023. A hash of two tokens chains
- * places, as in LZ77.
+ * Drafts from the longest suffix of the text that also occurs earlier; among equals, from the latest
+ * occurrence. Works for quotes, code, names and lists. Saxena, Prompt Lookup Decoding, 2023. As in LZ77, the
+ * places of each pair of tokens are chained by a hash.
  */
 export class LookupDrafter implements Drafter {
   readonly msPerDraft = 0
@@ -37,7 +37,7 @@ export class LookupDrafter implements Drafter {
     this.#index(last)
     let longest = 0
     let place = this.#heads[hash(tokens[last - 1]!, tokens[last]!)]!
-    for (let looked = 0; place > 0 && looked < MOST_PLACES && longest < MOST_MATCH; looked++) {
+    for (let looked = 0; place > 0 && looked < MAX_PLACES && longest < MAX_MATCH; looked++) {
       const length = this.#matchOf(place - 1, last)
       if (length > longest) {
         longest = length
@@ -51,7 +51,7 @@ export class LookupDrafter implements Drafter {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Continues into its own drafts, so a repeating text is drafted in a loop. */
+  /** Continues into its own drafts, so a repeating text is drafted repeatedly. */
   draft(count: number, out: Int32Array): number {
     const { length } = this.#tokens
     for (let index = 0; index < count; index++) {
@@ -80,8 +80,7 @@ export class LookupDrafter implements Drafter {
   #matchOf(place: number, last: number): number {
     const tokens = this.#tokens
     let length = 0
-    while (length < MOST_MATCH && length <= place && tokens[place - length] === tokens[last - length])
-      length++
+    while (length < MAX_MATCH && length <= place && tokens[place - length] === tokens[last - length]) length++
     return length
   }
 }

@@ -1,5 +1,5 @@
-// Draft models. In: two hash models, similar or not. Out: the large model's text, in fewer of its steps if
-// they are similar.
+// Tests draft models. In: two hash models, similar or not. Out: the large model's text, in fewer of its steps
+// if they are similar.
 import { expect, test } from 'vitest'
 import type { Ptr } from '../../runtime/memory/arena.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
@@ -57,7 +57,7 @@ test('one that is wrong is rarely used, and changes nothing', async () => {
   expect(pair.large.clock.ms).toBeLessThan((50 + 30 + 199 * 51) * 1.05)
 })
 
-test('the draft model reads a long prompt in pieces, between continuing tokens', async () => {
+test('the draft model reads a long prompt in chunks, while tokens keep coming', async () => {
   const pair = pairOf()
   const { large, draft } = pair
   const gaps: number[] = []

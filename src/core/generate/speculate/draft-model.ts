@@ -3,13 +3,13 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Sequence } from '../schedule/sequence.ts'
-import { type Drafter, MOST_DRAFTS } from '../schedule/speculation.ts'
+import { type Drafter, MAX_DRAFTS } from '../schedule/speculation.ts'
 import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
 export interface DraftModelOptions extends StepMachine {
-  /** Only ids below this are drafted and read, because both models have them. */
+  /** Only ids below this are drafted and read, because only these are in both models. */
   readonly vocab: number
 }
 
@@ -25,7 +25,7 @@ export class DraftModel {
   readonly #options: DraftModelOptions
   readonly #logits: RowsView
   readonly #chunk: ChunkSize
-  /** Number of ids that both models have. */
+  /** Number of ids that are in both models. */
   readonly vocab: number
   #stepMs = 0
 
@@ -48,7 +48,7 @@ export class DraftModel {
 
   // hot
   /**
-   * Runs the next `rows` tokens of `sequence`. Returns the most likely next token. Throws the errors of
+   * Processes the next `rows` tokens of `sequence`. Returns the most likely next token. Throws the errors of
    * `reserve` and `run`.
    */
   run(sequence: Sequence, rows: number): number {
@@ -84,7 +84,7 @@ class ModelDrafter implements Drafter {
   readonly #sequence: Sequence
   /** How many tokens at the start of the sequence are known to match the text. */
   #agreed = 0
-  /** Set if its state does not fit in memory, or it does not know a token. */
+  /** Set if memory cannot hold its state, or if it does not have one of the tokens. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {
@@ -108,7 +108,7 @@ class ModelDrafter implements Drafter {
       this.#tryRun(this.#model.readRows)
       return 0
     }
-    return Math.min(room, MOST_DRAFTS)
+    return Math.min(room, MAX_DRAFTS)
   }
 
   draft(count: number, out: Int32Array): number {
@@ -125,10 +125,10 @@ class ModelDrafter implements Drafter {
   /** Replaces the sequence's tokens with the text's. Keeps the state of the common prefix. */
   #follow(tokens: readonly number[]): void {
     const sequence = this.#sequence
-    // If a text became shorter, tokens were dropped from its middle.
+    // If a text became shorter, tokens in its middle were dropped.
     let agreed = tokens.length < this.#agreed ? 0 : this.#agreed
     while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
-    // The last token is run again for its logits.
+    // The last token is processed again for its logits.
     sequence.truncate(Math.min(agreed, tokens.length - 1))
     for (let index = sequence.tokens.length; index < tokens.length; index++) {
       // An id in the padding of the larger vocabulary; drafts after it would be meaningless.
@@ -150,7 +150,7 @@ class ModelDrafter implements Drafter {
   }
 }
 
-/** The id below `vocab` with the largest logit; the lowest among equals. */
+/** The id below `vocab` with the largest logit; among equals, the lowest id. */
 function largest(logits: Float32Array, vocab: number): number {
   let best = 0
   let most = logits[0]!

@@ -1,5 +1,5 @@
 // Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, checked
-// by plain arrays.
+// against plain arrays.
 import { ABI } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/memory/arena.ts'
 import type { TablePosition } from '../../state/block-pool.ts'
@@ -9,7 +9,7 @@ import type { Sequence } from '../schedule/sequence.ts'
 
 /** The kinds of state that a model may have. */
 export interface Kinds {
-  /** For each group of keys and values: number of visible positions; 0: all. */
+  /** For each group of keys and values: the number of visible positions; 0: all. */
   readonly windows: readonly number[]
   /** Recurrent groups. */
   readonly slabs: number
@@ -21,8 +21,7 @@ export type Limits = Pick<
 >
 
 /**
- * A position has two words: a hash of everything up to it (like a value), and the angle of its key's
- * rotation.
+ * A position has two words: a hash of everything up to it, like a value, and the angle of its key's rotation.
  */
 const WORDS = 2
 export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * WORDS * 4
@@ -50,7 +49,7 @@ export function chainCache({ windows, slabs }: Kinds, limits: Limits, isFixed = 
   return cache
 }
 
-/** One list per group: the words to store at each position when `tokens` follow the stored ones. */
+/** One list per group: the words to store at each position when `tokens` follow the stored tokens. */
 export function chain(
   cache: StateCache,
   before: readonly (readonly number[])[],
@@ -67,7 +66,7 @@ const wordAt = ({ arena }: StateCache, table: number, position: number): number 
   arena.u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]! / 4 +
   (position % ABI.BLOCK_POSITIONS) * WORDS
 
-/** Copies in ascending order as the kernel does, so that a place may be read before it is overwritten. */
+/** Copies in ascending order, as the kernel does: a position may be read before it is overwritten. */
 function move(cache: StateCache, group: number, from: TablePosition, to: TablePosition, count: number): void {
   const { arena, pools } = cache
   for (let index = 0; index < count; index++) {
@@ -81,9 +80,7 @@ function move(cache: StateCache, group: number, from: TablePosition, to: TablePo
   }
 }
 
-/**
- * Runs the next `rows` tokens. New values depend on old ones, so a wrong block propagates.
- */
+/** Processes the next `rows` tokens. New values depend on old ones, so a wrong block propagates. */
 export function runRows(
   cache: StateCache,
   sequence: Sequence,

@@ -1,4 +1,4 @@
-// Hash engine. In: sizes. Out: a scheduler over a model of hashes, with a clock that only its steps advance.
+// Hash engine. In: sizes. Out: a scheduler over a hash model, with a clock that only its steps advance.
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../../runtime/memory/arena.ts'

@@ -31,14 +31,14 @@ export type Action =
   | { type: 'say' | 'more'; who: number; fresh: readonly number[] }
   | { type: 'draft'; who: number; fresh: readonly number[]; accepted: number }
   | { type: 'fork' | 'end' | 'mark'; who: number }
-  /** `pieces` of the file are read now, the others when it is restored. */
+  /** `pieces` of the file are read now, the rest when it is restored. */
   | { type: 'save'; who: number; pieces: number }
   | { type: 'restore'; file: number }
   /** Restores a file with a wrong byte, or without its end. */
   | { type: 'damage'; file: number; at: number; cut: boolean }
   | { type: 'clear' }
 
-/** A saved sequence and its expected contents; writing the file may not finish until it is needed. */
+/** A saved sequence and its expected contents. Its file may not be written completely until it is needed. */
 interface Saved {
   readonly twin: Omit<Twin, 'sequence'>
   readonly tokens: readonly number[]
@@ -60,7 +60,7 @@ export class World {
   /** Every text whose recurrent state has a checkpoint. */
   #marks: number[][] = []
   readonly #saved: Saved[] = []
-  /** The stored state is known exactly. */
+  /** True if the stored state is known exactly. */
   #isExact = true
 
   constructor(kinds: Kinds, limits: Limits, keep: number | undefined) {
@@ -191,7 +191,7 @@ export class World {
       if (this.#keep === undefined) expect(kept).toBeLessThanOrEqual(known)
       if (this.#isGenerous && this.#isExact && !(twin.isAlone && this.#kinds.slabs > 0))
         expect(kept).toBe(known)
-      // A continuing conversation keeps everything that it does not have to drop.
+      // A conversation that continues keeps everything that it does not have to drop.
       const isPlain = this.#kinds.slabs === 0 && this.#kinds.windows.every((window) => window === 0)
       if (continues && !isShortened && isPlain && cached > (this.#keep ?? 0) + more)
         expect(kept).toBeGreaterThanOrEqual(cached - more)
@@ -210,7 +210,7 @@ export class World {
     if (said < contextLength && read !== said) expect(read).toBeGreaterThan(0)
   }
 
-  /** Runs the missing tokens in chunks of 50, with checkpoints in between and at the prompt's end. */
+  /** Processes the missing tokens in chunks of 50, with checkpoints in between and at the prompt's end. */
   #run(twin: Twin): void {
     const { sequence } = twin
     sequence.state.markAt(MARKS)
@@ -225,7 +225,7 @@ export class World {
     this.#store(twin, sequence.cached)
   }
 
-  /** Others can continue from the first `length` tokens. */
+  /** Other sequences can continue from the first `length` tokens. */
   #store(twin: Twin, length: number): void {
     if (!twin.isAlone) this.#stored.push(this.#tokens(twin).slice(0, length))
   }
@@ -345,7 +345,7 @@ export class World {
     if (isFree) expect(kept).toBe(start + accepted)
     else if (this.#isGenerous) expect(kept).toBe(start)
     this.#store(twin, kept)
-    // No checkpoints remain where drafts were undone.
+    // No checkpoint remains where drafts were undone.
     if (accepted === drafts.length) this.#pass(twin, this.#tokens(twin).slice(0, kept))
     this.#run(twin)
   }

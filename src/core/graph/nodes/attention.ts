@@ -16,7 +16,7 @@ import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '
 
 /**
  * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
- * q. Overwrites k too. Without k and v, the layer attends to another layer's state.
+ * q. Also overwrites k. Without k and v, the layer attends to another layer's state.
  */
 export interface RopeKv {
   readonly op: 'ropeKv'
@@ -39,7 +39,7 @@ export const ropeKv: KernelKind<RopeKv> = {
     for (const stored of [k, v]) {
       if (stored !== undefined) expectWidth(stored, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
     }
-    if ((k === undefined) !== (v === undefined)) throw broken(q, 'is rotated with keys or values alone')
+    if ((k === undefined) !== (v === undefined)) throw broken(q, 'is rotated with only keys or only values')
     if (norms !== undefined) checkHeadNorms(norms, attention)
     if (still !== undefined && k !== undefined)
       expectWidth(k, rowsOf(still.bias), `the bias ${nameOf(still.bias)}`)
@@ -74,14 +74,14 @@ export interface Attention extends Quantizable {
   readonly input: Value
   readonly attention: AttentionShape
   readonly scale: number
-  /** A score s becomes cap * tanh(s / cap). 0: scores are not capped. */
+  /** A score s becomes cap * tanh(s / cap). 0: no cap. */
   readonly cap: number
   /** Limits of scores, after the cap. */
   readonly limits?: Limits | undefined
   /** Added to scores last: the table and the reach of a `DistanceBias`. */
   readonly bias?: WeightRef | undefined
   readonly reach?: number | undefined
-  /** One more score for each head's softmax, for a position whose value is zero. */
+  /** One extra score in each head's softmax, for a position whose value is zero. */
   readonly sinks?: WeightRef | undefined
 }
 
@@ -104,8 +104,8 @@ export const attention: KernelKind<Attention> = {
 }
 
 /**
- * Heads of `width` numbers: the row `shared`, the first `own` numbers of the same head of the input, zeros.
- * Heads of the input have equal widths.
+ * Heads of `width` numbers: the row `shared`, then the first `own` numbers of the same head of the input,
+ * then zeros. All heads of the input have the same width.
  */
 export interface JoinHeads {
   readonly op: 'joinHeads'
@@ -122,7 +122,7 @@ export const joinHeads: KernelKind<JoinHeads> = {
     const inputWidth = input.shape[1] / heads
     const filled = own + (shared?.shape[1] ?? 0)
     if (!Number.isInteger(inputWidth) || own > inputWidth || filled > width)
-      throw broken(input, `gives ${own} of its numbers to each of ${heads} heads of ${width}`)
+      throw broken(input, `supplies ${own} numbers to each of ${heads} heads of ${width}`)
     return [input.shape[0], heads * width]
   },
   record({ input, shared, heads, own, width, output }, { rowsAt }) {
@@ -140,7 +140,7 @@ function checkBias(table: WeightRef, reach = 0, heads = 0): void {
   if (table.kind === 'vector' && rowsOf(table) === wanted) return
   throw new HalfbyteError(
     'internal',
-    `the biases ${nameOf(table)} are ${rowsOf(table)} numbers, not ${wanted} for ${heads} heads that reach ${reach}`,
+    `the bias table ${nameOf(table)} has ${rowsOf(table)} numbers, not ${wanted} for ${heads} heads with a reach of ${reach}`,
   )
 }
 

@@ -6,7 +6,7 @@ import type { RouteRule, Value, WeightRef } from '../ir.ts'
 import { expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
- * Words of a route for each row of a step, with more than enough for the words before them: see op_route in
+ * Words of a route for each row of a step, with ample space for the leading words: see op_route in
  * wasm/core/abi.h.
  */
 const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
@@ -85,7 +85,10 @@ export const linearExperts: KernelKind<LinearExperts> = {
     const { slot, encoding, bytes } = slotOf(weight)
     const experts = weight.parts.length
     if (isSparse(encoding)) {
-      throw new HalfbyteError('unsupported', `no experts are read from ${encoding}; convert them densely`)
+      throw new HalfbyteError(
+        'unsupported',
+        `experts cannot be read from ${encoding}; convert them to a dense encoding`,
+      )
     }
     const rows = { ...rowsAt({ x: input, y: output }), route: at(route), experts }
     const size = {
@@ -120,7 +123,7 @@ export const biasExperts: KernelKind<BiasExperts> = {
   },
 }
 
-/** Restores the rows of the step: each is the weighted sum over its experts. */
+/** Brings back the rows of the step: each is the weighted sum over its experts. */
 export interface Combine {
   readonly op: 'combine'
   readonly input: Value

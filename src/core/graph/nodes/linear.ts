@@ -17,7 +17,7 @@ import {
   show,
 } from '../node.ts'
 
-/** With `residual`, the product is added to it, which overwrites it. */
+/** With `residual`, adds the product to it and so overwrites it. */
 export interface Linear {
   readonly op: 'linear'
   readonly input: Value
@@ -51,8 +51,8 @@ export const linear: KernelKind<Linear> = {
 }
 
 /**
- * `swiglu` of the two halves of a linear, as a8 rows only: neither the product nor its gates are stored.
- * `fuseGates` creates it from linears that read a8 rows.
+ * `swiglu` of the two halves of a linear, written only as a8 rows: neither the product nor its gates are
+ * stored. `fuseGates` creates this node from linears that read a8 rows.
  */
 export interface LinearSwiglu {
   readonly op: 'linearSwiglu'
@@ -84,7 +84,7 @@ export const linearSwiglu: KernelKind<LinearSwiglu> = {
     }
     const entry = ENCODINGS[encoding]
     if ('gated' in entry) return opRecord(entry.gated, fields)
-    throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
+    throw new HalfbyteError('internal', `gated linears cannot read ${encoding}`)
   },
 }
 

@@ -87,8 +87,8 @@ export const ssd: KernelKind<Ssd> = {
     expectSame(x, z)
     expectSame(b, c)
     for (const weight of [decay, skip, dtBias]) expectRows(dt, weight)
-    if (dt.shape[1] !== heads || x.shape[1] % heads !== 0) throw broken(x, `is cut into ${heads} heads`)
-    if (heads % groups !== 0 || b.shape[1] % groups !== 0) throw broken(b, `is cut into ${groups} groups`)
+    if (dt.shape[1] !== heads || x.shape[1] % heads !== 0) throw broken(x, `is split into ${heads} heads`)
+    if (heads % groups !== 0 || b.shape[1] % groups !== 0) throw broken(b, `is split into ${groups} groups`)
     return x.shape
   },
   record(node, { rowsAt, slotsOf, slab }) {
@@ -105,7 +105,7 @@ export interface Delta {
   readonly op: 'delta'
   /** Queries of all key heads, then their keys, then the values of all heads. */
   readonly x: Value
-  /** A number per head or, if `channels` is true, per channel of each head's key. */
+  /** One number per head or, if `channels` is true, per channel of each head's key. */
   readonly dt: Value
   readonly beta: Value
   readonly z: Value
@@ -117,11 +117,14 @@ export interface Delta {
   readonly heads: number
   readonly keyHeads: number
   readonly keyDim: number
-  /** Head i reads the key head of its group of neighbours, or i % keyHeads. */
+  /**
+   * True if head i reads the key head of its group of neighbours; otherwise head i reads key head i %
+   * keyHeads.
+   */
   readonly order: 'grouped' | 'tiled'
   readonly channels: boolean
   readonly gate: 'silu' | 'sigmoid'
-  /** Factor of the fraction that a value replaces. */
+  /** Multiplies the fraction of a value that is replaced. */
   readonly betaScale: number
   readonly epsilon: number
   readonly output: Value
@@ -130,14 +133,14 @@ export interface Delta {
 export const delta: KernelKind<Delta> = {
   shape({ x, dt, beta, z, decay, dtBias, weight, heads, keyHeads, keyDim, channels }) {
     const [rows, width] = z.shape
-    if (width % heads !== 0 || heads % keyHeads !== 0) throw broken(z, `is cut into ${heads} heads`)
+    if (width % heads !== 0 || heads % keyHeads !== 0) throw broken(z, `is split into ${heads} heads`)
     const due = 2 * keyHeads * keyDim + width
-    if (x.shape[1] !== due) throw broken(x, `has no ${due} columns of queries, keys and values`)
+    if (x.shape[1] !== due) throw broken(x, `does not have ${due} columns of queries, keys and values`)
     const steps = channels ? heads * keyDim : heads
-    if (dt.shape[1] !== steps) throw broken(dt, `has no ${steps} step sizes`)
+    if (dt.shape[1] !== steps) throw broken(dt, `does not have ${steps} step sizes`)
     expectRows(dt, dtBias)
     expectRows(beta, decay)
-    if (beta.shape[1] !== heads) throw broken(beta, `is cut into ${heads} heads`)
+    if (beta.shape[1] !== heads) throw broken(beta, `is split into ${heads} heads`)
     expectKind(weight, 'vector')
     return [rows, width]
   },
@@ -176,7 +179,7 @@ export interface Lru {
 export const lru: KernelKind<Lru> = {
   shape({ x, enterWeight, enterBias, stayWeight, stayBias, param, blocks }) {
     const width = x.shape[1]
-    if (width % blocks !== 0) throw broken(x, `is cut into ${blocks} blocks`)
+    if (width % blocks !== 0) throw broken(x, `is split into ${blocks} blocks`)
     for (const weight of [enterBias, stayBias, param]) expectRows(x, weight)
     for (const { parts } of [enterWeight, stayWeight]) {
       if (parts[0]?.n !== (width * width) / blocks) throw broken(x, `does not fit ${parts[0]?.name}`)
@@ -197,7 +200,7 @@ export const lru: KernelKind<Lru> = {
   },
 }
 
-/** The weighted average of RWKV-4 over the values of a sequence. `decay` is below 0. */
+/** RWKV-4's weighted average over the values of a sequence. `decay` is below 0. */
 export interface Wkv {
   readonly op: 'wkv'
   readonly k: Value
@@ -220,7 +223,7 @@ export const wkv: KernelKind<Wkv> = {
   },
 }
 
-/** Recurrent ops work on this many channels at once. */
+/** Recurrent ops process this many channels at once. */
 function whole({ label, shape: [, width] }: Value, multiple: number): number {
   if (width % multiple === 0) return width
   throw new HalfbyteError('internal', `${label} has ${width} channels instead of a multiple of ${multiple}`)

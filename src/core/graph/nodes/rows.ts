@@ -19,8 +19,8 @@ import {
 } from '../node.ts'
 
 /**
- * Adds all shards' versions of `input` to the residual in shard order, overwriting it. Every shard
- * gets the same bits. Without a residual, the input is overwritten.
+ * Adds all shards' versions of `input` to the residual, in shard order, and overwrites it. Every shard gets
+ * the same bits. Without a residual, overwrites the input.
  */
 export interface Exchange {
   readonly op: 'exchange'
@@ -38,7 +38,9 @@ export const exchange: NodeKind<Exchange> = {
   },
 }
 
-/** Puts the columns of all shards side by side on the first shard. The other shards only send theirs. */
+/**
+ * Puts the columns of all shards side by side on the first shard. The other shards only send their columns.
+ */
 export interface Collect {
   readonly op: 'collect'
   readonly input: Value
@@ -61,7 +63,9 @@ export interface Embed {
   readonly output: Value
   readonly table: WeightRef
   readonly scale: number
-  /** What selects a row of the table: the token's id, its position, or its part of a pair. */
+  /**
+   * What selects a row of the table: the token's id, its position, or the part of a pair that it belongs to.
+   */
   readonly by: Exclude<keyof typeof SELECTOR, 'input'>
 }
 
@@ -74,7 +78,10 @@ export const embed: KernelKind<Embed> = {
     const { slot, encoding } = slotOf(node.table)
     if (encoding !== groupEncoding(encoding)) {
       const name = node.table.parts[0]?.name
-      throw new HalfbyteError('unsupported', `no embedding is read from ${encoding}; convert ${name} densely`)
+      throw new HalfbyteError(
+        'unsupported',
+        `embeddings cannot be read from ${encoding}; convert ${name} to a dense encoding`,
+      )
     }
     const vocab = rowsOf(node.table)
     const { runs: [run] = [], whole = vocab } = node.table.parts[0]?.rows ?? {}
@@ -90,7 +97,7 @@ export const embed: KernelKind<Embed> = {
   },
 }
 
-/** The rows [tokens, width] that the step brings itself, such as the patches of an image. */
+/** The rows [tokens, width] that the step supplies itself, such as the patches of an image. */
 export interface InputRows {
   readonly op: 'inputRows'
   readonly output: Value
@@ -123,7 +130,7 @@ export interface Slice {
 export const slice: NodeKind<Slice> = {
   shape({ input, start, width }) {
     if (start >= 0 && start + width <= input.shape[1]) return [input.shape[0], width]
-    throw broken(input, `is cut at [${start}, ${start + width})`)
+    throw broken(input, `is sliced at [${start}, ${start + width})`)
   },
 }
 
@@ -142,8 +149,8 @@ export const takeRows: NodeKind<TakeRows> = {
 }
 
 /**
- * Converts f32 rows to a8 rows. Used if the producer cannot write a8 rows, or if the readers have their
- * inputs in another order or need the same scale in all groups.
+ * Converts f32 rows to a8 rows. Needed if the producer cannot write a8 rows, or if the readers reorder their
+ * inputs or need one scale for all groups.
  */
 export interface Quantize {
   readonly op: 'quantize'
@@ -174,7 +181,7 @@ export interface Swiglu extends Quantizable {
   readonly gate: Value
   readonly up?: Value | undefined
   readonly activation: Activation
-  /** The parameters of `xielu`, which no other activation has. */
+  /** The parameters of `xielu`; no other activation has any. */
   readonly xielu?: Xielu | undefined
 }
 
@@ -293,10 +300,10 @@ export const layernorm: KernelKind<LayerNorm> = {
 }
 
 /**
- * With `x`: `input` is a product of normalised rows of x, which have `size` values. Undoes that norm and
- * writes the sum of the squares of x after the input, at the next whole group of columns. Without `x`:
- * divides by the norm of `size` values, whose sum of squares is stored there. Overwrites the input, which has
- * `width` values.
+ * With `x`: `input` is a product of normalised rows of x, which have `size` values. Undoes that norm, and
+ * writes the sum of the squares of x after the input, at the next group boundary. Without `x`: divides by the
+ * norm of `size` values, whose sum of squares is stored there. Overwrites the input, which has `width`
+ * values.
  */
 export interface Renorm {
   readonly op: 'renorm'

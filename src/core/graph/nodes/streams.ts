@@ -1,4 +1,4 @@
-// The nodes for residuals of several streams, and for sparse feed-forward blocks.
+// The nodes for residuals with several streams, and for sparse feed-forward blocks.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import type { Value, WeightRef } from '../ir.ts'
 import {
@@ -42,13 +42,15 @@ export const mixStreams: KernelKind<MixStreams> = {
   },
 }
 
-/** A single stream is not padded to `apart`. */
+/** A single stream has no padding up to `apart`. */
 export const countsOf = (x: Value, z: Value, apart: number) => ({
   streams: x.shape[1] / apart,
   inputs: Math.max(1, Math.floor(z.shape[1] / apart)),
 })
 
-/** Scales the input to the root mean square of `by`. Its own mean square counts as at least `least`. */
+/**
+ * Scales the input to the root mean square of `by`. The input's own mean square counts as at least `least`.
+ */
 export interface MatchRms {
   readonly op: 'matchRms'
   readonly input: Value

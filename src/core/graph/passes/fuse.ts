@@ -1,4 +1,4 @@
-// The pass that fuses residual additions into linears, and gates into quantised linears.
+// The pass that fuses residual sums into linears, and gates into quantised linears.
 
 import { isGated } from '../../abi/encodings.ts'
 import type { Value } from '../ir.ts'
@@ -7,7 +7,7 @@ import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
 
 /**
  * Fuses `swiglu(gate, up)` into the linear that produces both parts. Legal if the linear reads a8 rows, only
- * the a8 rows of the gated values are read, and nothing else reads the product or its parts.
+ * a8 rows of the gated values are read, and nothing else reads the product or its parts.
  */
 export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const producers = producersOf(graph)
@@ -74,7 +74,9 @@ export function fuseResiduals(graph: Graph): Graph {
   return { ...graph, nodes: nodes.filter((node) => node !== undefined) }
 }
 
-/** Finds reads of a value's rows relative to node `at`: the last one before it, and whether any follow. */
+/**
+ * Finds the reads of a value's rows relative to node `at`: the last one before it, and whether any follow.
+ */
 function lastReads(graph: Graph, bases: ReadonlyMap<number, number>) {
   const reads = new Map<number, number[]>()
   for (const [index, node] of graph.nodes.entries()) {

@@ -1,4 +1,5 @@
-// Passes. In: random graphs, encodings and tokens. Out: the same logits before and after, with less work.
+// Tests passes. In: random graphs, encodings and tokens. Out: the same logits before and after, with less
+// work.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Encoding } from '../../abi/encodings.ts'
@@ -16,7 +17,7 @@ const ENCODINGS: readonly Encoding[] = ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g
 
 const choices = fc.array(fc.nat(1000), { maxLength: 12 })
 
-/** Any encoding for any weight. The same name always has the same encoding. */
+/** Any encoding for any weight; the same name always has the same encoding. */
 const encodings: fc.Arbitrary<EncodingOf> = fc
   .array(fc.constantFrom(...ENCODINGS), { minLength: 7, maxLength: 7 })
   .map((list) => (name) => {
@@ -57,7 +58,7 @@ describe.each(Object.entries(PASSES))('%s', (_, pass) => {
 
 const ops = (graph: Graph) => graph.nodes.map(({ op }) => op)
 
-/** An attention block and a sum, twice as wide as a group. */
+/** An attention block and a sum, each two groups wide. */
 function block(headDim: number): Graph {
   const b = graphBuilder()
   const x = b.embed('embed', matrix(64, { embed: VOCAB }))
@@ -86,7 +87,7 @@ describe('splitMixed', () => {
 })
 
 describe('fuseResiduals', () => {
-  test('leaves no add in a residual stream', () => {
+  test('leaves no separate add in a residual stream', () => {
     expect(ops(fuseResiduals(block(32)))).not.toContain('add')
   })
   test('keeps the add if the residual is read again later', () => {
@@ -142,7 +143,7 @@ describe('quantizeActivations', () => {
       ],
     )
     const norm = nodes.find(({ op }) => op === 'rmsnorm')
-    // `k` is quantised in groups by the norm itself.
+    // The norm itself quantises `k` in groups.
     expect(norm?.op === 'rmsnorm' && [norm.output?.form, norm.quantized?.form]).toEqual(['f32', 'a8'])
   })
   test('quantises in a separate op if a group would span two heads', () => {
@@ -164,7 +165,7 @@ describe('quantizeActivations', () => {
 describe('fuseGates', () => {
   const w4: EncodingOf = () => 'w4_g32'
 
-  /** A gated block. `also` may read more of its values. */
+  /** A gated block. `also`: adds further readers of its values. */
   function gatedBlock(also: (parts: Value[], act: Value) => Value = (_, act) => act): Graph {
     const b = graphBuilder()
     const up = 40
@@ -203,7 +204,7 @@ describe('fuseGates', () => {
     const graph = b.finish(b.add('sum', b.linear('down', act, matrix(32, { down: 32 })), act))
     expect(fuse(graph, w4)).toContain('swiglu')
   })
-  test('keeps a gate whose two sides are in the opposite order', () => {
+  test('keeps a gate whose sides are in the opposite order', () => {
     const b = graphBuilder()
     const weight = matrix(32, { up: 32, gate: 32 })
     const [up, gate] = b.parts(b.linear('inner', b.embed('e', matrix(32, { e: VOCAB })), weight), weight)
@@ -222,11 +223,11 @@ describe('shapes', () => {
     const wide = b.embed('wide', matrix(16, { wide: VOCAB }))
     expect(() => b.add('sum', x, wide)).toThrow(/embed \[tokens, 8\] meets wide \[tokens, 16\]/)
   })
-  test('reject a value that is read before it is made', () => {
+  test('reject a value that is read before it is produced', () => {
     const graph = block(32)
     const [first, ...rest] = graph.nodes
     expect(() => checkShapes({ ...graph, nodes: first === undefined ? [] : [...rest, first] })).toThrow(
-      /before it is made/,
+      /before it is produced/,
     )
   })
   test('reject a graph whose output differs in shape from its node', () => {
@@ -234,6 +235,6 @@ describe('shapes', () => {
     const nodes = graph.nodes.map((node) =>
       node.op === 'embed' ? { ...node, table: { ...node.table, k: 60 } } : node,
     )
-    expect(() => checkShapes({ ...graph, nodes })).toThrow(/embed \[tokens, 64\] comes out of embed as/)
+    expect(() => checkShapes({ ...graph, nodes })).toThrow(/embed \[tokens, 64\] is produced by embed as/)
   })
 })

@@ -1,5 +1,5 @@
-// The pass that makes quantised linears read int8 rows from the node that produces the values. f32 rows
-// without readers are no longer produced.
+// The pass that lets quantised linears read int8 rows from the node that produces the values, and drops f32
+// rows that nobody reads.
 import { GROUP_SIZE, readsWholeRows } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
 import type { StateGroup, Value, WeightRef } from '../ir.ts'
@@ -7,17 +7,17 @@ import { type Graph, inputsOf, type Node, type NodeOf, nextId, producersOf, read
 import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
 /**
- * A pair counts as still if it turns by at most a radian over this many positions. The number does not depend
- * on the context of a load, so saved state fits every context.
+ * A pair counts as still if it turns by at most a radian over this many positions. The number is independent
+ * of the context length of a load, so saved state fits any context length.
  */
 const STILL_POSITIONS = 32_768
 
 /**
- * The codes of a key share one range, and a large bias in a few channels leaves little of it to the others.
- * In Qwen2 such channels belong to the slowest pairs, where the bias is nearly the same vector at every
+ * The codes of a key share one range, so a large bias in a few channels leaves little of it to the others. In
+ * Qwen2 such channels belong to the slowest pairs, where the bias is nearly the same vector at every
  * position. Subtracting the same vector from every key changes all scores of a query by the same number,
- * which softmax ignores. Caps or limits of scores do not ignore it, and a norm follows the bias, so layers
- * with these stay unchanged.
+ * which softmax ignores. Caps and limits of scores do not ignore it, and neither does a norm after the bias,
+ * so layers with any of these stay unchanged.
  */
 export function subtractStillBias(graph: Graph, frequencies: readonly Float64Array[]): Graph {
   const producers = producersOf(graph)
@@ -65,15 +65,15 @@ function firstStill(
 ): number | undefined {
   const pairs = rope.dims / 2
   const turns = frequencies[rope.table]?.subarray(0, pairs) ?? []
-  // Scaled frequencies need not decrease, so all later pairs must be still too.
+  // Scaled frequencies need not decrease, so all later pairs must be still as well.
   let from = pairs
   while (from > 0 && (turns[from - 1] ?? Number.POSITIVE_INFINITY) * STILL_POSITIONS <= 1) from--
   return from < pairs || rope.dims < attention.headDim ? from : undefined
 }
 
 /**
- * A linear whose matrix has reordered inputs reads a8 rows in that order. Linears of some encodings read
- * a8 rows with one scale.
+ * A linear whose matrix has reordered inputs reads a8 rows in that order. For some encodings, linears read a8
+ * rows with one scale.
  */
 export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
   const made = new Map<string, Value>()
@@ -125,7 +125,7 @@ export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph
   return { ...graph, nodes }
 }
 
-/** Kernels that can write a8 rows. Attention can only do so if no group spans two heads. */
+/** The kernels that can write a8 rows. Attention can do so only if no group spans two heads. */
 function makesA8(node: Node): node is NodeOf<(typeof MAKERS)[number] | 'attention'> {
   if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
   return MAKERS.some((op) => op === node.op)

@@ -1,4 +1,4 @@
-// The pass that splits merged linears, so that each linear reads weights of one encoding.
+// The pass that splits merged linears so that each linear reads weights in one encoding.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isQuantized } from '../../abi/encodings.ts'
@@ -7,14 +7,14 @@ import type { Value, WeightPart, WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
 import { type Graph, mapInputs, type Node, type NodeOf, nextId, readersOf } from '../nodes.ts'
 
-/** The encoding a weight will have in linear memory, by canonical name. */
+/** The encoding that a weight will have in linear memory, by canonical name. */
 export type EncodingOf = (name: string) => PackedEncoding
 
-/** By canonical name of a matrix: the vector that gives the order of its inputs. Undefined: not reordered. */
+/** By canonical name of a matrix: the vector with the order of its inputs. Undefined: not reordered. */
 export type OrderOf = (name: string) => string | undefined
 
 /**
- * The one encoding of a weight. Throws `unsupported` if its parts differ and cannot be split, as with
+ * The single encoding of a weight. Throws `unsupported` if its parts differ and cannot be split, as with
  * experts.
  */
 export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
@@ -94,7 +94,7 @@ function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: Order
   return runs
 }
 
-/** A linear with only some parts of a merged linear. */
+/** A linear with only some of a merged linear's parts. */
 function part(node: NodeOf<'linear'>, first: number, parts: WeightPart[], id: number): NodeOf<'linear'> {
   const weight = { ...node.weight, parts }
   const bias = node.bias && { ...node.bias, parts: node.bias.parts.slice(first, first + parts.length) }
@@ -110,6 +110,6 @@ function part(node: NodeOf<'linear'>, first: number, parts: WeightPart[], id: nu
 function unsliced(node: NodeOf<'linear'>, index: number): HalfbyteError {
   return new HalfbyteError(
     'internal',
-    `node ${index}, ${node.output.label}, has parts of several encodings but is not only read part by part`,
+    `node ${index}, ${node.output.label}, has parts in several encodings but is not only read part by part`,
   )
 }

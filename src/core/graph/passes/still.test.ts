@@ -1,5 +1,5 @@
-// Still pairs. In: graphs with biases on keys. Out: the same logits, smaller keys, and unchanged layers where
-// it does not apply.
+// Tests still pairs. In: graphs with biases on keys. Out: the same logits and smaller keys, or unchanged
+// layers where the pass does not apply.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { compile } from '../compile-graph.ts'
@@ -86,7 +86,7 @@ describe('keys without the bias of their still pairs', () => {
   } as const
   test.each([
     ['scores are capped', { cap: 50 }],
-    ['a norm comes after the bias', { norms: norm }],
+    ['a norm follows the bias', { norms: norm }],
     ['there is no bias', { bias: false }],
   ])('stay unchanged if %s', (_, changes) => {
     const graph = attentionOf(changes)
@@ -119,7 +119,7 @@ describe('keys without the bias of their still pairs', () => {
     ])
   })
 
-  test('are split with the heads of a shard', () => {
+  test('are split along with the heads of a shard', () => {
     const shares = [1, 1]
     const parts = shares.map((_, shard) =>
       stillOf(changed(shardGraph(attentionOf(), { shares, shard, encodingOf: () => 'f32' }))),

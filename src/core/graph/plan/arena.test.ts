@@ -1,5 +1,5 @@
-// Places in an arena. In: random lifetimes. Out: no two buffers share a byte while both are needed, and the
-// arena is no larger than its buffers.
+// Tests places in an arena. In: random lifetimes. Out: no two buffers share a byte while both are needed, and
+// the arena is no larger than all buffers together.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ARENA_ALIGNMENT, arenaAligned, planArena } from './arena.ts'
@@ -41,7 +41,7 @@ test('a small buffer goes into the first gap that holds it', () => {
   expect([...lifetimes.map((each) => offsets.get(each)), bytes]).toEqual([0, 640, 0, 960])
 })
 
-test('work is charged before each buffer, in proportion to those already placed', () => {
+test('work is charged before each buffer, in proportion to the buffers already placed', () => {
   const counts: number[] = []
   const ones = Array.from({ length: 4 }, () => ({ bytes: 1, from: 0, to: 0 }))
   planArena(ones, (placed) => counts.push(placed))

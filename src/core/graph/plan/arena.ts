@@ -22,9 +22,9 @@ export const ARENA_ALIGNMENT = 64
 export const arenaAligned = (bytes: number): number => roundUp(bytes, ARENA_ALIGNMENT)
 
 /**
- * The largest buffer is placed first, and of equal ones the earliest. Each goes into the first gap between
- * those already placed that are needed at the same time. `onPlace` is called before each buffer with the
- * number already placed, which determines the work; it may throw.
+ * Places the largest buffer first; among equals, the earliest. Each goes into the first gap between the
+ * placed buffers that are needed at the same time. `onPlace` is called before each buffer with the number of
+ * placed buffers, which determines the work; it may throw.
  */
 export function planArena<Buffer extends Lifetime>(
   buffers: readonly Buffer[],

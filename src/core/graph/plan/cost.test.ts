@@ -1,4 +1,4 @@
-// Costs. In: a small model by hand. Out: bytes and operations that match the shapes.
+// Tests costs. In: a small hand-built model. Out: bytes and operations that match the shapes.
 import { expect, test } from 'vitest'
 import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
@@ -11,7 +11,7 @@ const INNER = 96
 const VOCAB = 100
 const LAYERS = 2
 
-/** Two layers, two heads of 32 over one KV head, tied. */
+/** Two layers, two heads of 32 that share one KV head, tied embeddings. */
 function costs(encoding: Encoding, shape: StepShape, window = 0): { name: OpName; cost: OpCost }[] {
   const b = graphBuilder()
   const norm = vector({ 'norm.weight': HIDDEN })

@@ -17,8 +17,8 @@ interface PlanTotals {
   /** One sequence's slab. */
   readonly slabBytes: number
   /**
-   * Weights read to decode one token: all matrices, but one row of an embedding table and only the experts
-   * that a token uses.
+   * Weights read to decode one token: all matrices, but only one row of an embedding table and only the
+   * experts that a token uses.
    */
   readonly decodeBytes: number
 }
@@ -49,7 +49,7 @@ export interface StepShape {
 export interface OpCost {
   readonly kind: 'linear' | 'attention' | 'other'
   /**
-   * Weights read, each once however many rows there are. Includes padding rows, because the kernels read
+   * Weights read, each once, however many rows there are. Includes padding rows, because the kernels read
    * them.
    */
   readonly weightBytes: number
@@ -127,8 +127,8 @@ function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): n
 }
 
 /**
- * The positions that rows attend to: their sum over all rows, and how many are distinct. A `window` of 0 has
- * no limit. `after`: positions after its own that a row attends to.
+ * The positions that rows attend to: their sum over all rows, and the number of distinct ones. A `window` of
+ * 0 means no limit. `after`: positions after its own that a row attends to.
  */
 function attended({ tokens, position }: StepShape, window: number, after: number): OpReader['attended'] {
   const reach = (row: number) =>

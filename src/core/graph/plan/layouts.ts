@@ -1,4 +1,4 @@
-// Layouts: the offsets of each layer in a block of 64 positions and in a sequence's slab, and the strides of
+// Layouts: the offset of each layer in a block of 64 positions and in a sequence's slab, and the strides of
 // rows.
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import {
@@ -60,7 +60,7 @@ interface SlabLayout {
 
 const CACHE_LINE = 64
 
-/** Each node's state begins at a cache line, in node order. */
+/** Each node's state begins at a cache line boundary, in node order. */
 export function slabLayout({ nodes }: Graph): SlabLayout {
   const offsets = new Map<Node, number>()
   const runs: StateRun[] = []
@@ -85,7 +85,7 @@ export function slabLayout({ nodes }: Graph): SlabLayout {
   return { offsets, pool: { bytes, wholeBytes, runs } }
 }
 
-/** The state of a node, in the order of wasm/core/abi.h: `times` x the rows of a weight x `floats`. */
+/** The size of a node's state, in the order of wasm/core/abi.h: `times` x the rows of a weight x `floats`. */
 function recurrentState(
   node: Node,
 ): { readonly rows: WeightRef; readonly times: number; readonly floats: number } | undefined {
@@ -120,13 +120,13 @@ export function a8Stride(width: number): number {
   return roundUp(codes + 8 * (codes / GROUP_SIZE), 16)
 }
 
-/** Bytes per position after the codes of one KV head: f32 scales, offsets, i32 sums. */
+/** Bytes per position after the codes of one KV head: f32 scales, f32 offsets, i32 sums. */
 const WORDS = { k: { f32: 0, int8: 12 }, v: { f32: 0, int8: 8, fp8: 4 } } as const
 const CODE_BYTES = { f32: 4, int8: 1, fp8: 1 } as const
 
 /**
- * The format of `fp8` codes. Fingerprints contain it, because state saved with other codes, such as e4m3 in
- * earlier releases, has the same layout and would be misread.
+ * The format of `fp8` codes. It is part of fingerprints, because state saved with other codes, such as e4m3
+ * in earlier releases, has the same layout and would be misread.
  */
 export const FP8_CODES = 'e3m4'
 
@@ -143,7 +143,7 @@ const valueBytes = ({ kvHeads, headDim, format: { v } }: StateGroup): number =>
 export function layerOffsets(group: StateGroup, layer: number): { readonly k: number; readonly v: number } {
   const index = group.layers.indexOf(layer)
   if (index < 0)
-    throw new HalfbyteError('internal', `layer ${layer} is not in the state group of ${group.layers}`)
+    throw new HalfbyteError('internal', `layer ${layer} is not in the state group of layers ${group.layers}`)
   const k = index * (keyBytes(group) + valueBytes(group))
   return { k, v: k + keyBytes(group) }
 }

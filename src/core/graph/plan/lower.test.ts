@@ -1,5 +1,5 @@
-// Lowering and printing. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a
-// page of text.
+// Tests lowering and printing. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots,
+// totals, a page of text.
 import { describe, expect, test } from 'vitest'
 import { ENCODINGS, type Encoding, sparseTableBytes } from '../../abi/encodings.ts'
 import { OPS } from '../../abi/ops.ts'
@@ -17,7 +17,7 @@ const HIDDEN = 64
 const INNER = 80
 const VOCAB = 100
 
-/** A Llama-like model of two layers, heads of 32, tied. */
+/** A Llama-like model with two layers, heads of 32, and tied embeddings. */
 function model(windows: readonly number[] = [0, 0]): Graph {
   const b = graphBuilder()
   const norm = vector({ 'norm.weight': HIDDEN })
@@ -51,7 +51,7 @@ const planOf = (encoding: Encoding, graph = model()): Plan =>
 const names = (plan: Plan) => plan.ops.map(({ name }) => name)
 
 describe('lower', () => {
-  test('turns a quantised layer into eight ops, a float one into nine, and slices, rows or residual sums into none', () => {
+  test('turns a quantised layer into eight ops, a float one into nine, and slices, taken rows or residual sums into none', () => {
     const layer = [
       'rmsnorm',
       'linear_w4a8_g32',
@@ -95,7 +95,7 @@ describe('lower', () => {
     expect(logits?.fields).toMatchObject({ rows: 1, n: VOCAB, k: HIDDEN })
   })
 
-  test('reads sparse matrices with the sparse linears, whose slots are as long as their strips and a table', () => {
+  test('reads sparse matrices with the sparse linears, whose slots hold the strips and a table', () => {
     const encodingOf = (name: string) => (/norm|embed/.test(name) ? 'w4_g32' : 'w4_g32_sb84')
     const plan = compile(model(), { encodingOf, stripBytesOf: () => 1600, tokens: 16, logitRows: 4 })
     const sparse = plan.ops.filter(({ name }) => name.endsWith('_sparse'))
@@ -108,7 +108,7 @@ describe('lower', () => {
     }
   })
 
-  test('reads no embedding from a sparse matrix', () => {
+  test('does not read embeddings from a sparse matrix', () => {
     const options = {
       encodingOf: () => 'w8_g32_sv32' as const,
       stripBytesOf: () => 1600,
@@ -118,7 +118,7 @@ describe('lower', () => {
     expect(() => compile(model(), options)).toThrow(
       expect.objectContaining({
         code: 'unsupported',
-        message: 'no embedding is read from w8_g32_sv32; convert embed.weight densely',
+        message: 'embeddings cannot be read from w8_g32_sv32; convert embed.weight to a dense encoding',
       }),
     )
   })
@@ -138,7 +138,7 @@ describe('lower', () => {
     expect(gateUpOf('w4_g32', '0.act')).toMatchObject({ n: INNER, q_stride: 96 + 8 * 3 + 8 })
   })
 
-  test('finds each layer in its group of states', () => {
+  test('finds each layer in its state group', () => {
     const plan = planOf('f32', model([0, 128, 0]))
     expect(plan.stateGroups.map(({ layers, window }) => [layers, window])).toEqual([
       [[0, 2], 0],
@@ -173,7 +173,7 @@ describe('lower', () => {
     )
   })
 
-  test('rejects taken rows that are not read by a norm', () => {
+  test('rejects taken rows that no norm reads', () => {
     const b = graphBuilder()
     const taken = b.takeRows('wanted', b.embed('embed', matrix(32, { embed: VOCAB })))
     const graph = b.finish(b.linear('logits', taken, matrix(32, { output: VOCAB })))
@@ -184,13 +184,13 @@ describe('lower', () => {
 describe('state layout', () => {
   const group = { kvHeads: 2, headDim: 8, window: 0, format: EXACT_KV, layers: [1, 4] }
 
-  test('has keys and values of every layer one after the other', () => {
+  test('has the keys and values of every layer one after another', () => {
     expect(blockBytes(group)).toBe(2 * 2 * 2 * 8 * 64 * 4)
     expect(layerOffsets(group, 4)).toEqual({ k: 2 * 4096, v: 3 * 4096 })
     expect(() => layerOffsets(group, 2)).toThrow(/layer 2 is not in/)
   })
 
-  test('has the words of each position after the codes of int8 and fp8', () => {
+  test('has the words of each position after the codes, for int8 and fp8', () => {
     const int8 = { ...group, format: { k: 'int8', v: 'int8' } } as const
     expect(layerOffsets(int8, 1)).toEqual({ k: 0, v: 2 * 64 * (8 + 12) })
     expect(blockBytes(int8)).toBe(2 * 2 * 64 * (8 + 12 + 8 + 8))

@@ -11,8 +11,8 @@ import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.t
 import { type Capacity, type MemoryPlan, routedTimes } from './plan-memory.ts'
 
 /**
- * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables,
- * `internal` for a node that has no kernel.
+ * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables for,
+ * `internal` for a node without a kernel.
  */
 export function lower(
   graph: Graph,
@@ -153,13 +153,13 @@ class Lowering {
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
     const common = { op: this.#ops.length, rows, own: this.#planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
-    // Parts of a product begin at whole groups, so whole rows are sent.
+    // Parts of a product begin at group boundaries, so whole rows are sent.
     const own = { ...common.own, width: common.own.stride / 4 }
     return { ...common, own, kind: 'sum', offsets: this.#offsetsOf(node) }
   }
 
   /**
-   * Byte offsets of each shard's rows. Those of the other shards are in the node's scratch memory, in shard
+   * Byte offsets of each shard's rows. The other shards' rows are in the node's scratch memory, in shard
    * order.
    */
   #offsetsOf(node: NodeOf<'exchange'>): number[] {
@@ -173,7 +173,7 @@ class Lowering {
     })
   }
 
-  /** Additions in shard order. Rows from the shards before this one are summed where they arrived. */
+  /** Additions in shard order. Rows from earlier shards are summed where they arrived. */
   #sums(node: NodeOf<'exchange'>): OpRecord[] {
     const { stride } = this.#arenaSlotOf(node.input)
     const offsets = this.#offsetsOf(node)
@@ -191,7 +191,7 @@ class Lowering {
     })
   }
 
-  /** 0 for a weight that the node does not have. */
+  /** 0 for a weight that the node lacks. */
   #slotsOf<Name extends string>(weights: Readonly<Record<Name, WeightRef | undefined>>): Fields<Name> {
     const fields = Object.entries<WeightRef | undefined>(weights).map(([field, weight]) => [
       field,
@@ -206,7 +206,7 @@ function rowsCode(rows: Dim): number {
   return rows === 'logitRows' ? ROWS.logits : ROWS.routed + routedTimes(rows)
 }
 
-/** Only a norm gathers rows, and a norm of wanted rows always gathers. */
+/** Only a norm gathers rows, and a norm of wanted rows always does. */
 function checkGather(node: Node, gathered: ReadonlySet<number>): void {
   const reads = inputsOf(node).some(({ id }) => gathered.has(id))
   const gathers = (node.op === 'rmsnorm' || node.op === 'layernorm') && node.input.shape[0] === 'logitRows'

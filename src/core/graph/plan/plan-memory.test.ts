@@ -1,4 +1,5 @@
-// Memory plan. In: random graphs after the passes. Out: no two values needed at the same time share a byte.
+// Tests the memory plan. In: random graphs after the passes. Out: no two values that are needed at the same
+// time share a byte.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ABI } from '../../abi/constants.ts'
@@ -31,7 +32,7 @@ function overwritable(node: Node): readonly (Value | undefined)[] {
   }
 }
 
-/** Bytes of every row of a value including padding, as [from, to). */
+/** The bytes [from, to) of all rows of a value, padding included. */
 function stretches(value: Value, { arenaSlots }: MemoryPlan): [number, number][] {
   const { offset, stride } = arenaSlots.get(value.id) ?? { offset: Number.NaN, stride: 0 }
   const rows = value.shape[0] === 'logitRows' ? CAPACITY.logitRows : CAPACITY.tokens
@@ -44,7 +45,7 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
   return stretches(left, plan).some(([from, to]) => others.some(([start, end]) => from < end && start < to))
 }
 
-/** The scratch memory that attention needs, as [from, to). Other nodes have none. */
+/** The scratch memory [from, to) that attention needs. Other nodes need none. */
 function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   const offset = rooms.get(node) ?? Number.NaN
   if (node.op !== 'attention') return [Number.NaN, Number.NaN]
@@ -113,7 +114,7 @@ describe('planMemory', () => {
     )
   })
 
-  test('is shown to fail if two regions are moved onto each other', () => {
+  test('fails if two regions are moved onto each other', () => {
     const graph = randomGraph([0, 1, 2, 3])
     const plan = planMemory(graph, CAPACITY)
     const arenaSlots = new Map([...plan.arenaSlots].map(([id, slot]) => [id, { ...slot, offset: 0 }]))
@@ -153,8 +154,8 @@ describe('planMemory', () => {
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), matrix(32, { both: 32 }))
     const [up, gate] = b.columns(inner, { up: 16, gate: 16 }) as [Value, Value]
     const act = b.swiglu('act', [gate, up])
-    // A tile writes 32 columns starting at the gate's first one, which include ups of the next row that
-    // another tile reads.
+    // A tile writes 32 columns starting at the gate's first one. They include up values of the next row,
+    // which another tile reads.
     expect(overlap(act, inner, planMemory(b.finish(act), CAPACITY))).toBe(false)
   })
 

@@ -14,7 +14,7 @@ export interface Capacity {
   readonly logitRows: number
 }
 
-/** The place of a value's rows: row r begins at `offset + r * stride`, both in bytes. */
+/** The location of a value's rows: row r begins at `offset + r * stride`, both in bytes. */
 export interface ArenaSlot {
   readonly offset: number
   readonly stride: number
@@ -44,21 +44,24 @@ export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   return { arenaSlots, rooms, bytes }
 }
 
-/** Rows in the arena that one node produces. Later nodes may overwrite them or read views of them. */
+/**
+ * A region of the arena with rows that one node produces. Later nodes may overwrite them or read views of
+ * them.
+ */
 interface Region extends Lifetime {
   readonly stride: number
   /** The last node that needs it, so far. */
   to: number
 }
 
-/** The region that contains a value, and its byte offset in each row. */
+/** The region that contains a value, and the value's byte offset in each row. */
 interface Home {
   readonly region: Region
   readonly column: number
 }
 
 /**
- * Walks the nodes in order and finds a home for every value, and scratch memory for the nodes that need some.
+ * Walks the nodes in order and finds a home for every value, and scratch memory for the nodes that need it.
  */
 class Homes {
   readonly regions: Region[] = []
@@ -66,7 +69,7 @@ class Homes {
   readonly #homes = new Map<number, Home>()
   readonly #capacity: Capacity
   readonly #lastReads: ReadonlyMap<number, number>
-  /** The linear that a value comes from, through exchanges. */
+  /** The linear that a value comes from, traced back through exchanges. */
   readonly #merged = new Map<number, NodeOf<'linear'>>()
   /** Widths to which later nodes widen the rows of a value. */
   readonly #widened: ReadonlyMap<number, number>
@@ -180,7 +183,7 @@ class Homes {
         return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
       case 'swiglu':
         // A tile reads the gates and ups that it replaces before it writes. But it writes whole groups, and
-        // those of a sliced gate contain columns that other tiles read, in this row or the next one.
+        // the groups of a sliced gate contain columns that other tiles read, in this row or the next.
         if (this.#cut.has(node.gate.id) || !this.#isFree(node.gate, index)) return undefined
         return this.#homeOf(node.gate)
       default:
@@ -203,7 +206,9 @@ class Homes {
   }
 }
 
-/** Scratch memory for attention's partial results of rows that several threads share: see wasm/core/abi.h. */
+/**
+ * Scratch memory for the partial results of rows whose attention several threads share: see wasm/core/abi.h.
+ */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
   ABI.SPLIT_ROWS * heads * ABI.MAX_SEGMENTS * (ABI.PART_SUMS + headDim) * 4
 

@@ -32,8 +32,8 @@ export interface Plan {
   readonly slots: readonly WeightSlot[]
   readonly stateGroups: readonly StateGroup[]
   /**
-   * Bytes of a sequence's slab, the state of its recurrent layers. Its table comes after those of the groups.
-   * 0: no slab.
+   * Bytes of a sequence's slab, the state of its recurrent layers. The table of slabs comes after the tables
+   * of the groups. 0: no slab.
    */
   readonly slabBytes: number
   /** The layout of a block in each pool of the state cache. Slabs come last. */
@@ -52,14 +52,14 @@ export interface Plan {
   readonly hidden: PlanRows & { readonly ops: number }
 }
 
-/** A block or slab. On a shard: which part it is of the whole model's block. */
+/** A block or slab. On a shard: which part of the whole model's block it is. */
 export interface PoolLayout {
   readonly bytes: number
   readonly wholeBytes: number
   readonly runs: readonly StateRun[]
 }
 
-/** Bytes that are contiguous both here and in the whole model: their two offsets and their number. */
+/** A run of bytes that is contiguous both here and in the whole model: its two offsets and its length. */
 export type StateRun = readonly [here: number, there: number, bytes: number]
 
 /** Before record `op` runs, the shards send each other rows. */
@@ -79,7 +79,7 @@ export type PlanExchange = {
     }
   | {
       readonly kind: 'columns'
-      /** Number of columns of each shard. On the first shard they are placed side by side, in shard order. */
+      /** Number of columns of each shard. The first shard places them side by side, in shard order. */
       readonly widths: readonly number[]
     }
 )

@@ -17,7 +17,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'state' },
 ]
 
-/** A line for each op, then the totals. Arena positions are byte offsets. */
+/** One line per op, then the totals. Arena positions are byte offsets. */
 export function printPlan(plan: Plan): string {
   const rows = plan.ops.map((op, index) => [
     `${index}`,

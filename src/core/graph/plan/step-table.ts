@@ -1,4 +1,4 @@
-// Prints steps as a page of text: a table with a line for each, then the totals. Used for models' plans and
+// Prints steps as a page of text: a table with one line per step, then the totals. Used for models' plans and
 // networks' programs.
 
 export interface Column {
@@ -20,7 +20,7 @@ export function stepPage(
   return [...table, '', ...aligned(totals, () => false)].join('\n')
 }
 
-/** Columns as wide as their widest cell, two spaces between. */
+/** Columns as wide as their widest cell, two spaces apart. */
 function aligned(
   rows: readonly (readonly string[])[],
   isNumber: (column: number) => boolean,

@@ -14,7 +14,7 @@ import { type Graph, type Node, type NodeOf, outputsOf, producersOf, readersOf }
 import type { EncodingOf } from '../passes/split.ts'
 
 export interface ShardOptions {
-  /** The share of each shard, in any unit. Each is above 0. */
+  /** Each shard's share, in any unit. All are above 0. */
   readonly shares: readonly number[]
   /** Index of this shard in `shares`. */
   readonly shard: number
@@ -27,7 +27,7 @@ export interface HeadRange {
   readonly kvHeads: Range
 }
 
-/** The columns of a value that a shard has, ascending, in the value's own numbering. */
+/** The columns of a value that a shard holds, in ascending order and in the value's own numbering. */
 export type Columns = readonly Range[]
 
 export class Cuts {
@@ -61,11 +61,11 @@ export class Cuts {
 
   /**
    * The columns of a product, or of a convolution after it, that this shard computes. Throws `unsupported` if
-   * no known reader can work with a part.
+   * the value's reader cannot work with a part of it.
    */
   of(value: Value): Columns {
     const readers = this.readersOf(value)
-    // The output of a convolution goes through a product and is scanned. The scan comes later.
+    // The output of a convolution goes through a product and is scanned; the scan comes later.
     const reader = readers.at(-1)
     switch (reader?.op) {
       case 'slice':
@@ -76,7 +76,8 @@ export class Cuts {
       }
       case 'ssd': {
         const { x, z, b, dt, heads, groups } = reader
-        // Every shard computes all of it: one number per head and row costs less than splitting so few rows.
+        // Every shard computes all of it: one number per head and row costs less than splitting so few rows
+        // would.
         if (value === dt) return [{ first: 0, count: heads }]
         const own = this.scanned(reader)
         const isOfHeads = value === x || value === z
@@ -96,7 +97,7 @@ export class Cuts {
       case 'scan':
         return [this.own(value.shape[1], this.#unit)]
       default:
-        throw uncut({ op: 'linear', output: value }, `makes values that ${reader?.op ?? 'nobody'} reads`)
+        throw uncut({ op: 'linear', output: value }, `produces values that ${reader?.op ?? 'nobody'} reads`)
     }
   }
 
@@ -113,14 +114,15 @@ export class Cuts {
 
   /** Heads that share a key stay together. */
   ruled({ output, heads, keyHeads, keyDim, order, z }: NodeOf<'delta'>): HeadRange {
-    if (order === 'tiled') throw uncut({ op: 'delta', output }, 'has heads that take turns at their keys')
+    if (order === 'tiled')
+      throw uncut({ op: 'delta', output }, 'has heads that share keys in alternating order')
     const ratio = heads / keyHeads
     const values = headUnit((ratio * z.shape[1]) / heads, this.#unit)
     const own = this.own(keyHeads, Math.max(values, headUnit(keyDim, PANEL_ROWS)))
     return { heads: times(own, ratio), kvHeads: own }
   }
 
-  /** Every shard computes the step sizes and shares of all heads. */
+  /** Every shard computes the step sizes and update shares of all heads. */
   #deltaInput(value: Value, node: NodeOf<'delta'>): Columns {
     const { x, dt, beta, z, heads, keyHeads, keyDim } = node
     if (value === dt || value === beta) return [{ first: 0, count: value.shape[1] }]
@@ -148,7 +150,7 @@ export class Cuts {
   }
 
   /**
-   * Heads begin at a whole panel of rows. If a quantised product follows, they also begin at a whole group of
+   * Heads begin at a panel boundary. If a quantised product follows, they also begin at a group boundary of
    * columns. All layers use the same unit, because they share blocks of state.
    */
   #alignment(): number {
@@ -167,7 +169,10 @@ export class Cuts {
   }
 }
 
-/** The KV heads that the heads read. They start at a multiple of `unit`, so their rows begin at a panel. */
+/**
+ * The KV heads that the heads read. They start at a multiple of `unit`, so their rows begin at a panel
+ * boundary.
+ */
 const withKvHeads = (heads: Range, ratio: number, unit = 1): HeadRange => {
   const first = Math.floor(heads.first / ratio / unit) * unit
   return { heads, kvHeads: { first, count: Math.ceil((heads.first + heads.count) / ratio) - first } }

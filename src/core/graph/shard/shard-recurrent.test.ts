@@ -1,6 +1,6 @@
-// Sharding of recurrent layers. In: random Mamba, Mamba-2 and short convolutions, shares. Out: every weight
-// is on one shard, states are parts of the whole model's, and the shards together produce the whole model's
-// logits.
+// Tests sharding of recurrent layers. In: random Mamba layers, Mamba-2 layers and short convolutions, shares.
+// Out: every weight is on one shard, states are parts of the whole model's, and the shards together produce
+// the whole model's logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -84,7 +84,7 @@ const shortConvolution =
 const LAYERS = { mamba, mamba2, shortConvolution }
 type Kind = keyof typeof LAYERS
 
-/** Two layers of a kind, with attention between them. */
+/** Two layers of one kind, with attention between them. */
 function model(kind: Kind, config: Config): Graph {
   const b = graphBuilder()
   let x = b.embed('embed', matrix(WIDTH, { embed: VOCAB }))
@@ -114,12 +114,12 @@ const configs: fc.Arbitrary<Config> = fc.record({
 const machine = () => machineOf(exact, [new Float64Array(0)])
 const STEP = { ids: [1, 100, VOCAB - 1, 7, 9, 100], position: 0, wanted: [5, 2] }
 
-/** Smallest and largest number of shards that hold each row of a weight. */
+/** Smallest and largest number of shards that hold any row of a weight. */
 function held(name: string, kind: Kind, { groups }: Config, shards: number): [number, number] {
   if (/gate\.norm/.test(name)) return [1, 1]
-  // Step sizes of heads, and the one KV head.
+  // The step sizes of heads, and the only KV head.
   if (/norm|heads\.dt|1\.[kv]$/.test(name)) return [shards, shards]
-  // The rows of one group of B and C come after those of x.
+  // The rows of the single group of B and C come after those of x.
   return kind === 'mamba2' && groups === 1 && /\.(x|taps|taps\.bias)$/.test(name) ? [1, shards] : [1, 1]
 }
 
@@ -232,7 +232,7 @@ test('groups with their own norms stay whole, and more shards than groups are re
 test('states that do not fill groups of channels are rejected by name', () => {
   expect(all(model('mamba2', { ...CONFIG, states: 8 }), [1, 1])).toHaveLength(2)
   expect(() => all(model('mamba2', { ...CONFIG, states: 4 }), [1, 1])).toThrow(
-    /its conv1d 0.conv has channels that cannot be cut in groups of 8; use one thread/,
+    /its conv1d 0.conv has channels that cannot be split into groups of 8; use one thread/,
   )
 })
 
@@ -247,7 +247,7 @@ test('a product of several parts is sent as a whole, including the gaps between 
 test('a sum whose parts are stored differently is rejected', () => {
   const encodingOf = (name: string) => (/bc/.test(name) ? 'f32' : 'w8_g32')
   expect(() => all(model('mamba', CONFIG), [1, 1], encodingOf)).toThrow(
-    /its linear 0.select reads values that are shared out; use one thread/,
+    /its linear 0.select reads values that are split across shards; use one thread/,
   )
 })
 
@@ -265,7 +265,7 @@ test('a norm of parts of a row is rejected unless a product reads it', () => {
     ),
   )
   expect(() => all(graph, [1, 1])).toThrow(
-    /its rmsnorm norm reads values that are shared out; use one thread/,
+    /its rmsnorm norm reads values that are split across shards; use one thread/,
   )
 })
 
@@ -274,7 +274,7 @@ test('every shard ends an exchange with the same bits, in whatever order rows ar
   const options = { ...SIZE, encodingOf: exact }
   const plans = all(model('mamba', CONFIG), shares).map((shard) => compile(shard, options))
   const at = (pointer: unknown) => (pointer as { arena: number }).arena
-  /** The result of the additions after an exchange, for one value per shard. */
+  /** The result of the additions after an exchange, given one value per shard. */
   const summed = ({ exchanges, ops }: Plan, index: number, made: readonly number[]) => {
     const exchange = exchanges[index]!
     if (exchange.kind !== 'sum') return undefined

@@ -1,4 +1,4 @@
-// Sharding. In: random models, shares and encodings. Out: every weight is on one shard, and the shards
+// Tests sharding. In: random models, shares and encodings. Out: every weight is on one shard, and the shards
 // together produce the whole model's logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -18,14 +18,14 @@ interface Config {
   readonly inner: number
   readonly vocab: number
   readonly tied: boolean
-  /** Whether intermediate values are clamped to a range that they exceed. */
+  /** Whether intermediate values are clamped to a range that they would exceed. */
   readonly limited?: boolean
   /** Whether the scores of the first layer have biases by distance. */
   readonly biased?: boolean
 }
 
 const WIDTH = 24
-/** The last position of a row if scores have biases. */
+/** The last position that a row may have if scores have biases. */
 const REACH = 20
 
 /** Two layers, built like those of every family; Q, K and V have biases. */
@@ -193,7 +193,7 @@ describe('shardGraph', () => {
     )
   })
 
-  test('limits a worker’s part of a value, and completes sums before limiting them', () => {
+  test('clamps a worker’s part of a value, and completes sums before clamping them', () => {
     const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 130, tied: false, limited: true }
     const step = { ids: [1, 100, 7], position: 0, wanted: [2] }
     const whole = interpret(model(config), machine(config), step)
@@ -210,7 +210,7 @@ describe('shardGraph', () => {
       b.linear('logits', b.linear('alone', x, matrix(32, { w: 32 })), matrix(32, { out: 64 })),
     )
     expect(() => shardGraph(odd, { shares: [1, 1], shard: 0, encodingOf: exact })).toThrow(
-      /its linear alone makes values that linear reads; use one thread/,
+      /its linear alone produces values that linear reads; use one thread/,
     )
   })
 })

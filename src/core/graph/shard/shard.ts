@@ -11,7 +11,7 @@
 //
 // A step exchanges rows after the embedding, after each product of split values, and once at the end, where
 // the first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so
-// has a layer of Mamba alone. A layer of Mamba-2 alone has one.
+// does a layer of only Mamba. A layer of only Mamba-2 has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
@@ -28,7 +28,7 @@ import {
   within,
 } from './cuts.ts'
 
-/** Throws `unsupported` for a graph that cannot be split like this, or not into this many shards. */
+/** Throws `unsupported` for a graph that cannot be split this way, or not into this many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
   return new Sharder(graph, options).graph()
 }
@@ -42,7 +42,7 @@ class Sharder {
   /** Columns of split values. Partial sums, which the other shards still have to complete, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
-  /** Norms of rows of which this shard has only a part, by the id of their output. */
+  /** Norms of rows of which this shard holds only a part, by the id of their output. */
   readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
   readonly #nodes: Node[] = []
   #nextId: number
@@ -119,7 +119,7 @@ class Sharder {
     const encodings = new Set(weight.parts.map(({ name }) => this.#options.encodingOf(name)))
     if (node.bias !== undefined) throw uncut(node, 'adds a bias to a sum of several workers')
     if (output === this.#graph.output || columns === undefined || more !== undefined || encodings.size > 1)
-      throw uncut(node, 'reads values that are shared out')
+      throw uncut(node, 'reads values that are split across shards')
     const { first, count } = columns
     const norm = this.#norms.get(node.input.id)
     const isPartial = norm === undefined && this.#isAdded(output)
@@ -131,7 +131,7 @@ class Sharder {
     else this.#normLater(norm, product, output)
   }
 
-  /** True for a value whose only reader adds it to a value that every shard has. */
+  /** True for a value whose only reader adds it to a value that every shard holds. */
   #isAdded(value: Value): boolean {
     const [reader, another] = this.#cuts.readersOf(value)
     if (another !== undefined || reader?.op !== 'add' || reader.scale !== 1) return false
@@ -140,8 +140,8 @@ class Sharder {
 
   /**
    * A product of rows that were normalised using only this shard's part of them. A norm is one factor for the
-   * whole row, so it can be applied after the shards' products are summed. The squares of all parts are
-   * summed with them.
+   * whole row, so it can be applied after the shards' products are summed, together with the squares of all
+   * parts.
    */
   #normLater({ input, epsilon }: NodeOf<'rmsnorm'>, product: Value, output: Value): void {
     const [, width] = output.shape
@@ -198,7 +198,7 @@ class Sharder {
 
   #attend(node: NodeOf<'ropeKv' | 'attention'>): void {
     if (node.op === 'ropeKv' && node.norms?.over === 'row')
-      throw uncut(node, 'norms heads of several workers')
+      throw uncut(node, 'normalises heads of several workers')
     const { heads, kvHeads } = this.#cuts.heads(node.attention)
     const whole = node.attention
     const ratio = whole.heads / whole.kvHeads
@@ -226,7 +226,7 @@ class Sharder {
 
   #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {
     const isOdd = columns.some(({ first, count }) => (first | count) % PANEL_ROWS !== 0)
-    if (isOdd) throw uncut(node, `has channels that cannot be cut in groups of ${PANEL_ROWS}`)
+    if (isOdd) throw uncut(node, `has channels that cannot be split into groups of ${PANEL_ROWS}`)
     this.#pushCut(node, columns)
   }
 
@@ -259,16 +259,13 @@ class Sharder {
     this.#push(rest, this.#columnsOf(node, node.z))
   }
 
-  /**
-   * Normalises part of a row by that part alone. If the norm must cover the whole row, later nodes correct
-   * it.
-   */
+  /** Normalises part of a row on its own. If the norm must cover the whole row, later nodes correct it. */
   #norm(node: NodeOf<'rmsnorm'>, columns: Columns): void {
     const { input, parts = 1 } = node
     for (const made of outputsOf(node)) {
       if (parts > 1) continue
       if (this.#cuts.readersOf(made).some(({ op }) => op !== 'linear'))
-        throw uncut(node, 'reads values that are shared out')
+        throw uncut(node, 'reads values that are split across shards')
       this.#norms.set(made.id, node)
     }
     const own = parts > 1 ? { parts: (parts * widthOf(columns)) / input.shape[1] } : {}
@@ -301,12 +298,12 @@ class Sharder {
     return this.#replaced.get(value.id) ?? value
   }
 
-  /** A new value like `value`. */
+  /** A new value with the properties of `value`. */
   #fresh(value: Value, width = value.shape[1]): Value {
     return { ...value, id: this.#nextId++, shape: [value.shape[0], width] }
   }
 
-  /** Adds a node. With `columns`, its output is only those columns of the original. */
+  /** Adds a node. With `columns`, its output has only those columns of the original. */
   #push(node: Node, columns?: Columns): void {
     const now = mapInputs(node, (value) => this.#now(value))
     if (columns === undefined || now.output === undefined) {
@@ -327,7 +324,7 @@ class Sharder {
   /** Adds a node that every shard runs in full. It must not read split values. */
   #pushWhole(node: Node): void {
     const isCut = ({ id }: Value) => this.#columns.has(id) || this.#partial.has(id)
-    if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are shared out')
+    if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are split across shards')
     this.#push(node)
   }
 }

@@ -39,7 +39,7 @@ export function shareBelow(x: number): number {
 
 export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)
 
-/** The biases of a head in a table, starting `back` positions before the row's own. */
+/** The biases of one head in a table, starting `back` positions before the row's own. */
 export function biasesOf(table: Float64Array, reach: number, head: number, back: number): Float64Array {
   const columns = biasColumns(reach)
   return table.subarray(head * columns + reach - back, (head + 1) * columns)
@@ -70,7 +70,7 @@ export function routeOf(rule: RouteRule, logits: Float64Array, bias?: Float64Arr
   return scores.map((score, e) => (chosen.includes(e) ? (scale * score) / sum : 0))
 }
 
-/** SparseMixer: the best remaining expert, with a softmax over the remaining ones that are close to it. */
+/** SparseMixer: the best remaining expert, with a softmax over the remaining experts close to it. */
 function mixed({ used, epsilon = 0, scale = 1 }: RouteRule, logits: Float64Array): Float64Array {
   const weights = new Float64Array(logits.length)
   const left = new Set(logits.keys())
@@ -86,7 +86,7 @@ function mixed({ used, epsilon = 0, scale = 1 }: RouteRule, logits: Float64Array
   return weights
 }
 
-/** Row and expert at each place: experts ascending, then rows. */
+/** The row and expert at each place: sorted by expert, then by row. */
 export function placesOf(
   route: readonly Float64Array[],
   { experts, used }: { readonly experts: number; readonly used: number },

@@ -19,7 +19,7 @@ import {
   weightedAverage,
 } from './recurrent.ts'
 
-/** Rows of a value. The rows of a view are windows into its source, so overwriting is visible. */
+/** Rows of a value. The rows of a view are windows into its source, so that overwriting shows. */
 type Rows = Float64Array[]
 
 export interface Machine {
@@ -317,7 +317,7 @@ function compute(
       return step.wanted.map((row) => input[row]!)
     }
     default:
-      throw new HalfbyteError('internal', `no meaning for ${JSON.stringify(node satisfies never)}`)
+      throw new HalfbyteError('internal', `no definition of ${JSON.stringify(node satisfies never)}`)
   }
 }
 
@@ -348,7 +348,9 @@ function dot(w: ArrayLike<number>, x: ArrayLike<number>, from: number): number {
   return sum
 }
 
-/** Parts in quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
+/**
+ * For parts in quantised encodings, reads rounded activations. Overwrites the residual, as the kernel does.
+ */
 function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<number, Rows>): Rows {
   const weight = matrixOf(node.weight, machine)
   const rounds = node.weight.parts.flatMap(({ name, n }) => {
@@ -373,7 +375,7 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   return residual
 }
 
-/** Subtracts the bias of a rotated key's still pairs and of its dimensions that are not rotated. */
+/** Subtracts the bias from a rotated key, in its still pairs and in the dimensions without rotation. */
 function subtractStill(
   k: Float64Array,
   { still, rope, attention }: NodeOf<'ropeKv'>,

@@ -8,7 +8,7 @@ import type { Graph } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import type { Machine } from './interpret.ts'
 
-/** Smallest and largest code, and a scale that makes weights of about 0.08. */
+/** Smallest and largest code, and a scale that gives weights of about 0.08. */
 const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
   f32: [-127, 127, 2 ** -10],
   f16: [-127, 127, 2 ** -10],
@@ -21,8 +21,8 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
 }
 
 /**
- * Codes times one scale. Every group contains the code of largest magnitude, so quantising finds the same
- * scale.
+ * Codes times one scale. Every group contains the code with the largest magnitude, so that quantising finds
+ * the same scale.
  */
 export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
   const random = randomFrom(name)
@@ -98,7 +98,7 @@ export function randomGraph(choices: readonly number[], width = 24): Graph {
         break
       }
       default: {
-        // One of the two is overwritten, so nothing may read it later.
+        // One of the two is overwritten, so nothing may read that one later.
         pool.splice(pool.indexOf(from), 1)
         pool.push(b.add(name, from, pool.at(-1) ?? from))
       }

@@ -5,7 +5,8 @@ import type { NodeOf } from '../nodes.ts'
 type Rows = readonly Float64Array[]
 
 /**
- * State of a recurrent node between steps: the last inputs of conv1d, one state per channel of the others.
+ * State of a recurrent node between steps: the last inputs of conv1d, and one state per channel for the
+ * others.
  */
 export interface Kept {
   readonly rows: Float64Array[]
@@ -168,7 +169,7 @@ export function weightedAverage(
   )
 }
 
-/** `weights`: one number per head each. */
+/** `weights`: one number per head. */
 export function stateSpace(
   {
     heads,

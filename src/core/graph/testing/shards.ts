@@ -1,5 +1,5 @@
-// Sharded graphs, for tests. In: a graph, shares. Out: its shards, the holders of each weight, the results of
-// all shards together.
+// Sharded graphs, for tests. In: a graph, shares. Out: its shards, which shards hold each weight, and the
+// results of all shards together.
 import fc from 'fast-check'
 import { optimize } from '../compile-graph.ts'
 import type { WeightRef } from '../ir.ts'
@@ -23,7 +23,7 @@ export const weightsOf = (graph: Graph): WeightRef[] =>
 const isWeight = (field: unknown): field is WeightRef =>
   typeof field === 'object' && field !== null && 'parts' in field
 
-/** How many shards hold each element of each weight, as [least, most]. */
+/** How many shards hold each element of each weight, as [minimum, maximum]. */
 export function holders(graph: Graph, shards: readonly Graph[]): Map<string, [number, number]> {
   const counts = new Map<string, { counts: Uint8Array; k: number }>()
   for (const { parts, k } of weightsOf(graph))
@@ -55,8 +55,8 @@ export function holders(graph: Graph, shards: readonly Graph[]): Map<string, [nu
 type Rows = Float64Array[]
 
 /**
- * Runs the shards repeatedly, each time up to one exchange further, once the results of the earlier exchanges
- * are known. Returns the logits of the first shard.
+ * Runs the shards repeatedly, each time up to the next exchange, once the results of earlier exchanges are
+ * known. Returns the logits of the first shard.
  */
 export function meetAll(
   shards: readonly Graph[],

@@ -46,8 +46,8 @@ export class FunctionPool {
   }
 
   /**
-   * Runs the steps on all threads; `lists` has one for each, the caller's first. Returns when they are done.
-   * Throws `internal` if a thread died. After that, and after `dispose`, throws `disposed`.
+   * Runs the steps on all threads; `lists` has one list per thread, the caller's first. Returns when they are
+   * done. Throws `internal` if a thread died; throws `disposed` after that and after `dispose`.
    */
   run(lists: readonly StepList[]): void {
     this.#check()
@@ -103,7 +103,7 @@ export class FunctionPool {
       port.onError(({ message }) => fail(message))
       port.onMessage((reply) => {
         if (reply.type === 'ready') resolve()
-        else fail(reply.type === 'failed' ? reply.message : `it said ${reply.type} out of turn`)
+        else fail(reply.type === 'failed' ? reply.message : `it sent ${reply.type} at the wrong time`)
       })
       const thread = index + 1
       const stackTop = stackTops[index]!

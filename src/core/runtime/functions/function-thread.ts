@@ -1,4 +1,4 @@
-// The code in a compute worker that runs a network's steps together with the thread that owns the network.
+// The code of a compute worker that runs a network's steps together with the thread that owns the network.
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeReply } from '../compute-thread.ts'
 import { instantiateEngine } from '../module.ts'
@@ -16,7 +16,7 @@ export type FunctionRequest =
       readonly thread: number
       readonly threads: number
     }
-  /** Functions of a network, to be used by their numbers from now on. */
+  /** Functions of a network, called by their numbers from now on. */
   | { readonly type: 'code'; readonly code: WebAssembly.Module }
   /** Takes part in one run. */
   | { readonly type: 'steps'; readonly list: StepList }

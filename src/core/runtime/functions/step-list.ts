@@ -2,17 +2,17 @@
 import { rowsAfter } from '../../abi/records.ts'
 import type { EngineExports } from '../module.ts'
 
-/** A function of a record's address and a range of its units. */
+/** A function that takes a record's address and a range of its units. */
 export type StepFunction = (record: number, first: number, last: number) => void
 
-/** Words of a step in a list. `function`: its number, or ENGINE_OP. */
+/** Words of a step in a list. `function`: a function's number, or ENGINE_OP. */
 export const STEP_ENTRY = { function: 0, record: 1, units: 2 } as const
 export const STEP_ENTRY_WORDS = 3
 export const ENGINE_OP = -1
 
-/** Addresses of the data shared by the threads of a run, and of one thread's list. */
+/** The addresses of the data that the threads of a run share, and of one thread's list. */
 export interface StepList {
-  /** Entries; each thread has its own, whose records have its own scratch memory. */
+  /** Entries of the list. Each thread has its own list, whose records have their own scratch memory. */
   readonly entries: number
   readonly count: number
   /** One word per step: how many units have been claimed. */
@@ -22,12 +22,15 @@ export interface StepList {
 }
 
 /**
- * Units that a thread claims at once: a fraction of its share, so that a slow thread does not delay the
- * others for long.
+ * Number of units that a thread claims at once: a fraction of its share, so that a slow thread does not delay
+ * the others for long.
  */
 const PARTS = 4
 
-/** One thread's part; all threads of the pool run it at once. Returns false if the pool is poisoned. */
+/**
+ * One thread's part of a run; all threads of the pool call it at the same time. Returns false if the pool is
+ * poisoned.
+ */
 export function runSteps(
   { engine, functions, sync, memory }: ThreadState,
   { entries, count, claims, barrier }: StepList,
@@ -58,7 +61,7 @@ export function runSteps(
 
 export interface ThreadState {
   readonly engine: EngineExports
-  /** Functions in the order in which they were added. */
+  /** Functions, in the order in which they were added. */
   readonly functions: StepFunction[]
   readonly sync: number
   readonly memory: WebAssembly.Memory

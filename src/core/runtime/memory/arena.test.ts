@@ -1,4 +1,4 @@
-// Arena and memory. In: small real memories. Out: alignment, growth, views and typed errors.
+// Tests the arena and memory. In: small real memories. Out: alignment, growth, views and typed errors.
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { Arena } from './arena.ts'
@@ -22,7 +22,7 @@ test('regions are aligned to 64 bytes and follow one another', () => {
   expect(arena.allocate(64, 'd')).toBe(1152)
 })
 
-test('data written before growth is read through the views after it', () => {
+test('data written before growth can be read through the views created after it', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
   const region = arena.allocate(8, 'a')
   arena.u32[region / 4] = 7
@@ -63,7 +63,7 @@ test('reset drops the newest regions', () => {
   expect(arena.allocate(10, 'b')).toBe(mark)
 })
 
-test('a need beyond 32-bit addresses is rejected without an attempt', () => {
+test('a request beyond 32-bit addresses is rejected without an attempt', () => {
   const error = errorOf(() => createMemory('plain', 5 * 2 ** 30))
   expect(error.code).toBe('out-of-memory')
   expect(error.detail).toEqual({ neededBytes: 5 * 2 ** 30, grantedBytes: 2 ** 32 })

@@ -1,6 +1,6 @@
 // The allocator of linear memory: hands out aligned regions, and views that survive its growth.
 import { roundUp } from '../../abi/encodings.ts'
-import { MOST_BYTES, PAGE_BYTES, refused } from './linear-memory.ts'
+import { MAX_BYTES, PAGE_BYTES, refused } from './linear-memory.ts'
 
 declare const brand: unique symbol
 /** A byte address in linear memory, up to 4 GiB. `|` and `>>` would make it negative. */
@@ -8,15 +8,15 @@ export type Ptr = number & { readonly [brand]: 'Ptr' }
 
 /** A cache line, which is more than any kernel's vectors need. */
 export const ALIGNMENT = 64
-/** Growing in steps of this size means fewer copies in engines that copy a memory to grow it. */
+/** Growing in steps of this size causes fewer copies in engines that copy a memory to grow it. */
 const GROWTH_BYTES = 4 * 1024 * 1024
 
 /** `pointer` moved by `bytes`. */
 export const offset = (pointer: Ptr, bytes: number): Ptr => (pointer + bytes) as Ptr
 
 /**
- * Allocates a memory from `heapBase` upward. Regions are not freed one by one: `reset` drops the newest ones
- * together.
+ * Allocates a memory from `heapBase` upward. Regions are not freed individually: `reset` drops all of the
+ * newest ones.
  */
 export class Arena {
   readonly memory: WebAssembly.Memory
@@ -33,7 +33,7 @@ export class Arena {
     this.#f32 = new Float32Array(memory.buffer)
   }
 
-  /** Current bytes of the memory, which never shrinks. */
+  /** Current size of the memory in bytes; it never shrinks. */
   get memoryBytes(): number {
     return this.memory.buffer.byteLength
   }
@@ -79,8 +79,8 @@ export class Arena {
 
   #grow(endBytes: number, purpose: string): void {
     const current = this.memoryBytes
-    if (endBytes > MOST_BYTES) throw refused(endBytes, MOST_BYTES, purpose)
-    const generous = Math.min(roundUp(endBytes, GROWTH_BYTES), MOST_BYTES)
+    if (endBytes > MAX_BYTES) throw refused(endBytes, MAX_BYTES, purpose)
+    const generous = Math.min(roundUp(endBytes, GROWTH_BYTES), MAX_BYTES)
     if (this.#tryGrow(generous - current) || this.#tryGrow(roundUp(endBytes, PAGE_BYTES) - current)) return
     throw refused(endBytes, current, purpose)
   }

@@ -1,5 +1,5 @@
-// Moving positions. In: a plan with two kinds of layers, blocks of a state cache. Out: keys as if written at
-// the new positions.
+// Tests moving positions. In: a plan with two kinds of layers, blocks of a state cache. Out: keys as if
+// written at the new positions.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix } from '../../graph/builder.ts'
@@ -53,7 +53,7 @@ describe('KvShift', () => {
     for (const each of blocks.flat()) arena.f32.fill(0, each / 4, each / 4 + 1024)
     const layers = plan.ops.filter(({ name }) => name === 'rope_kv').map(({ fields }) => fields)
     for (const { group, k_offset: k, v_offset: v } of layers) {
-      // Position 70 has the pair (1, 0) at dimensions 0 and 4, and a value of 5.
+      // Position 70 has the pair (1, 0) at dimensions 0 and 4, and the value 5.
       const block = blocks[Number(group)]![1]!
       arena.f32[(block + Number(k)) / 4 + keyAt(6, 0)] = 1
       arena.f32[(block + Number(v)) / 4 + 6 * 4] = 5
@@ -89,6 +89,6 @@ describe('KvShift', () => {
   test('rejects moving up within the same blocks', () => {
     const { plan, shift, table, take } = engineOf({ k: 'f32', v: 'f32' })
     const tables = plan.stateGroups.map((_, group) => table([take(group)]))
-    expect(() => shift.move({ tables, position: 3 }, { tables, position: 5 }, 4)).toThrow(/3 was to go to 5/)
+    expect(() => shift.move({ tables, position: 3 }, { tables, position: 5 }, 4)).toThrow(/not from 3 to 5/)
   })
 })

@@ -27,10 +27,10 @@ export interface KvPosition {
 }
 
 /**
- * Moves stored positions to other positions, in all layers. K becomes as if computed at the new position, V
- * is unchanged. Error: f32 keys rotate by sums of rounded angles, so elements change by about 2e-7 of the
- * largest. int8 keys are quantised again, which adds an error of up to half a step (range / 510) to each
- * element with each move.
+ * Moves stored positions to other positions, in all layers. K becomes what it would be at the new position; V
+ * is unchanged. Error: f32 keys are rotated by sums of rounded angles, so elements change by about 2e-7 of
+ * the largest. int8 keys are quantised again, which adds an error of up to half a step (range / 510) to each
+ * element with every move.
  */
 export class KvShift {
   readonly #options: KvShiftOptions
@@ -53,8 +53,8 @@ export class KvShift {
 
   /**
    * Moves `count` positions, in all state groups or in one. The blocks of `to` must have no other references.
-   * Blocks of `from` are only read, unless they are also in `to`. Throws `internal` for a move up within the
-   * same tables, which would read overwritten values, and if a thread died.
+   * Blocks of `from` are only read, unless they are also in `to`. Throws `internal` if a thread died, and for
+   * a move up within the same tables, which would read overwritten values.
    */
   move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
     const { arena, pool, slots } = this.#options
@@ -62,7 +62,7 @@ export class KvShift {
     if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
       throw new HalfbyteError(
         'internal',
-        `positions can move down in their own blocks, but ${from.position} was to go to ${to.position}`,
+        `within their own blocks, positions can only move down, not from ${from.position} to ${to.position}`,
       )
     }
     this.#turnBy(to.position - from.position)

@@ -1,7 +1,7 @@
-// Memory. In: devices that grant less than requested. Out: as much as they grant, and typed errors if that is
-// not enough.
+// Tests memory. In: devices that grant less than requested. Out: as much as they grant, and typed errors if
+// that is not enough.
 import { afterEach, expect, test, vi } from 'vitest'
-import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './linear-memory.ts'
+import { createMemory, grantedBytes, MAX_BYTES, PAGE_BYTES } from './linear-memory.ts'
 
 const MIB = 2 ** 20
 const { Memory } = WebAssembly
@@ -31,20 +31,20 @@ const maximumOf = (memory: WebAssembly.Memory): number => {
       memory.grow(step)
       pages += step
     } catch {
-      // Less, then.
+      // Then request less.
     }
   }
   return pages * PAGE_BYTES
 }
 
-test('a shared memory may grow as far as wanted, or else as far as granted', () => {
+test('a shared memory can grow as far as wanted, or else as far as granted', () => {
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(124 * MIB)
   const asked = deviceOf(100 * MIB)
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(94 * MIB)
   expect(asked).toEqual([124 * MIB, 114 * MIB, 104 * MIB, 94 * MIB])
 })
 
-test('a shared memory below the need fails with a typed error', () => {
+test('a shared memory below the required size fails with a typed error', () => {
   deviceOf(60 * MIB)
   const detail = { neededBytes: 64 * MIB, grantedBytes: 0 }
   expect(() => createMemory('shared', 64 * MIB, 124 * MIB)).toThrow(
@@ -53,9 +53,9 @@ test('a shared memory below the need fails with a typed error', () => {
 })
 
 test.each(['shared', 'plain'] as const)(
-  'the %s memory that a device grants is found to within 16 MiB',
+  'the %s memory that a device grants is determined to within 16 MiB',
   (kind) => {
-    for (const most of [MOST_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
+    for (const most of [MAX_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
       deviceOf(most)
       const granted = grantedBytes(kind)
       expect(granted).toBeLessThanOrEqual(most)

@@ -4,23 +4,23 @@ import type { MemoryKind } from '../features.ts'
 
 export const PAGE_BYTES = 65536
 /** The 32-bit address range. */
-export const MOST_BYTES = 65536 * PAGE_BYTES
+export const MAX_BYTES = 65536 * PAGE_BYTES
 /** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
-/** Number of maximum sizes to try between the wanted and the needed bytes. */
+/** How many maximum sizes to try between the wanted and the needed bytes. */
 const PROBES = 6
 
 /**
  * Creates an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's
- * maximum at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted.
+ * maximum at once, so the first maximum tried is `wantBytes`, then less and less, down to `needBytes`.
  * Throws `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
-  if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
+  if (needBytes > MAX_BYTES) throw refused(needBytes, MAX_BYTES)
   const initial = pages(INITIAL_BYTES)
   if (kind === 'plain') return attempt({ initial }) ?? fail(needBytes)
   const need = Math.max(initial, pages(needBytes))
-  const want = Math.max(need, Math.min(pages(wantBytes), pages(MOST_BYTES)))
+  const want = Math.max(need, Math.min(pages(wantBytes), pages(MAX_BYTES)))
   for (let probe = 0; probe <= PROBES; probe++) {
     const maximum = need + Math.floor(((want - need) * (PROBES - probe)) / PROBES)
     const memory = attempt({ initial, maximum, shared: true })
@@ -31,16 +31,16 @@ export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = ne
 
 /** Resolution of `grantedBytes`, in pages: 16 MiB. */
 const GRANT_STEP = 256
-/** Number of initial guesses, each half of the previous one. */
+/** Number of initial guesses, each half the previous one. */
 const GRANT_HALVINGS = 6
 
 /**
- * Maximum bytes granted for a memory of this kind. Requests 4 GiB, then less and less, and keeps nothing.
- * `deviceBytes`: the memory of the whole device, if known. Some systems grant more than that, although the
- * memory does not exist.
+ * The largest memory of this kind that the system grants, in bytes. Requests 4 GiB, then less and less, and
+ * keeps none of it. `deviceBytes`: the memory of the whole device, if known, because some systems grant more
+ * than they have.
  */
-export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
-  const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
+export function grantedBytes(kind: MemoryKind, deviceBytes = MAX_BYTES): number {
+  const most = Math.min(pages(MAX_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
   const isGranted = (count: number): boolean =>
     attempt(
       kind === 'plain' ? { initial: count } : { initial: 1, maximum: Math.max(1, count), shared: true },

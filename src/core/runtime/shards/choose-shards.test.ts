@@ -1,5 +1,5 @@
-// Choosing shards. In: workers with simulated speeds, on a simulated clock. Out: how many of them are used,
-// and each one's share.
+// Tests the choice of shards. In: workers with simulated speeds, on a simulated clock. Out: how many of them
+// are used, and each one's share.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
@@ -22,8 +22,8 @@ function thread() {
 }
 
 /**
- * The shares of this thread and of others, whose speeds are relative to it. Rows take `meetMs` to reach them.
- * A step takes 100 ms on this thread alone.
+ * The shares of this thread and of others, whose speeds are relative to it. Rows take `meetMs` to reach the
+ * others. A step takes 100 ms on this thread alone.
  */
 function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
   const { own, ...machine } = thread()
@@ -52,7 +52,7 @@ test.each([
 })
 
 describe('shares', () => {
-  test('are equal if speeds differ by no more than short measurements vary', () => {
+  test('are equal if speeds differ by no more than the noise of short measurements', () => {
     expect(sharesOf([100, 100])).toEqual([1, 1])
     expect(sharesOf([100, 89, 95])).toEqual([1, 1, 1])
   })
@@ -105,8 +105,8 @@ test('this thread is measured together with the others, and its memory is unchan
 })
 
 test.each([
-  ['is once as fast as the others', [0.3, 1, 1], [1, 1]],
-  ['each time is not', [0.3, 0.5, 0.4], [1, 0.5]],
+  ['in all but one measurement', [0.3, 1, 1], [1, 1]],
+  ['in every measurement', [0.3, 0.5, 0.4], [1, 0.5]],
 ])('a worker that is slow %s', async (_, speeds, shares) => {
   const { own, ...machine } = thread()
   const rest = [...speeds]

@@ -1,4 +1,4 @@
-// Chooses how many shards to use and the share of each, from measured speeds and the bytes of a step.
+// Chooses the number of shards and the share of each, from measured speeds and the bytes of a step.
 
 import { ABI, STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/constants.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
@@ -13,13 +13,13 @@ import type { ShardGroup } from './shard-group.ts'
 /** Larger than the private caches of a core. */
 const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
-/** Ends a window if the clock stands still: enough for a rate. */
-const MOST_RUNS = 128
-/** Less than any run takes, so that a coarse clock does not give an infinite rate. */
+/** Ends a measurement if the clock stands still: enough runs for a rate. */
+const MAX_RUNS = 128
+/** Less than any run takes, so that a coarse clock does not lead to an infinite rate. */
 const LEAST_MS = 0.001
 
 /**
- * Decodes with one matrix for about `ms`. That time is divided into three parts, and the best one counts.
+ * Decodes with one matrix for about `ms`. The time is divided into three parts, and the best one counts.
  * Leaves the arena unchanged.
  */
 export function measureRate(
@@ -59,7 +59,7 @@ export function measureRate(
   }
   writeRecord(arena, record, { name: 'linear_w4a8_g32', label: 'measure', fields }, () => 0)
   const run = (): void => void engine.run(sync, record, step, 0, 1, 0, 1)
-  // First touch of the memory, and code that is not yet optimised.
+  // For the first touch of the memory, and for code that is not optimised yet.
   arena.u8.fill(0, w, w + bytes)
   run()
   let best = 0
@@ -67,20 +67,20 @@ export function measureRate(
     const start = now()
     let runs = 0
     let spent = 0
-    while (spent < ms / WINDOWS && runs < MOST_RUNS) {
+    while (spent < ms / WINDOWS && runs < MAX_RUNS) {
       run()
       runs++
       spent = now() - start
     }
     best = Math.max(best, (runs * bytes) / Math.max(spent, LEAST_MS))
   }
-  // Fresh memory is zero, and the next user relies on that.
+  // Fresh memory is zero, which its next user relies on.
   arena.u8.fill(0, mark, arena.mark())
   arena.reset(mark)
   return best
 }
 
-/** The methods of a group that measurements use. */
+/** The methods of a group that measurements need. */
 export type MeasuredGroup = Pick<ShardGroup, 'shards' | 'measure' | 'meet'>
 
 export interface ShardMeasurement {
@@ -94,16 +94,16 @@ export interface ShardMeasurement {
   readonly width: number
 }
 
-/** How long each number of workers is measured, in ms. */
+/** How long each number of workers is measured, in milliseconds. */
 const MEASURE_MS = 36
 /**
- * A slow worker is measured this many times, and its best result counts, because other load on the machine
- * does not reflect its speed.
+ * How often a slow worker is measured. Its best result counts, because other load on the machine says nothing
+ * about its speed.
  */
 const ROUNDS = 3
 /** The share of the time that another worker must save to be worth its core. */
 const LEAST_GAIN = 0.04
-/** Workers whose speeds differ by less than this share count as equal, because short measurements vary. */
+/** Workers whose speeds differ by less than this fraction count as equal, because short measurements vary. */
 const SAME_SPEED = 0.12
 
 /** Speeds of `shards` workers while all of them work, in bytes of weights per ms. */
@@ -121,7 +121,7 @@ export async function measureShares(
   }
 }
 
-/** Makes shares equal for workers of about the same speed. */
+/** Makes the shares equal for workers of about the same speed. */
 export function sharesOf(rates: readonly number[]): number[] {
   return isEqual(rates) ? rates.map(() => 1) : [...rates]
 }
@@ -129,7 +129,7 @@ export function sharesOf(rates: readonly number[]): number[] {
 const isEqual = (rates: readonly number[]): boolean =>
   Math.min(...rates) >= Math.max(...rates) * (1 - SAME_SPEED)
 
-/** The shares for the number of workers, from 1 to the whole group, that is expected to decode fastest. */
+/** The shares for the number of workers, from 1 to the whole group, with which decoding should be fastest. */
 export async function chooseShares(group: MeasuredGroup, measurement: ShardMeasurement): Promise<number[]> {
   const { decodeBytes, meetings, width } = measurement
   const now = steadyClock(measurement.now)

@@ -6,9 +6,9 @@ import { diedError, disposedError } from '../pool.ts'
 import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './shard-messages.ts'
 import type { Floats } from './shard-run.ts'
 
-/** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
+/** Workers start in 0.1 s, more slowly on a phone under load. A worker that fails silently never answers. */
 const TIMEOUT_MS = 15_000
-/** Rounds of a measurement. Code runs slowly in the first ones. */
+/** Number of rounds in a measurement. In the first ones, the code is still slow. */
 const MEETINGS = 41
 
 export interface ShardGroupOptions {
@@ -58,7 +58,7 @@ export class ShardGroup {
     return this.#members.length + 1
   }
 
-  /** Ends all but the first `shards`. */
+  /** Ends all shards but the first `shards`. */
   keep(shards: number): void {
     for (const member of this.#members.splice(shards - 1)) end(member)
   }
@@ -93,7 +93,7 @@ export class ShardGroup {
   }
 
   /**
-   * Gives the shards their plans. `plans[0]` is the first shard's own. Throws `out-of-memory`, `internal`.
+   * Gives the shards their plans. `plans[0]` is the first shard's own. Throws `out-of-memory` and `internal`.
    */
   async place(plans: readonly Plan[], layout: ShardLayout): Promise<void> {
     const others = plans.slice(1)
@@ -106,8 +106,8 @@ export class ShardGroup {
   }
 
   /**
-   * Reads a shard's part of a block. With `bytes`, writes it instead; they are transferred. Ordered with
-   * respect to steps.
+   * Reads a shard's part of a block or, with `bytes`, writes it; `bytes` is transferred. Keeps the order of
+   * steps.
    */
   async block(shard: number, request: BlockRequest): Promise<Uint8Array> {
     const { bytes } = request
@@ -137,7 +137,7 @@ export class ShardGroup {
   }
 
   async #start(shards: number, { module, startWorker }: ShardGroupOptions): Promise<void> {
-    // links[a][b] is the port through which a reaches b. A shard has no port to itself.
+    // links[a][b] is the port from a to b. A shard has no port to itself.
     const links: MessagePort[][] = Array.from({ length: shards }, () => [])
     for (let a = 0; a < shards; a++) {
       for (let b = a + 1; b < shards; b++) {
@@ -175,7 +175,7 @@ export class ShardGroup {
     return reply
   }
 
-  /** The next reply of a member, in the order of requests. */
+  /** The next reply of a member. Replies arrive in the order of the requests. */
   #reply(member: Member): Promise<ShardReply> {
     if (this.#ended) return Promise.reject(this.#ended)
     const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))

@@ -9,7 +9,7 @@ import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 
 export type ShardRequest =
-  /** Sent first, and only once. `links[s]` is the port to shard s. There is none to the shard itself. */
+  /** Sent first, and only once. `links[s]` is the port to shard s. A shard has no port to itself. */
   | {
       readonly type: 'shard'
       readonly module: WebAssembly.Module
@@ -35,7 +35,7 @@ export interface ShardLayout {
   readonly sequences: number
   /** Words of one group's block table. */
   readonly tableWords: number
-  /** Each kind of rotation in the model. */
+  /** The model's kinds of rotation. */
   readonly ropes: readonly RopeTable[]
 }
 
@@ -53,7 +53,7 @@ export type ShardReply =
       readonly detail?: ErrorDetail | undefined
     }
 
-/** Blocks are named by their address on the first shard. */
+/** A block is named by its address on the first shard. */
 export type StateCommand =
   | { readonly type: 'copy'; readonly group: number; readonly from: number; readonly to: number }
   | { readonly type: 'clear'; readonly group: number; readonly block: number }

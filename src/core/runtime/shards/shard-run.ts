@@ -7,8 +7,8 @@ import type { Arena, Ptr } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 
-/** Together they take about a millisecond. During longer waits, other work should get the core. */
-const MOST_TASKS = 40
+/** Together they take about a millisecond. During longer waits, the core is free for other work. */
+const MAX_TASKS = 40
 
 interface TaskScheduler {
   postTask(task: () => void, options: { readonly priority: 'background' }): Promise<void>
@@ -25,9 +25,9 @@ class Awake {
   #isPosted = false
 
   // hot
-  /** Stays awake until `rest`, or for MOST_TASKS tasks. */
+  /** Stays awake until `rest`, or for MAX_TASKS tasks. */
   stay(): void {
-    this.#left = MOST_TASKS
+    this.#left = MAX_TASKS
     if (!this.#isPosted) this.#post()
   }
 
@@ -64,14 +64,14 @@ const rowFloats = (width: number): number => Math.ceil(width / 32) * 32
 
 /**
  * Runs one step at a time. Nothing here blocks: if rows are missing, the run pauses, and `receive` resumes
- * it. Another shard may be one exchange ahead. Its rows are buffered until they are needed.
+ * it. Another shard may be one exchange ahead; its rows are buffered until they are needed.
  */
 export class ShardRun {
   readonly #options: ShardRunOptions
   readonly #sync: Ptr
   /** Per shard, rows that arrived and are not yet used, oldest first. */
   readonly #arrived: Floats[][]
-  /** Per shard, the buffer that arrived last. It is reused for the next rows to that shard. */
+  /** Per shard, the buffer that arrived last. It is reused for the next rows sent to that shard. */
   readonly #spare: (Floats | undefined)[]
   #step = 0 as Ptr
   #last = 0
@@ -135,7 +135,7 @@ export class ShardRun {
       }
       this.#take(exchange)
     }
-    // The first shard still has to sample, and then to start the others' next step.
+    // The first shard still has to sample and then to start the others' next step.
     if (this.#options.shard !== 0) this.#awake.stay()
     const done = this.#done
     this.#done = undefined

@@ -1,4 +1,5 @@
-// Serialises a step in one memory into words for a message, and writes the words as a step in another memory.
+// Serialises a step in one memory into the words of a message, and writes these words as a step into another
+// memory.
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
 //           per sequence: row0, rows, position, then for each state group the blocks
@@ -91,7 +92,7 @@ export class StepMirror {
 
   // hot
   /**
-   * `blockOf`: returns the address in this memory of a block in the other one; it may allocate the block, and
+   * `blockOf`: the address in this memory of a block in the other memory. It may allocate the block, and may
    * throw.
    */
   write(words: Uint32Array, blockOf: (group: number, block: number) => number): void {

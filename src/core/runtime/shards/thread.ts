@@ -14,7 +14,7 @@ import { StepMirror, stateTables } from './step-mirror.ts'
 
 /**
  * The first shard decides which block holds which positions. The mapping between blocks is permanent, because
- * the first shard's pools never free memory. A block is allocated when it is first named.
+ * the first shard's pools never free memory. A shard allocates a block when it is first named.
  */
 class MirroredBlocks {
   readonly #arena: Arena

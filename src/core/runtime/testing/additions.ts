@@ -1,4 +1,4 @@
-// Additions. A plan that adds rows to rows, whose sums are known.
+// Additions: a plan that adds rows to rows, with known sums.
 import { ROWS } from '../../abi/constants.ts'
 import type { Plan, PlanOp, PlanPointer } from '../../graph/plan/plan.ts'
 
@@ -6,7 +6,7 @@ export const TOKENS = 13
 export const WIDTH = 1056
 export const ADDITIONS = 40
 
-/** y += x, `ADDITIONS` times. `last`: fields of the last one. */
+/** y += x, `ADDITIONS` times. `last`: changed fields of the last record. */
 export function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
   const stride = WIDTH * 4
   const fields = {

@@ -1,6 +1,5 @@
-// Tests of models that were damaged at rest. In: stored folders of safetensors, split GGUFs and ONNX models
-// with external data, and each way in which a device damages a file. Out: the server's bytes, or a typed
-// error.
+// Tests models that were damaged at rest. In: stored folders of safetensors, split GGUFs and ONNX models with
+// external data, and every way in which a device damages files. Out: the server's bytes, or a typed error.
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { openRequestedFiles } from '../../../engine/load/open/requested-files.ts'
@@ -16,7 +15,7 @@ const bytesOf = (seed: number, length: number) =>
 const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
 /**
- * For each kind of model: the requests of a load, in order, and the files. Similar files have equal sizes.
+ * For each kind of model: the requests of a load, in order, and the files. Similar files have the same size.
  */
 const MODELS: Readonly<
   Record<string, { places: readonly string[]; files: Readonly<Record<string, Uint8Array>> }>
@@ -53,7 +52,7 @@ beforeEach(() => {
 })
 afterAll(() => vi.restoreAllMocks())
 
-/** For the delays between tries, which retry.test.ts measures. */
+/** For the delays between attempts, which retry.test.ts measures. */
 const timer = globalThis.setTimeout
 const shortTimer = (run: () => void, ms = 0) => timer(run, ms / 50)
 
@@ -81,7 +80,7 @@ async function load(server: FileServer, places: readonly string[]): Promise<Map<
   return read
 }
 
-/** Reads like a load of headers and slabs: a little from the start, then some bytes at a time. */
+/** Reads as a load does, headers first, then slabs: a little from the start, then some bytes at a time. */
 async function inPieces(source: ByteSource): Promise<Uint8Array> {
   const whole = new Uint8Array(source.size)
   await source.read(0, Math.min(64, source.size))
@@ -92,7 +91,7 @@ async function inPieces(source: ByteSource): Promise<Uint8Array> {
 
 type Damage = (entries: ReturnType<typeof folder>['entries'], name: string, other: string) => void
 
-/** None of them changes the modification time, because failing disks do not report errors. */
+/** None of these changes the modification time, because failing disks do not report errors. */
 const DAMAGES: Readonly<Record<string, Damage>> = {
   'a byte flipped at its start': (entries, name) => flip(entries.get(`${name}.bin`)!.bytes, 0),
   'a bit flipped in its middle': (entries, name) => {
@@ -105,10 +104,10 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     const entry = entries.get(`${name}.bin`)!
     entry.bytes = entry.bytes.slice(0, -1)
   },
-  'nothing left in it': (entries, name) => {
+  'no bytes left': (entries, name) => {
     entries.get(`${name}.bin`)!.bytes = new Uint8Array()
   },
-  'bytes after its end': (entries, name) => {
+  'extra bytes after its end': (entries, name) => {
     const entry = entries.get(`${name}.bin`)!
     const longer = new Uint8Array(entry.bytes.length + 512)
     longer.set(entry.bytes)
@@ -144,7 +143,7 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
     [...expected].every(([name, bytes]) => Buffer.compare(read.get(name) ?? new Uint8Array(), bytes) === 0)
 
   test.each(Object.entries(DAMAGES))(
-    'with %s is repaired by the load that reads it, whichever file it is',
+    'with %s: the load that reads it repairs it, whichever file it is',
     async (_, damage) => {
       const server = await serveFiles(files)
       server.behaviour.etag = '"1"'
@@ -171,21 +170,24 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
     },
   )
 
-  test.each(Object.entries(DAMAGES))('with %s ends in a typed error without a network', async (_, damage) => {
-    const server = await serveFiles(files)
-    await load(server, places)
-    await server.close()
-    const keys = await Promise.all(names.map((each) => fileKey(server.address + each)))
-    damage(folder().entries, keys.at(-1)!, keys.at(-2)!)
-    vi.stubGlobal('setTimeout', shortTimer)
-    const error = await load(server, places).catch((reason) => reason)
-    vi.unstubAllGlobals()
-    expect(isHalfbyteError(error) && error.code).toBe('network')
-  })
+  test.each(Object.entries(DAMAGES))(
+    'with %s: a load without a network ends in a typed error',
+    async (_, damage) => {
+      const server = await serveFiles(files)
+      await load(server, places)
+      await server.close()
+      const keys = await Promise.all(names.map((each) => fileKey(server.address + each)))
+      damage(folder().entries, keys.at(-1)!, keys.at(-2)!)
+      vi.stubGlobal('setTimeout', shortTimer)
+      const error = await load(server, places).catch((reason) => reason)
+      vi.unstubAllGlobals()
+      expect(isHalfbyteError(error) && error.code).toBe('network')
+    },
+  )
 })
 
 test.each(Object.entries(MODELS))(
-  'bit rot in 36 MB of %s is found by the first read of its chunk, before any byte of it is used',
+  'the first read of a chunk finds bit rot in 36 MB of %s before any of its bytes are used',
   async (_, { places, files }) => {
     const name = Object.keys(files).at(-1)!
     const bytes = bytesOf(9, 9 * CHUNK_BYTES + 5)
@@ -211,7 +213,7 @@ test.each(Object.entries(MODELS))(
       expect(server.requests).toEqual([])
       expect(await isRight(5 * CHUNK_BYTES - 20, 40)).toBe(true)
       const asked = server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1]) / CHUNK_BYTES)
-      // Finding one triggers a comparison of the others.
+      // Finding one of them triggers a comparison of the others.
       expect(asked.sort()).toEqual([5, 9])
       expect(await isRight(bytes.length - 9, 9)).toBe(true)
       await close()

@@ -1,4 +1,4 @@
-// Tests of dates on the device. In: clocks that are set forward or back, stand still or return nonsense. Out:
+// Tests dates on the device. In: clocks that are set forward or back, stand still or return nonsense. Out:
 // the newest session, notes that are trusted or measured again, and sortable dates.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -13,13 +13,13 @@ import { storedSessions } from './stored-sessions.ts'
 const DAY_MS = 24 * 3600 * 1000
 const TODAY = Date.UTC(2026, 10, 25)
 
-/** The readings of a clock, after a correct one. */
+/** The readings of a clock, the first of which is correct. */
 const CLOCKS: Readonly<Record<string, (reading: number) => number>> = {
   'stands still': () => TODAY,
   'is set back a year': () => TODAY - 365 * DAY_MS,
   'is set forward a year': () => TODAY + 365 * DAY_MS,
   'goes backwards': (reading) => TODAY - reading * DAY_MS,
-  'begins at 1970': () => 0,
+  'starts in 1970': () => 0,
   'is before 1970': () => -DAY_MS,
   'has no date': () => Number.NaN,
 }
@@ -68,7 +68,7 @@ describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
       expect(Number.isSafeInteger(saved) && saved >= 0).toBe(true)
   })
 
-  test('causes a note to be measured again or trusted, and never reads half of one', async () => {
+  test('causes a note to be measured again or trusted, and never to be read in part', async () => {
     setClock(() => TODAY)
     const notes = deviceNotes('machine')
     await notes.write('threads', 3)

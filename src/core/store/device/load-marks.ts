@@ -1,9 +1,9 @@
 // Load marks let the next visit detect loads that were killed together with their page.
 //
 // A page that takes too much memory is killed and cannot report it. So each load writes a mark to
-// localStorage, which takes effect at once. The mark is erased when the load ends, successfully or not, and
-// when the page is left in the usual way. A Web Lock distinguishes a load that is still running in another
-// tab from a killed one.
+// localStorage, which takes effect at once. The load erases it when it ends, successfully or not, and the
+// page does when it is left in the usual way. A Web Lock distinguishes a load that is still running in
+// another tab from one that was killed.
 
 import type { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
@@ -20,7 +20,7 @@ export async function trust(address: string): Promise<void> {
       if (isComplete && isOfModel(url)) await store?.noteChecked(url)
     }
   } catch {
-    // If this fails, they are compared again the next time.
+    // If this fails, the next load compares them again.
   }
 }
 
@@ -42,14 +42,14 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
     const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
     const named = files.filter(({ url }) => fileName(url) === detail['file'])
     const { start = 0, end = Number.POSITIVE_INFINITY } = detail as Partial<LostBytes>
-    // Offsets run through all parts of a pack.
+    // Offsets count through all parts of a pack.
     let at = 0
     for (const { url, size } of named.length > 0 ? named : files.sort(byUrl)) {
       await store?.doubt(url, code === 'integrity' ? { start: start - at, end: end - at } : undefined)
       at += size
     }
   } catch {
-    // The error that led here is the one to report.
+    // Report the error that led here.
   }
 }
 
@@ -62,19 +62,19 @@ export interface LoadMark<T> {
 }
 
 export interface OpenMark<T> {
-  /** Adds information about the load. */
+  /** Adds information about the load to the mark. */
   update(note: T): void
-  /** Erases it. */
+  /** Erases the mark. */
   end(): void
 }
 
 const PREFIX = 'halfbyte-load-'
 /** Maximum number of marks; older ones are dropped. */
-const MOST_MARKS = 8
+const MAX_MARKS = 8
 
 /**
- * Records that a load begins. No mark is written if storage is denied, or if there are no locks (a page
- * over plain HTTP): a load in another tab could not be distinguished from a killed one.
+ * Records that a load begins. Writes no mark if storage is denied, or if there are no locks (a page over
+ * plain HTTP), because then a load in another tab would look like a killed one.
  */
 export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   const key = PREFIX + randomId()
@@ -98,7 +98,7 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   }
 }
 
-/** Marks of loads that are no longer running. Invalid entries were written by someone else and are erased. */
+/** Marks of loads that no longer run. Erases invalid entries, which something else must have written. */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const known = keys()
   if (known.length === 0) return []
@@ -110,7 +110,7 @@ export async function deadMarks<T>(isNote: (value: unknown) => value is T): Prom
     if (isNote(note)) found.push({ key, note })
     else eraseMark(key)
   }
-  const extra = found.splice(0, found.length - MOST_MARKS)
+  const extra = found.splice(0, found.length - MAX_MARKS)
   for (const { key } of extra) eraseMark(key)
   return found
 }
@@ -140,7 +140,7 @@ function store(key: string, value: unknown): void {
     if (value === undefined) globalThis.localStorage?.removeItem(key)
     else globalThis.localStorage?.setItem(key, JSON.stringify(value))
   } catch {
-    // This can fail in a private window or on a full disk. Then the next visit learns nothing.
+    // This can fail in a private window or on a full disk. Then the next visit learns nothing of the load.
   }
 }
 

@@ -36,7 +36,7 @@ export interface Manifest extends Version {
   readonly used: number
   /**
    * The file with the highest value was loaded last, even if the clock was set back. Earlier releases
-   * counted loads from 1, or wrote none: then it is 0.
+   * counted loads from 1, or wrote none: the value is then 0.
    */
   readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */
@@ -45,7 +45,7 @@ export interface Manifest extends Version {
   readonly sums: Sums
   /** Same as in its journal. */
   readonly isDoubted?: boolean | undefined
-  /** Whether the load noted which files the folder lacks. Earlier releases did not. */
+  /** Whether the load recorded which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean
 }
 
@@ -56,7 +56,7 @@ export const asChecked = (manifest: Manifest): Manifest => ({
   isDoubted: false,
 })
 
-/** Undefined if there is no manifest, or it belongs to another file. */
+/** Undefined if there is no manifest or it belongs to another file. */
 export async function readManifest(
   folder: FileSystemDirectoryHandle,
   name: string,
@@ -80,10 +80,10 @@ export async function readManifest(
   }
 }
 
-/** Replaces the manifest of a file that the server does not have. */
+/** Replaces the manifest of a file that the server lacks. */
 export const missingNote = (url: string) => ({ url, isMissing: true })
 
-/** The URL of a file that its server did not have; undefined if that is not recorded. */
+/** The URL of a file that its server lacked; undefined if that is not recorded. */
 export async function readMissing(
   folder: FileSystemDirectoryHandle,
   name: string,

@@ -1,13 +1,13 @@
-// Keeps small values on the device for the same machine and browser, for a week. Nothing is kept if storage
-// is denied.
+// Keeps small values on the device for the same machine and browser, for a week. Keeps nothing if storage is
+// denied.
 
 import { parseJson } from '../../base/json.ts'
 import { sha256 } from '../../base/sha256.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
 
 /**
- * Opens a folder. Undefined without such storage, or if the browser denies it (private windows, pages without
- * TLS).
+ * Opens a folder. Undefined if there is no such storage or the browser denies it (private windows, pages
+ * without TLS).
  */
 export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
   try {
@@ -31,7 +31,7 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
   }
 }
 
-/** The unchecked fields of a JSON file. A missing, incomplete or invalid file has no fields. */
+/** The unvalidated fields of a JSON file. A missing, incomplete or invalid file has no fields. */
 export async function readFields(
   folder: FileSystemDirectoryHandle,
   entry: string,
@@ -45,8 +45,8 @@ export async function readFields(
 
 /**
  * `shared` work waits only for other kinds; `unused` work is done only if nobody else holds the lock, and
- * otherwise returns undefined. Without locks we assume a single tab. Rejects with the signal's reason if it
- * aborts during the wait.
+ * otherwise returns undefined. Without Web Locks, a single tab is assumed. Rejects with the signal's reason
+ * if it aborts during the wait.
  */
 export async function alone<T>(
   name: string,
@@ -57,30 +57,30 @@ export async function alone<T>(
   const { locks } = navigator
   if (locks === undefined) return work()
   const mode = how === 'shared' ? how : 'exclusive'
-  // A signal and `ifAvailable` are mutually exclusive.
+  // A signal and `ifAvailable` exclude each other.
   const options = how === 'unused' ? { mode, ifAvailable: true } : { mode, ...(signal && { signal }) }
   return locks.request(`halfbyte-${name}`, options as LockOptions, (lock) =>
     lock === null ? (undefined as T) : work(),
   )
 }
 
-/** Small values that were measured on this device, stored for the next load. */
+/** Small values measured on this device and stored for the next load. */
 export interface Notes {
   /**
-   * Undefined if nothing is known. Otherwise the stored value, which another script of the origin may have
+   * Undefined if nothing is stored. Otherwise the stored value, which another script of the origin may have
    * written.
    */
   read(key: string): Promise<unknown>
-  /** Replaces the value. Resolves even if nothing can be stored. */
+  /** Replaces the value. Resolves even if it cannot be stored. */
   write(key: string, value: unknown): Promise<void>
 }
 
 const FOLDER = 'halfbyte-notes'
-/** A value that was measured while the machine was slow must not last forever. */
-const MOST_AGE_MS = 7 * 24 * 3600 * 1000
+/** Values expire because one that was measured while the machine was slow must not last forever. */
+const MAX_AGE_MS = 7 * 24 * 3600 * 1000
 
 /**
- * `machine`: describes the machine that a value depends on. Notes from another machine are ignored. Writing
+ * `machine` describes the machine that a value depends on. Notes from another machine are ignored. Writing
  * works only in workers.
  */
 export function deviceNotes(machine: string): Notes {
@@ -90,7 +90,7 @@ export function deviceNotes(machine: string): Notes {
       const note = folder && (await readFields(folder, await fileKey(key)))
       const made = note?.['made']
       const age = typeof made === 'number' ? Date.now() - made : -1
-      return note?.['machine'] === machine && age >= 0 && age < MOST_AGE_MS ? note['value'] : undefined
+      return note?.['machine'] === machine && age >= 0 && age < MAX_AGE_MS ? note['value'] : undefined
     },
     async write(key, value) {
       try {
@@ -103,7 +103,7 @@ export function deviceNotes(machine: string): Notes {
           file.close()
         }
       } catch {
-        // A full disk: the next load measures again.
+        // If the disk is full, the next load measures again.
       }
     },
   }

@@ -1,4 +1,4 @@
-// Tests of stored models. In: a folder in memory with false manifests and journals. Out: complete files only.
+// Tests stored models. In: a folder in memory with false manifests and journals. Out: complete files only.
 import { expect, test, vi } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { fileKey } from './notes.ts'
@@ -20,13 +20,13 @@ test('a file with its manifest is found and listed', async () => {
 })
 
 test.each([
-  ['of a size as text', { url: URL, size: '4', etag: '' }],
+  ['with a size as text', { url: URL, size: '4', etag: '' }],
   ['of a negative size', { url: URL, size: -4, etag: '' }],
-  ['of half a byte', { url: URL, size: 4.5, etag: '' }],
+  ['with a size of half a byte', { url: URL, size: 4.5, etag: '' }],
   ['without an ETag', { url: URL, size: 4 }],
   ['of another address', { url: `${URL}x`, size: 4, etag: '' }],
   ['that is a list', [URL, 4, '']],
-  ['that is nothing', null],
+  ['that is empty', null],
 ])('a manifest %s does not count as a file', async (_, manifest) => {
   const { folder, store, name } = await opened()
   folder.put(`${name}.bin`, 'four')
@@ -35,7 +35,7 @@ test.each([
   expect(await store.list()).toEqual([])
 })
 
-test('unreadable files are removed on listing, but not while they are being written', async () => {
+test('listing removes unreadable files, but not while they are being written', async () => {
   const { folder, store, name } = await opened()
   const other = await fileKey(`${URL}2`)
   folder.put(`${name}.bin`, 'four')
@@ -79,7 +79,7 @@ test('an invalid time counts as the oldest', async () => {
   expect(await store.list()).toMatchObject([{ used: 0 }])
 })
 
-test('a journal lists the stored chunks; one with a negative size, too many chunks, invalid sums or another address is ignored', async () => {
+test('a journal lists the stored chunks; it is ignored if it has a negative size, too many chunks, invalid sums or another address', async () => {
   const { folder, store, name } = await opened()
   const journal = { url: URL, size: 10, etag: '', sums: [7] }
   const lies = [

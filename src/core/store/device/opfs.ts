@@ -12,35 +12,35 @@ import { openSyncFile, writeError, writeJson } from './sync-file.ts'
 
 /** A downloaded file on this device. */
 export interface StoredFile {
-  /** Where it was downloaded from. */
+  /** The address from which it was downloaded. */
   readonly url: string
   /** Bytes on this device. */
   readonly size: number
   /** Milliseconds since 1970 of the last load, or of the last byte of an unfinished download. */
   readonly used: number
-  /** False for a download that has not ended. */
+  /** False for an unfinished download. */
   readonly isComplete: boolean
 }
 
 /** A file on this device, or one that is missing on its server. */
 export interface KnownFile extends StoredFile {
-  /** The server had no such file when a load asked for it. */
+  /** True if the server had no such file when a load asked for it. */
   readonly isMissing: boolean
-  /** Same as in its manifest; 0 for a download that has not ended. */
+  /** Same as in its manifest; 0 for an unfinished download. */
   readonly turn: number
   readonly knowsMissing: boolean
 }
 
-/** Progress of another tab that downloads the same file. */
+/** The progress of another tab that is downloading the same file. */
 export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
 
-/** The highest turn number that this worker knows of. */
+/** The highest turn that this worker has seen. */
 let lastTurn: number | undefined
 
-/** Model files in the origin's private file system. Files are keyed by address. */
+/** Model files in the origin's private file system, by address. */
 export class Opfs {
   readonly #folder: FileSystemDirectoryHandle
   private constructor(folder: FileSystemDirectoryHandle) {
@@ -53,7 +53,7 @@ export class Opfs {
     return folder && new Opfs(folder)
   }
 
-  /** The stored file, or undefined if it is absent, incomplete or shorter than its manifest says. */
+  /** The stored file; undefined if it is absent, incomplete or shorter than its manifest says. */
   async find(url: string): Promise<File | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -80,8 +80,8 @@ export class Opfs {
   }
 
   /**
-   * Records that the file has just been used, and that its folder's missing files are known. Works only in a
-   * worker; elsewhere, or if it fails, it has no effect.
+   * Records that the file has just been used, and that its folder's missing files are known. Has no effect
+   * outside of a worker or if it fails.
    */
   async touch(url: string, knowsMissing = false): Promise<void> {
     const name = await fileKey(url)
@@ -97,10 +97,10 @@ export class Opfs {
   }
 
   /**
-   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` gets its progress.
+   * Runs `write` on the file of `url` while no other tab does; if one does, `onWait` gets its progress.
    * Returns the file, written by `write` or by another tab. `write` returns undefined if there is nothing to
-   * store, which `notesMissing` records. Also undefined if the browser cannot write in place: nothing was
-   * written then.
+   * store, which `notesMissing` records. The result is also undefined if the browser cannot write in place;
+   * nothing is written then.
    */
   async fill(
     url: string,
@@ -140,7 +140,7 @@ export class Opfs {
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
-        // A partial file that cannot be completed only takes space from files that fit.
+        // A partial file that cannot be completed would only take space from files that fit.
         if (isFull) await this.#removeAll(name)
         throw error
       }
@@ -148,7 +148,7 @@ export class Opfs {
   }
 
   /**
-   * Turns a stored file back into an unfinished download: the next load asks the server whether it is
+   * Turns a stored file back into an unfinished download: the next load asks the server whether the file is
    * unchanged, and downloads the chunks that overlap `lost`. Only in a worker.
    */
   async doubt(url: string, lost?: LostBytes): Promise<void> {
@@ -164,8 +164,8 @@ export class Opfs {
   /** Unfinished downloads, then complete files; each least recently used first. */
   async list(): Promise<StoredFile[]> {
     const known = await this.known()
-    // Downloads, and files of earlier releases, are ordered by date. A clock that is set back does not mix
-    // them up.
+    // Downloads, and files of earlier releases, are ordered by date. Turns keep their order even if the clock
+    // is set back.
     known.sort(
       (left, right) =>
         Number(left.isComplete) - Number(right.isComplete) ||
@@ -176,8 +176,8 @@ export class Opfs {
   }
 
   /**
-   * Like `list`, and includes files that servers lack. Removes anything else that nobody is writing, and any
-   * journal of a complete file.
+   * Like `list`, but includes files that servers lack. Removes everything else that nobody is writing, and
+   * the journals of complete files.
    */
   async known(): Promise<KnownFile[]> {
     const entries = new Set<string>()
@@ -192,7 +192,7 @@ export class Opfs {
     return found
   }
 
-  /** Removes the leftovers of a killed worker. By now another one may have completed them. */
+  /** Removes the leftovers of a killed worker. Another worker may have completed them by now. */
   async #clear(name: string): Promise<void> {
     const file = await this.#known(name)
     if (file === undefined) await this.#removeAll(name)
@@ -215,7 +215,7 @@ export class Opfs {
     return url === undefined ? undefined : { ...unknown, url, size: 0, used: 0, isMissing: true }
   }
 
-  /** Waits until nobody is writing it. */
+  /** Waits until nobody is writing the file. */
   async remove(url: string): Promise<void> {
     const name = await fileKey(url)
     await this.#alone(name, {}, () => this.#removeAll(name))
@@ -246,8 +246,8 @@ export class Opfs {
   }
 
   /**
-   * The time, or the previous turn plus one if the clock was set back. Manifests are read only for the first
-   * turn of a worker. If the clock was set back, tabs that load at the same time may mix up their order.
+   * The time, or the previous turn plus one if the clock was set back. Manifests are read only for a worker's
+   * first turn. If the clock was set back, tabs that load at the same time may get their order wrong.
    */
   async #nextTurn(): Promise<number> {
     const last = lastTurn ?? (await this.#highestTurn())
@@ -285,7 +285,7 @@ export class Opfs {
     }
   }
 
-  /** The manifest is removed first: without it there is no file. */
+  /** The manifest goes first: without it the file does not exist. */
   async #removeAll(name: string): Promise<void> {
     for (const ending of ['json', 'part', 'bin']) await this.#remove(`${name}.${ending}`)
   }

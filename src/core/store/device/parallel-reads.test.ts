@@ -1,5 +1,5 @@
-// Concurrent reads of a stored file. In: a file whose chunks have not been compared yet. Out: the right bytes
-// for each read, and no false damage.
+// Tests concurrent reads of a stored file. In: a file whose chunks have not been compared yet. Out: the right
+// bytes for each read, and no false alarms.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'

@@ -29,11 +29,11 @@ export interface PartialFile {
   readonly version: Version | undefined
   /** Whether chunk `index` is complete. */
   has(index: number): boolean
-  /** Forgets every byte; later bytes are of `version`. Size 0 means unknown. Throws `storage-full`. */
+  /** Forgets all bytes; later bytes belong to `version`. Size 0 means unknown. Throws `storage-full`. */
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void
-  /** Marks chunk `index` as complete. Returns false if it was stored before with different bytes. */
+  /** Marks chunk `index` as complete. Returns false if it was already stored with different bytes. */
   finish(index: number): boolean
 }
 
@@ -42,7 +42,7 @@ export interface Journal extends Version {
   readonly url: string
   /** By chunk; null for a missing one. */
   readonly sums: Sums
-  /** True if the header was invalid and was fetched again, and no read has succeeded since. */
+  /** True if the header was invalid and fetched again, and no read has succeeded since then. */
   readonly isDoubted?: boolean | undefined
 }
 
@@ -71,7 +71,7 @@ export class PartFile implements StoredPart {
   #sums: (number | null)[] = []
   /** Sum of the bytes written so far, for each chunk. */
   readonly #running: number[] = []
-  /** Free bytes that the browser reported. Used for a file of unknown size. */
+  /** Free bytes that the browser reported, for files of unknown size. */
   #room = Number.POSITIVE_INFINITY
   isDoubted: boolean | undefined
 
@@ -106,7 +106,7 @@ export class PartFile implements StoredPart {
       file.#version = { size: left.size, etag: left.etag }
       file.#sums = [...left.sums]
       file.isDoubted = left.isDoubted
-      // After a power failure, chunks that the journal lists may be missing.
+      // After a power failure, chunks in the journal may be missing.
       const damaged = await damagedChunks(left.sums, left.size, (target, at) => bytes.read(target, { at }))
       for (const index of damaged) file.#sums[index] = null
     }
@@ -159,7 +159,7 @@ export class PartFile implements StoredPart {
       this.#bytes.flush()
     })
     this.close()
-    // A file that arrived in one response has no finished chunks.
+    // A file that arrived in one response does not have finished chunks.
     return Array.from(
       { length: chunksOf({ size }) },
       (_, index) => this.#sums[index] ?? this.#running[index] ?? 0,
@@ -189,15 +189,13 @@ export class PartFile implements StoredPart {
   }
 }
 
-/**
- * Bytes that are fetched again if a header is invalid. A transfer requests at least one chunk in any case.
- */
+/** Bytes that are fetched again if a header is invalid. A transfer always requests at least one chunk. */
 const HEADER_BYTES = 4 * CHUNK_BYTES
 
 /**
  * Writes a journal for a stored file, without the chunks that overlap `lost`. The next transfer then checks
- * that the file on the server is still the same, and fetches those chunks. `lost` defaults to the header, or
- * to the whole file if fetching the header again has not helped.
+ * that the file on the server is unchanged, and fetches those chunks. `lost` defaults to the header, or to
+ * the whole file if fetching the header again did not help.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,
@@ -220,7 +218,7 @@ export async function reopen(
   }
 }
 
-/** Used if the disk has no room even for an empty file. Throws once the size of the file is known. */
+/** Used if the disk cannot hold even an empty file. Throws once the size of the file is known. */
 class FullDisk implements StoredPart {
   readonly version = undefined
   readonly #cause: unknown
@@ -252,7 +250,7 @@ class FullDisk implements StoredPart {
   close(): void {}
 }
 
-/** Bytes that an unfinished download has stored, and its total; undefined if there is none. */
+/** The bytes that an unfinished download has stored, and its total; undefined if there is none. */
 export async function partialProgress(
   folder: FileSystemDirectoryHandle,
   name: string,

@@ -1,5 +1,5 @@
-// Counts the memory passed to the browser for reading a stored file. In: a stored model, and a load of it.
-// Out: the total bytes of the read buffers.
+// Counts the memory that is passed to the browser for reading a stored file. In: a stored model, and a load
+// of it. Out: the total size of the read buffers.
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -34,7 +34,7 @@ beforeEach(async () => {
 const bytesOf = (buffers: Iterable<ArrayBufferLike>) =>
   [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
 
-test('reads of any sizes pass only one buffer to the browser', async () => {
+test('reads of any size pass only one buffer to the browser', async () => {
   const [source] = await openAddress(givenPlace(url))
   for (let at = 0; at + 300_000 <= source!.size; at += 300_000) {
     await source!.read(at, 300_000)
@@ -44,7 +44,7 @@ test('reads of any sizes pass only one buffer to the browser', async () => {
   source!.close?.()
 })
 
-test('reads into shared memory, which threads use, are direct', async () => {
+test('reads into shared memory, as threads use it, are direct', async () => {
   const [source] = await openAddress(givenPlace(url))
   const memory = new SharedArrayBuffer(source!.size)
   const bytes = await source!.read(0, source!.size)

@@ -1,4 +1,4 @@
-// Tests of stored sessions. In: a folder in memory, with leftovers of tabs and disks. Out: complete sessions,
+// Tests stored sessions. In: a folder in memory, with leftovers of tabs and disks. Out: complete sessions,
 // and nothing else.
 import { expect, test } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -52,7 +52,7 @@ test.each([
   ['another size', '{"name":"trip","size":5,"saved":5}'],
   ['no time', '{"name":"trip","size":4}'],
   ['a time that is a list', '{"name":"trip","size":4,"saved":[5]}'],
-  ['a time before all time', '{"name":"trip","size":4,"saved":-1}'],
+  ['an impossibly early time', '{"name":"trip","size":4,"saved":-1}'],
 ])('a manifest (%s) does not count as a session and is removed', async (_, manifest) => {
   const { folder, store, text } = await opened()
   const base = `${await fileKey('trip')}-7`
@@ -75,7 +75,7 @@ test('if a manifest is damaged, the previous complete session is used', async ()
   expect(await store.list()).toMatchObject([{ name: 'trip', size: 5 }])
 })
 
-test('sweeping reads the manifest of a complete session once, however many partial ones there are', async () => {
+test('sweeping reads the manifest of a complete session once, however many partial sessions there are', async () => {
   const { folder, store } = await opened()
   await store.put('kept', pieces('four'), 4)
   for (const name of ['a', 'b', 'c', 'd']) folder.put(`${await fileKey(name)}-1.bin`, 'half')

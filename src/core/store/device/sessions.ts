@@ -17,7 +17,7 @@ import { checkQuota, openSyncFile, type Purpose, writeAll, writeError } from './
 
 /** A session that `store` has saved on this device. */
 export interface StoredSession {
-  /** As passed to `store`. */
+  /** The name passed to `store`. */
   readonly name: string
   /** Bytes on this device. */
   readonly size: number
@@ -27,7 +27,7 @@ export interface StoredSession {
 
 /** One file and its manifest. */
 interface Entry extends StoredSession {
-  /** Name of both, without the extension. */
+  /** The name of both, without extension. */
   readonly base: string
 }
 
@@ -36,7 +36,7 @@ const KEY_DIGITS = 32
 const ENTRY = /^[0-9a-f]{32}-\d{1,15}\.(bin|json)$/
 const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored session or model' }
 
-/** Sessions in the origin's private file system. Writing works in workers only. */
+/** Sessions in the origin's private file system. Writing works only in workers. */
 export class SessionStore {
   readonly #folder: FileSystemDirectoryHandle
 
@@ -51,9 +51,9 @@ export class SessionStore {
   }
 
   /**
-   * Writes a file of about `bytes` that replaces the one of the same name, which stays until the new one is
-   * complete. Throws `storage-full`, `unsupported` if the browser cannot write in this way, and the errors of
-   * `pieces`; the old one then stays unchanged.
+   * Writes a file of about `bytes` that replaces the one with the same name once it is complete. Throws
+   * `storage-full`, `unsupported` if the browser cannot write this way, and the errors of `pieces`; the old
+   * file then stays unchanged.
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
     const key = await fileKey(name)
@@ -78,8 +78,8 @@ export class SessionStore {
   }
 
   /**
-   * Passes the file of that name to `use`, which may read it while it runs; nobody replaces it meanwhile.
-   * Undefined if there is none.
+   * Passes the file with that name to `use`, which may read it while it runs; nobody replaces the file
+   * meanwhile. Undefined if there is no such file.
    */
   async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
@@ -110,7 +110,7 @@ export class SessionStore {
     }))
   }
 
-  /** Waits until nobody is reading or writing it. */
+  /** Waits until nobody is reading or writing the session. */
   async remove(name: string): Promise<void> {
     const key = await fileKey(name)
     await alone(lockOf(key), async () => this.#removeAll(await this.#bases(key)))
@@ -154,7 +154,7 @@ export class SessionStore {
     return found
   }
 
-  /** All files of one name or of all names, complete or not, newest first. */
+  /** All files with one name or with any name, complete or not, newest first. */
   async #bases(key = ''): Promise<string[]> {
     const found = new Set<string>()
     for await (const entry of this.#folder.keys()) {
@@ -163,7 +163,7 @@ export class SessionStore {
     return [...found].sort((a, b) => turnOf(b) - turnOf(a))
   }
 
-  /** Removes unfinished files of closed tabs, under any name. */
+  /** Removes unfinished files of closed tabs, whatever their name. */
   async #sweep(): Promise<void> {
     for (const key of new Set((await this.#halves()).map(keyOf))) {
       // Another tab may have completed them in the meantime.
@@ -172,7 +172,7 @@ export class SessionStore {
     }
   }
 
-  /** Files of one name or of all names that are incomplete or have a newer version. */
+  /** Files with one name or with any name that are incomplete or have a newer version. */
   async #halves(key?: string): Promise<string[]> {
     const bases = await this.#bases(key)
     const kept = newest(await this.#entries(bases)).map(({ base }) => base)
@@ -186,7 +186,7 @@ export class SessionStore {
     return isWhole ? { name, size, saved } : undefined
   }
 
-  /** Manifests are removed first: without them there are no files. */
+  /** The manifests go first: without them the files do not exist. */
   async #removeAll(bases: readonly string[]): Promise<void> {
     for (const ending of ['json', 'bin']) {
       for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)
@@ -207,6 +207,6 @@ const keyOf = (base: string): string => base.slice(0, KEY_DIGITS)
 
 const turnOf = (base: string): number => Number(base.slice(KEY_DIGITS + 1))
 
-/** `entries` are sorted newest first. */
+/** `entries` are sorted, newest first. */
 const newest = (entries: readonly Entry[]): Entry[] =>
   entries.filter((entry) => entries.find(({ name }) => name === entry.name) === entry)

@@ -1,5 +1,5 @@
-// Tests of damage on the device. In: a stored GGUF with flipped or zeroed bytes. Out: the
-// right bytes at the next load.
+// Tests damage on the device. In: a stored GGUF with flipped or zeroed bytes. Out: the right bytes from the
+// next load.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { openRequestedFiles } from '../../../engine/load/open/requested-files.ts'
@@ -49,14 +49,14 @@ async function isRight(): Promise<boolean> {
 const asked = () =>
   server.requests.splice(0).map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1] ?? -1) / CHUNK_BYTES)
 
-/** Changes the stored bytes; `isSeen`: like a program, so that the file system records the change. */
+/** Changes the stored bytes. `isSeen`: as a program would, so that the file system records the change. */
 function damage(isSeen: boolean, ...at: readonly number[]): void {
   const entry = folder.entries.get(`${name}.bin`)!
   for (const index of at) entry.bytes[index]! ^= 1
   if (isSeen) entry.changed++
 }
 
-test('intact chunks are not requested, and compared again only if something wrote to them', async () => {
+test('intact chunks are not requested, and are compared again only if something wrote to them', async () => {
   expect(await isRight()).toBe(true)
   damage(true)
   expect(await isRight()).toBe(true)
@@ -64,7 +64,7 @@ test('intact chunks are not requested, and compared again only if something wrot
   expect(asked()).toEqual([])
 })
 
-describe('bytes written by something else', () => {
+describe('bytes written by another program', () => {
   test('are found wherever they are, and their chunks are downloaded again', async () => {
     damage(true, 0, 3 * CHUNK_BYTES - 1, SIZE - 1)
     expect(await isRight()).toBe(true)
@@ -73,7 +73,7 @@ describe('bytes written by something else', () => {
     expect(asked()).toEqual([])
   })
 
-  test('that are zeros are found', async () => {
+  test('are found if they are zeros', async () => {
     const entry = folder.entries.get(`${name}.bin`)!
     entry.bytes.fill(0)
     entry.changed++
@@ -89,7 +89,7 @@ test('bytes lost by the disk are downloaded again before any of them is used', a
   const length = 1000
   const read = await sources[0]!.read(at, length)
   expect(Buffer.compare(read, BYTES.subarray(at, at + length))).toBe(0)
-  // Finding the first triggers a comparison of the others.
+  // Finding the first of them triggers a comparison of the others.
   expect(asked().sort((a, b) => a - b)).toEqual([7, 15])
   await close()
   expect(await isRight()).toBe(true)
@@ -113,7 +113,7 @@ test('after a file error, all chunks are compared and damaged ones are downloade
   expect(asked().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 12])
 })
 
-test('a file that is invalid even with a new header is downloaded again as a whole, once', async () => {
+test('a file that is invalid even with a new header is downloaded again completely, but only once', async () => {
   const doubt = () =>
     distrust(url, { code: 'format', detail: { file: 'm.gguf' } } as unknown as HalfbyteError)
   const chunks: number[] = []
@@ -123,7 +123,7 @@ test('a file that is invalid even with a new header is downloaded again as a who
     chunks.push(asked().length)
   }
   expect(chunks).toEqual([4, 17, 4])
-  // A file that was read successfully meanwhile is distrusted again.
+  // A file that has been read successfully meanwhile can be distrusted again.
   await trust(url)
   await doubt()
   expect(await isRight()).toBe(true)

@@ -1,12 +1,12 @@
-// Reads a stored file directly into the target memory. Each chunk is compared with its sum before any byte of
-// it is used.
+// Reads a stored file directly into the target memory. Each chunk is compared with its sum before any of its
+// bytes are used.
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Manifest } from './manifest.ts'
 import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
-/** Reads throw `integrity`, with the byte range, for a chunk that differs from its sum. */
+/** Reads throw `integrity`, with the byte range, for a chunk that does not match its sum. */
 export async function storedSource(
   name: string,
   handle: FileSystemFileHandle,
@@ -35,17 +35,19 @@ interface Summed {
   readonly sums: Sums
   /** Fills `target` with the bytes at `offset`. */
   readonly read: (target: Uint8Array, offset: number) => void | Promise<void>
-  /** Bytes that are read at a time. */
+  /** Number of bytes to read at a time. */
   readonly pieceBytes: number
 }
 
 function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
   /** The state of each chunk. */
   const isRight = sums.map((sum) => sum === null)
-  /** A buffer for pieces that a read needs only in part. A read claims it, because others run in parallel. */
+  /**
+   * A buffer for chunks of which a read needs only a part. A read claims it, because others run in parallel.
+   */
   let spare: Uint8Array | undefined
   /**
-   * Reads a whole chunk, and copies the bytes that overlap `target`, which begins at `offset` of the file.
+   * Reads a whole chunk, and copies the bytes that overlap `target`, which starts at `offset` in the file.
    */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {
     const start = index * CHUNK_BYTES
@@ -92,9 +94,9 @@ const damaged = (name: string, start: number, end: number): HalfbyteError =>
   )
 
 /**
- * Chromium keeps the memory of each array that it reads into until its own collector runs, even after that
- * memory was released. So the bytes for a possibly short-lived array go through `passage`. Shared memory is
- * the engine's own, which lasts.
+ * Chromium keeps the memory of every array that it reads into until its own collector runs, even after that
+ * memory was released. So the bytes for a possibly short-lived array go through `passage`. Shared memory
+ * belongs to the engine and lasts.
  */
 function fill(
   reader: SyncReader,
@@ -112,7 +114,7 @@ function fill(
     if (count === 0) {
       throw new HalfbyteError(
         'integrity',
-        `${name}: ${done} of ${target.byteLength} bytes could be read at ${offset}; it was changed, so load it again`,
+        `${name}: only ${done} of ${target.byteLength} bytes could be read at ${offset}; the file was changed, so load it again`,
         { file: name },
       )
     }

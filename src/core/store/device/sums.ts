@@ -4,13 +4,13 @@
 export const CHUNK_BYTES = 4 << 20
 
 const MODULUS = 65521
-/** Bytes that are read and summed at a time: few enough to stay in the CPU cache. */
+/** Number of bytes that are read and summed at a time: few enough to stay in the CPU cache. */
 export const PIECE_BYTES = 256 << 10
 /** How many words can be added, two bytes in each 32-bit word, before one sum overflows into the other. */
 const RUN_WORDS = 256
 
 /**
- * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It detects
+ * Continues a chunk's sum, which starts at 0, with `bytes`: Adler-32 that begins with 0. It detects
  * accidental changes, not deliberate ones.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
@@ -37,8 +37,8 @@ const join = (low: number, high: number): number => (((high % MODULUS) << 16) | 
 
 /**
  * Four words at a time, without a multiplication for each byte. `even` holds the sums of bytes 0 and 2 of all
- * words of a run, `odd` those of bytes 1 and 3, `total` the sum of all bytes so far, and `before` that of all
- * `total`s at the words' beginnings.
+ * words in a run, `odd` those of bytes 1 and 3, `total` the sum of all bytes so far, and `before` the sum of
+ * `total` at the start of each word.
  */
 function addWords(sum: number, words: Int32Array): number {
   let low = sum & 0xffff
@@ -93,7 +93,10 @@ export const isSums = (value: unknown): value is Sums =>
 export const chunkBytes = (index: number, size: number): number =>
   Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES)
 
-/** The chunks of a file of `size` bytes whose sum is known and differs. `read` fills its target from `at`. */
+/**
+ * The chunks of a file of `size` bytes whose sum is known and does not match. `read` fills its target from
+ * `at`.
+ */
 export async function damagedChunks(
   sums: Sums,
   size: number,

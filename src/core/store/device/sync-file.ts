@@ -1,4 +1,4 @@
-// Writes a file of the origin's private file system in place, in workers. A full disk is a typed error.
+// Writes files in the origin's private file system in place, in workers. A full disk causes a typed error.
 
 import { HalfbyteError } from '../../base/errors.ts'
 
@@ -19,7 +19,7 @@ export async function checkQuota(size: number, purpose = MODEL): Promise<number>
   throw full(size, free, undefined, purpose)
 }
 
-/** The error for a failed write: `storage-full`, or `internal` if space was not the reason. */
+/** The error for a failed write: `storage-full`, or `internal` if lack of space was not the reason. */
 export function writeError(size: number, cause: unknown, purpose = MODEL): HalfbyteError {
   if (cause instanceof Error && cause.name === 'QuotaExceededError')
     return full(size, undefined, cause, purpose)
@@ -32,7 +32,7 @@ export function writeError(size: number, cause: unknown, purpose = MODEL): Halfb
   )
 }
 
-/** `size` is 0 if the server did not report it, `free` is absent if the browser did not. */
+/** `size` is 0 if the server did not report it; `free` is absent if the browser did not report it. */
 export function full(
   size: number,
   free: number | undefined,
@@ -51,9 +51,9 @@ export function full(
 
 /** Browsers' `FileSystemSyncAccessHandle`, in workers; at most one is open per file. */
 export interface SyncFile {
-  /** Bytes read, fewer than wanted at the end. */
+  /** Number of bytes read; fewer than wanted at the end of the file. */
   read(bytes: Uint8Array, options: { readonly at: number }): number
-  /** Bytes written: fewer than given, or a meaningless number, if the disk is full. */
+  /** Number of bytes written. If the disk is full: fewer than given, or a meaningless number. */
   write(bytes: Uint8Array, options: { readonly at: number }): number
   truncate(size: number): void
   getSize(): number
@@ -63,7 +63,7 @@ export interface SyncFile {
 
 /** A file that is only read, by any number of tabs at once. */
 export interface SyncReader {
-  /** Bytes read, fewer than wanted at the end. */
+  /** Number of bytes read; fewer than wanted at the end of the file. */
   read(bytes: Uint8Array, options: { readonly at: number }): number
   getSize(): number
   close(): void
@@ -80,12 +80,12 @@ export async function openSyncReader(handle: FileSystemFileHandle): Promise<Sync
     if (reader.mode === 'read-only') return reader
     reader.close()
   } catch {
-    // This is not a worker, or a tab is writing the file. A File works there too.
+    // This is not a worker, or a tab is writing the file. A File works in both cases.
   }
   return undefined
 }
 
-/** A handle stays locked for a moment after its tab has closed. */
+/** A handle stays locked for a moment after its tab closes. */
 const LOCKED_TRIES = 20
 const LOCKED_WAIT_MS = 100
 
@@ -119,7 +119,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   while (written < bytes.byteLength) {
     const rest = bytes.subarray(written)
     const taken = file.write(rest, { at: at + written })
-    // A full disk writes fewer bytes than requested. Chromium's private windows return 2^32 - 8.
+    // On a full disk, fewer bytes are written than requested. Chromium's private windows return 2^32 - 8.
     if (!(taken > 0 && taken <= rest.byteLength))
       throw new DOMException('the disk is full', 'QuotaExceededError')
     written += taken
@@ -127,7 +127,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
 }
 
 /**
- * Replaces the contents with `value` as JSON. Spaces overwrite longer contents, because the worker may be
+ * Replaces the contents with `value` as JSON. Spaces overwrite longer old contents, because the worker may be
  * killed before the file is truncated.
  */
 export function writeJson(file: SyncFile, value: unknown): void {

@@ -1,4 +1,4 @@
-// Tests of trust. In: stored files in memory, and errors of loads. Out: which of them the next load compares
+// Tests trust. In: stored files in memory, and errors of loads. Out: the files that the next load compares
 // with the server.
 import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
@@ -23,7 +23,7 @@ async function isKept(code: ErrorCode, detail: ErrorDetail): Promise<boolean> {
   return found !== undefined
 }
 
-test('an inconsistent file, or one of an unsupported kind or version, is compared with the server again', async () => {
+test('a file that is inconsistent or has an unsupported type or version is compared with the server again', async () => {
   expect(await isKept('format', { file: 'a.hbm' })).toBe(false)
   expect(await isKept('integrity', { file: 'a.hbm', start: 0, end: 4 })).toBe(false)
   expect(await isKept('unsupported', { file: 'a.hbm', version: 1 })).toBe(false)

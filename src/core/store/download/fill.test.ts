@@ -1,5 +1,5 @@
-// Tests of storing models. In: storage in memory, with the test's own locks and quota. Out: the order of
-// writes, the locks, and the remaining files.
+// Tests storing models. In: storage in memory, with the test's own locks and quota. Out: the order of writes,
+// the locks, and the remaining files.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { deviceNotes, fileKey } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'
@@ -21,7 +21,7 @@ beforeEach(async () => {
   name = await fileKey(URL)
 })
 
-/** A complete download, with bytes after its end: an earlier version was longer. */
+/** A complete download, with extra bytes after its end because an earlier version was longer. */
 async function write(part: StoredPart): Promise<typeof VERSION> {
   await part.begin(VERSION)
   for (let index = 0; index < 3; index++) {
@@ -44,7 +44,7 @@ test('bytes are written and flushed before the journal lists them, and the manif
   expect((await store.find(URL))?.size).toBe(BYTES.length)
 })
 
-test('an existing file is not written again, and a truncated one does not count', async () => {
+test('an existing file is not written again, unless it is truncated', async () => {
   await store.fill(URL, write)
   const again = vi.fn(write)
   expect((await store.fill(URL, again))?.file?.size).toBe(BYTES.length)
@@ -93,7 +93,7 @@ describe('room', () => {
     vi.stubGlobal('navigator', { ...navigator, storage: { ...navigator.storage, estimate } })
   })
 
-  test('is checked before the first byte: exactly the free space is enough', async () => {
+  test('is checked before the first byte: a file of exactly this size fits', async () => {
     const begin = (size: number) =>
       store.fill(URL, async (part) => {
         await part.begin({ size, etag: '' })
@@ -117,7 +117,7 @@ describe('room', () => {
 
   // Chromium returns -8 in 32 bits for a write past the quota of a private window.
   test.each([0, 2 ** 32 - 8, -8, Number.NaN, BYTES.length + 1])(
-    'that runs out is reported if a disk returns %i as the number of written bytes',
+    'that runs out is reported even if a disk returns %i as the number of written bytes',
     (taken) => {
       const full = { write: () => taken } as Partial<SyncFile> as SyncFile
       expect(() => writeAll(full, BYTES, 0)).toThrow(expect.objectContaining({ name: 'QuotaExceededError' }))
@@ -125,7 +125,7 @@ describe('room', () => {
   )
 })
 
-test('tabs write, doubt and remove a file one after the other', async () => {
+test('tabs write, distrust and remove a file one after another', async () => {
   const asked: unknown[] = []
   const request = async (lock: string, options: unknown, work: (lock: unknown) => unknown) => {
     asked.push([lock, options])
@@ -159,7 +159,7 @@ test('an exclusive handle is not kept for reading', async () => {
   expect(close).toHaveBeenCalledTimes(2)
 })
 
-test('a note is valid on one machine and for one week, and not if it is from the future', async () => {
+test('a note is valid on one machine and for one week, but not if it is from the future', async () => {
   const notes = deviceNotes('this machine')
   await notes.write('threads', 3)
   expect(await notes.read('threads')).toBe(3)

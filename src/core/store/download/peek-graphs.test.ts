@@ -1,5 +1,5 @@
-// Peeking at repositories in the layout of transformers.js. In: a real server. Out: its graphs, their sizes,
-// and all requests needed.
+// Tests peeking at repositories in the layout of transformers.js. In: a real server. Out: its graphs, their
+// sizes, and all requests needed.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
@@ -38,7 +38,7 @@ test('every graph is found with its data, and every file is requested once', asy
   const paths = server.requests.map((line) => line.split(' ')[1])
   expect(paths.filter((path, index) => paths.indexOf(path) !== index)).toEqual([])
   expect(paths).not.toContain('/repo/onnx/vision_encoder.onnx')
-  // The first graph is opened; one byte is enough for the others.
+  // The first graph is opened; for the others, one byte is enough.
   const asked = server.requests.filter((line) => /q4f16.onnx |model.onnx_data /.test(line))
   expect(asked).toEqual(asked.map((line) => line.replace(/bytes=.*/, 'bytes=0-0')))
   expect(asked).toHaveLength(2)
@@ -74,7 +74,7 @@ test('stored files need no download, and are not requested', async () => {
   await close()
 })
 
-test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s offers no choice of graphs', async (path) => {
+test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s does not offer a choice of graphs', async (path) => {
   server.files.set('plain/config.json', bytes(10))
   server.files.set('plain/model.safetensors', bytes(100))
   const { graphs, close } = await peekAddress(givenPlace(server.address + path), { cache: 'none' })

@@ -7,10 +7,10 @@ import { bodyLength } from './request.ts'
 /** Bytes of a file, and how many of them are not on this device. */
 export type FileSize = Pick<GraphFiles, 'bytes' | 'downloadBytes'>
 
-/** A larger graph contains its weights. */
-const MOST_STRUCTURE = 64 << 20
+/** A larger graph contains its own weights. */
+const MAX_STRUCTURE = 64 << 20
 
-/** Requests the size of each possible file once: a graph, and the data of a small one. */
+/** Requests the size of each possible file once: graphs, and the data files of small graphs. */
 export async function peekGraphs(
   folder: string,
   sizeOf: (url: string) => Promise<FileSize | undefined>,
@@ -21,7 +21,7 @@ export async function peekGraphs(
       const size = await sizeOf(folder + file)
       if (size === undefined) return []
       let { bytes, downloadBytes } = size
-      let next = bytes < MOST_STRUCTURE ? await sizeOf(`${folder}${file}_data`) : undefined
+      let next = bytes < MAX_STRUCTURE ? await sizeOf(`${folder}${file}_data`) : undefined
       for (let part = 1; next !== undefined; part++) {
         bytes += next.bytes
         downloadBytes += next.downloadBytes
@@ -34,8 +34,8 @@ export async function peekGraphs(
 }
 
 /**
- * Requests one byte. Undefined for a file that is missing, that the server denies, or whose size it does not
- * report. Throws the signal's reason.
+ * Requests one byte. Undefined for a file that is missing, that the server denies, or whose size the server
+ * does not report. Throws the signal's reason.
  */
 export async function peekSize(url: string, options: RangeOptions): Promise<number | undefined> {
   try {

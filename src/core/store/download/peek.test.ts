@@ -1,4 +1,4 @@
-// Peeking. In: a real server, with ranges and without. Out: headers, for few more bytes than their own.
+// Tests peeking. In: a real server, with ranges and without. Out: headers, for few bytes beyond their own.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
@@ -18,7 +18,7 @@ afterEach(() => server.close())
 
 const peek = (path: string) => peekAddress(givenPlace(server.address + path), { cache: 'none' })
 
-test('half a megabyte, plus whatever is read beyond it, is requested from a server with range support', async () => {
+test('from a server with range support, half a megabyte is requested, plus whatever is read beyond it', async () => {
   const { sources, downloadBytes, close } = await peek('large.gguf')
   expect(downloadBytes).toBe(LARGE.byteLength)
   expect(await sources[0]?.read(100, MIB)).toEqual(LARGE.slice(100, MIB + 100))
@@ -53,7 +53,7 @@ test('a body that ends before its header is a typed error', async () => {
   await close()
 })
 
-test('data of an earlier visit need not be downloaded', async () => {
+test('data from an earlier visit need not be downloaded', async () => {
   const url = `${server.address}large.gguf`
   const journal = { url, size: LARGE.byteLength, etag: '', sums: [null, 7, ...Array(7).fill(null), 9] }
   memoryStorage()('halfbyte-models').put(`${await fileKey(url)}.part`, JSON.stringify(journal))
@@ -91,7 +91,7 @@ test('a server that reports no size is rejected, and so is one without the file'
   await expect(peek('nothing.gguf')).rejects.toMatchObject({ code: 'network' })
 })
 
-test('neither vocabulary nor templates of a folder are requested', async () => {
+test('a folder’s vocabulary and templates are not requested', async () => {
   server.files.set('index/model.safetensors', LARGE)
   const { sources, close } = await peek('index/')
   expect(sources.map(({ name }) => name)).toEqual(['config.json', 'model.safetensors'])
@@ -126,7 +126,7 @@ test('damaged headers of a stored file are read from the server and count as byt
   )
 })
 
-test('without a network, the error names the damaged header and what the load needs', async () => {
+test('without a network, the error names the damaged header and says what the load needs', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const gone = await serveFiles({ 'm.gguf': LARGE.slice(0, 5 * MIB) })
   const url = `${gone.address}m.gguf`

@@ -16,12 +16,9 @@ import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request 
 
 export interface Peeked {
   readonly sources: readonly ByteSource[]
-  /**
-   * Bytes of the weight files that are not on this device, with those that reads have found to be damaged so
-   * far.
-   */
+  /** Bytes of the weight files that are not on this device, including those found to be damaged so far. */
   readonly downloadBytes: number
-  /** The graphs of a folder whose weights are one of them. Absent if it has none, or other weights. */
+  /** The graphs of a folder whose weights are one of them. Absent if it has no graphs, or other weights. */
   readonly graphs?: (() => Promise<readonly GraphFiles[]>) | undefined
   /** Closes the connections. */
   close(): Promise<void>
@@ -31,7 +28,7 @@ export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
 /** A header takes about 100 KB without a vocabulary, and a few MB with one. */
 const BLOCK_BYTES = 512 << 10
-/** Maximum bytes held of a file whose server can only send it from the start. Headers are shorter. */
+/** Maximum bytes kept of a file that its server can only send from the start. Headers are shorter. */
 const LONGEST_BEGINNING = 256 << 20
 /** Apart from the weights, only these files are needed. A vocabulary can be as large as a small model. */
 const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
@@ -44,7 +41,7 @@ export async function peekAddress(address: Place, options: PeekOptions = {}): Pr
   const known = (await store?.known()) ?? []
   const streams: Beginning[] = []
   const opened: ByteSource[] = []
-  /** Requested sizes of weight files; undefined for files missing on the server. */
+  /** The requested sizes of weight files; undefined for files that the server lacks. */
   const asked = new Map<string, FileSize | undefined>()
   let downloadBytes = 0
   const close = async () => {
@@ -52,7 +49,7 @@ export async function peekAddress(address: Place, options: PeekOptions = {}): Pr
     await Promise.all(streams.map((stream) => stream.close()))
   }
   const toldOf = (url: string) => ({ ...options, headers: hubHeaders(url, options.hub) })
-  /** A file on the server, of which a part may be stored. */
+  /** A file on the server, part of which may be stored. */
   const asWhole = (url: string, bytes: number | undefined): FileSize | undefined =>
     bytes === undefined ? undefined : { bytes, downloadBytes: bytes - partOf(known, url) }
   const fetched = ({ url }: RemoteFile): Promise<ByteSource | undefined> => {
@@ -132,7 +129,7 @@ async function openWeights(
   return stream
 }
 
-/** A file on a server without ranges. Holds its first bytes, as far as they were requested. */
+/** A file on a server without ranges. Holds its first bytes, as far as they have been requested. */
 class Beginning implements ByteSource {
   readonly name: string
   readonly size: number

@@ -1,4 +1,4 @@
-// Ranges. In: a server that records its requests. Out: how much a source fetches for each read.
+// Tests ranges. In: a server that records its requests. Out: how much a source fetches for each read.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../../base/bytes.ts'
@@ -21,7 +21,7 @@ async function opened(options: RangeOptions = {}): Promise<ByteSource> {
   return source
 }
 
-/** Bytes requested since the file was opened. */
+/** Bytes that were requested since the file was opened. */
 const asked = () =>
   server.requests.reduce((sum, line) => {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(line) ?? []
@@ -39,7 +39,7 @@ test('an isolated read fetches a page, not a block', async () => {
   expect(asked()).toBe(15 * (64 << 10))
 })
 
-test('sequential reads fetch blocks, and are counted once', async () => {
+test('sequential reads fetch blocks, and bytes are counted once', async () => {
   const seen: number[] = []
   const source = await opened({ onProgress: (loaded) => seen.push(loaded) })
   await source.readAlone!(20 * MIB, 100)
@@ -48,7 +48,7 @@ test('sequential reads fetch blocks, and are counted once', async () => {
   const slab = await source.read(19 * MIB, 3 * MIB)
   expect(slab).toEqual(bytes.slice(19 * MIB, 22 * MIB))
   expect(server.requests).toHaveLength(4)
-  // The page was fetched again with its block.
+  // The page was fetched again as part of its block.
   expect(seen[1]).toBe(4 * MIB + (64 << 10))
   expect(seen.at(-1)).toBe((4 + 8 + 8) * MIB)
 })

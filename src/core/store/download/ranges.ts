@@ -18,14 +18,14 @@ import {
 } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
-/** Bytes in one request, so tensors that are close together need only one. */
+/** Bytes in one request, chosen so that tensors that are close together need only one. */
 const BLOCK_BYTES = 4 << 20
 /**
- * Number of cached blocks. A layer's tensors are close together, but are rarely read in file order. With 8, a
- * load of an int4 graph fetches 1 % less and holds 16 MB more.
+ * Number of cached blocks. A layer's tensors are close together but rarely read in file order. With 8 blocks,
+ * loading an int4 graph fetches 1 % less and uses 16 MB more memory.
  */
 const KEPT_BLOCKS = 4
-/** Maximum blocks per request. They are held in addition to the cached ones. */
+/** Maximum number of blocks per request. They take memory in addition to the cached ones. */
 const RUN_BLOCKS = 2
 /** Bytes fetched around an isolated read. */
 const PAGE_BYTES = 64 << 10
@@ -39,9 +39,9 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 }
 
 /**
- * Requests the first block, and retries where waiting may help. Returns a source, or the response itself if
- * it is the whole file because the server does not support ranges. `refused` if ranges cannot be used or the
- * file is empty: request it without a range. Undefined if it does not exist.
+ * Requests the first block, retrying where waiting may help. Returns a source, or the response itself if it
+ * is the whole file because the server does not support ranges. `refused` means that ranges cannot be used or
+ * the file is empty: request it without a range. Undefined if the file does not exist.
  */
 export async function openRanges(
   url: string,
@@ -75,9 +75,7 @@ export async function openRanges(
   }
 }
 
-/**
- * `length` bytes from `start`, of which the first `filled` have arrived. Each piece is a separate array.
- */
+/** `length` bytes from `start`, of which the first `filled` have arrived. Each chunk is a separate array. */
 interface Run {
   readonly start: number
   readonly length: number
@@ -125,7 +123,7 @@ class RangeFile {
     this.#blockBytes = options.blockBytes ?? BLOCK_BYTES
   }
 
-  /** Fetches no block for a range within one page. */
+  /** Does not fetch a block for a range within one page. */
   async readAlone(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const page = Math.floor(offset / PAGE_BYTES)
     const from = offset - page * PAGE_BYTES
@@ -143,7 +141,7 @@ class RangeFile {
     const blockBytes = this.#blockBytes
     const length = target.byteLength
     const last = Math.ceil((offset + length) / blockBytes) - 1
-    // Copied as soon as the bytes are there, because a parallel read may evict a block.
+    // Copied as soon as the bytes are there, because a parallel read may evict the block.
     const take = (index: number, block: Uint8Array) => {
       const from = Math.max(0, offset - index * blockBytes)
       target.set(
@@ -162,14 +160,16 @@ class RangeFile {
     }
   }
 
-  /** Reads a response with bytes from `start`, the start of a block, and fetches the rest up to `end`. */
+  /**
+   * Reads a response whose bytes begin at `start`, the start of a block, and fetches the rest up to `end`.
+   */
   async accept(response: Response, start: number, end: number): Promise<void> {
     const run = newRun(start, end - start, this.#blockBytes)
     await this.#fill(run, this.#options.signal, response)
     this.#keepRun(run)
   }
 
-  /** Fetches the run's missing bytes, in as many responses as the server needs. */
+  /** Fetches the missing bytes of a run, in as many responses as the server needs. */
   async #fill(
     run: Run,
     signal: AbortSignal | undefined,
@@ -229,8 +229,8 @@ class RangeFile {
   }
 
   /**
-   * Fetches block `index` and missing ones after it in one request, up to `last`, and passes each to `take`.
-   * Returns the first block that it did not fetch.
+   * Fetches block `index` and the missing blocks after it, up to `last`, in one request, and passes each to
+   * `take`. Returns the first block that it did not fetch.
    */
   async #fetchRun(
     index: number,
@@ -263,7 +263,7 @@ class RangeFile {
     this.#blocks.set(index, block)
   }
 
-  /** Bytes of a block that have arrived as pages. */
+  /** Bytes of a block that arrived as pages. */
   #pageBytesIn(block: number): number {
     const [first, end] = [block, block + 1].map((index) => (index * this.#blockBytes) / PAGE_BYTES)
     let bytes = 0

@@ -1,5 +1,5 @@
-// Tests of damage in transit. In: a pack on a server that flips bits, storage in memory. Out: the pack, and
-// the fetched bytes.
+// Tests damage in transit. In: a pack on a server that flips bits, storage in memory. Out: the pack, and the
+// fetched bytes.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -12,10 +12,10 @@ import { givenPlace } from '../../formats/names/named-files.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
-/** Three download chunks, which differ from the hashed ones. */
+/** Three download chunks, whose boundaries differ from those of the hashed chunks. */
 const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const PACK = await pack()
-/** In the last download chunk, and in the second-to-last hashed chunk: both must be fetched again. */
+/** In the last download chunk and in the second-to-last hashed chunk; both must be fetched again. */
 const FLIPPED = 2 * CHUNK_BYTES + 10
 
 async function pack(): Promise<Uint8Array> {
@@ -67,13 +67,13 @@ describe.each(['opfs', 'none'] as const)('with cache %s', (cache) => {
     ['a weight', FLIPPED],
     ['the header', 100],
     ['the hash of the header', 40],
-  ])('a byte of %s that arrives wrong once is fetched again in the same load', async (_, flips) => {
+  ])('a byte of %s that arrives wrong once is fetched again by the same load', async (_, flips) => {
     Object.assign(server.behaviour, { flips, flipTimes: 1 })
     expect(await isRight(load(cache))).toBe(true)
     expect(server.behaviour.flipTimes).toBe(0)
   })
 
-  test('a byte that is wrong every time is an integrity error, and loads once the server recovers', async () => {
+  test('a byte that is wrong every time causes an integrity error, and the model loads once the server recovers', async () => {
     server.behaviour.flips = FLIPPED
     await expect(load(cache)).rejects.toMatchObject({ code: 'integrity', detail: { file: 'm.hbm' } })
     delete server.behaviour.flips
@@ -90,7 +90,7 @@ test('only stored chunks that overlap the damage are fetched again, at most twic
   expect(chunksAsked()).toEqual([1, 2])
 })
 
-test('a file that arrived in one piece is compared again by the next load, and then never', async () => {
+test('the next load compares a file that arrived in one piece, and later loads do not', async () => {
   server.behaviour.ranges = false
   Object.assign(server.behaviour, { flips: FLIPPED, flipTimes: 1 })
   expect(await isRight(load('opfs'))).toBe(true)
@@ -109,7 +109,7 @@ test('a file that arrived in one piece is compared again by the next load, and t
   expect(server.requests).toEqual([])
 })
 
-test('a file that changed by the time it is fetched again is an integrity error, and the next load accepts it', async () => {
+test('a file that changed before it is fetched again causes an integrity error, and the next load accepts it', async () => {
   const next = PACK.slice()
   const files = await openRequestedFiles(
     { source: givenPlace(`${server.address}m.hbm`), cache: 'opfs', hub: undefined },
@@ -136,7 +136,7 @@ test('parts are fetched again one by one', async () => {
   expect(again.filter((line) => line.includes('00002-of'))).toHaveLength(1)
 })
 
-test('a corrupt header without a hash is fetched again by the next load, although its version is the same', async () => {
+test('the next load fetches a corrupt header without a hash again, although the version is unchanged', async () => {
   server.behaviour.flips = 0
   await expect(load('opfs')).rejects.toMatchObject({ code: 'format' })
   delete server.behaviour.flips

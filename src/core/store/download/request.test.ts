@@ -1,4 +1,4 @@
-// Tests of requests. In: responses made by the tests. Out: requests, truncated bodies, closed connections.
+// Tests requests. In: responses made by the tests. Out: requests, truncated bodies, closed connections.
 import { describe, expect, test, vi } from 'vitest'
 import { pieces, request, tryRange } from './request.ts'
 
@@ -17,7 +17,7 @@ test('range requests bypass the browser’s cache, which mixes versions; whole f
 })
 
 test.each(['chrome-extension://abc/m.hbm', 'app://bundle/m.hbm', 'blob:https://example.org/1'])(
-  'no range is requested from %s, which would respond with 200 and part of the file',
+  'no range is requested from %s, which would respond with status 200 and part of the file',
   async (url) => {
     const fetched = vi.fn(async () => new Response('a part'))
     vi.stubGlobal('fetch', fetched)
@@ -37,7 +37,7 @@ describe('a body', () => {
     return length
   }
 
-  test('that ends before its length is a network error with both numbers', async () => {
+  test('that ends before its length causes a network error with both numbers', async () => {
     await expect(lengthOf(answer(99, 100))).rejects.toMatchObject({
       code: 'network',
       message: expect.stringContaining('ended after 99 of 100 bytes'),
@@ -50,7 +50,7 @@ describe('a body', () => {
     await expect(lengthOf(answer(935, 1000, 'cors'))).rejects.toMatchObject({ code: 'network' })
   })
 
-  test('that is abandoned midway closes its connection', async () => {
+  test('that is abandoned midway has its connection closed', async () => {
     const cancel = vi.fn()
     const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(10))
     for await (const _ of pieces(URL, new Response(new ReadableStream({ pull, cancel })))) break
@@ -58,7 +58,7 @@ describe('a body', () => {
   })
 })
 
-test('a body without an end is an integrity error once it is longer than any such file', async () => {
+test('an endless body causes an integrity error once it is longer than any such file', async () => {
   let pulled = 0
   const cancel = vi.fn()
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -77,7 +77,7 @@ test('a body without an end is an integrity error once it is longer than any suc
   expect(cancel).toHaveBeenCalledTimes(1)
 })
 
-test('a body longer than announced is an integrity error', async () => {
+test('a body longer than announced causes an integrity error', async () => {
   const response = new Response(new Uint8Array(11), { headers: { 'Content-Length': '10' } })
   const reading = async () => {
     for await (const _ of pieces(URL, response));
@@ -90,7 +90,7 @@ test('an unrequested partial response does not count as the file', async () => {
   await expect(request(URL)).rejects.toMatchObject({ code: 'network', detail: { status: 206 } })
 })
 
-test('a server that accepts a request but never answers is abandoned', async () => {
+test('the request to a server that never answers is abandoned', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => undefined))
   await expect(request(URL, { stallMs: 5 })).rejects.toMatchObject({
     code: 'network',

@@ -1,12 +1,12 @@
-// Sends a request and reads its body in pieces. Errors say whether waiting may help; a partial response is
+// Sends a request and reads its body in chunks. Errors say whether waiting may help; a partial response is
 // checked against the requested range.
 import { type ErrorDetail, HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
 
 /**
- * Pages of other origins see the modification time, and the ETag if the server exposes it. Weak and strong
- * ETags count as the same version.
+ * Pages of other origins see the modification time, and the ETag if the server exposes it. A weak and a
+ * strong ETag count as the same version.
  */
 export const tagOf = ({ headers }: Response): string =>
   (headers.get('etag') ?? headers.get('last-modified') ?? '').replace(/^W\//, '')
@@ -39,7 +39,7 @@ function partFault({ headers, type }: Response): string | undefined {
   const contentType = headers.get('content-type') ?? ''
   if (said === null && contentType.startsWith('multipart/'))
     return `it has several parts (Content-Type: ${contentType})`
-  // Pages of other origins see it only if the server exposes it.
+  // Pages of other origins see this header only if the server exposes it.
   if (said === null) return 'its Content-Range is missing or hidden by CORS'
   const [, start, last, size] = (RANGE.exec(said) ?? []).map(Number)
   if (start === undefined || last === undefined || size === undefined)
@@ -47,7 +47,7 @@ function partFault({ headers, type }: Response): string | undefined {
   if (start > last || last >= size || !Number.isSafeInteger(size))
     return `its Content-Range is "${said.slice(0, 80)}", which is not a valid range of a file`
   const length = headers.get('content-length')
-  // CORS hides that a body was compressed. Then this is the length of the compressed body.
+  // CORS hides that a body was compressed. This is then the length of the compressed body.
   if (length !== null && Number(length) !== last - start + 1 && type !== 'cors')
     return `its Content-Range is "${said}", ${last - start + 1} bytes, and its Content-Length is ${length}`
   return undefined
@@ -113,7 +113,8 @@ export async function request(
 
 /**
  * Requests a range. Returns `refused` if the server or the browser rejects the request because of its range,
- * and for non-HTTP addresses, which respond to a range with 200; undefined if the file does not exist.
+ * and for non-HTTP addresses, which would answer a range with status 200; undefined if the file does not
+ * exist.
  */
 export async function tryRange(
   url: string,
@@ -139,7 +140,7 @@ function partInit(headers: RequestOptions['headers'], range: Range | undefined):
 }
 
 /** `what`: a clause that says what is wrong with a 206 response. */
-export const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
+const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
   new HalfbyteError(
     'network',
     `${fileName(url)}: the server answered 206 (part of a file), and ${what}; load it from another server, or have this one send plain parts that Content-Range describes`,
@@ -147,8 +148,8 @@ export const uselessPart = (url: string, what: string, detail: ErrorDetail = {})
   )
 
 /**
- * The part in a response. Throws `network` for a partial response whose position in the file is unknown;
- * undefined for other responses.
+ * The part of the file in a response. Throws `network` for a partial response whose position in the file is
+ * unknown; undefined for other responses.
  */
 export async function plainPart(url: string, response: Response): Promise<Part | undefined> {
   const fault = response.status === 206 ? partFault(response) : undefined
@@ -157,12 +158,12 @@ export async function plainPart(url: string, response: Response): Promise<Part |
   throw uselessPart(url, fault)
 }
 
-/** Partial responses with fewer bytes count as empty: a file in such small pieces would never complete. */
+/** Partial responses with fewer bytes count as empty: a file in such small parts would never complete. */
 const LEAST_BYTES = 1024
 
 /**
- * A connection that breaks before it delivers this much counts as no progress: otherwise retries could
- * continue forever.
+ * A connection that breaks before it delivers this much counts as no progress, because otherwise retries
+ * could go on forever.
  */
 export const PROGRESS_BYTES = 64 << 10
 
@@ -200,9 +201,9 @@ export function bodyLength(response: Response): number {
 }
 
 /**
- * The first `length` bytes of a body that arrives in `pieces`; fewer if it ends early. A server may send
- * more than requested: the rest is ignored. A response of exactly this length is read to its end, because
- * browsers report an abandoned body as a failed request.
+ * The first `length` bytes of a body that arrives in `pieces`; fewer if it ends early. A server may send more
+ * than requested; the rest is ignored. A response of exactly this length is read to its end, because browsers
+ * report an abandoned body as a failed request.
  */
 export async function* firstBytes(
   response: Response,
@@ -230,7 +231,7 @@ function cutShort(url: string, loaded: number, total: number, start: number): Ha
 
 /**
  * CORS hides that a body was compressed. The stated length is then that of the compressed bytes: less than
- * what arrives, or slightly more for data that does not compress.
+ * what arrives, or slightly more for data that does not compress well.
  */
 const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
 
@@ -246,9 +247,9 @@ export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
 }
 
 /**
- * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` if the
- * body breaks off, ends early or stalls, and the signal's reason if aborted. The connection is closed then,
- * and when the loop over the pieces exits.
+ * The body of `response` in chunks. A chunk is valid until the next one is requested. Throws `network` if the
+ * body breaks off, ends early or stalls, and the signal's reason if aborted. The connection is then closed,
+ * and also when the loop over the chunks exits.
  */
 export async function* pieces(
   url: string,
@@ -287,8 +288,8 @@ export async function* pieces(
 const PIECE_BYTES = 256 << 10
 
 /**
- * Reads into one reused buffer if the browser can. Otherwise a download leaves as much garbage as its
- * size.
+ * Reads into one reused buffer if the browser can. Otherwise a download leaves as much garbage as it has
+ * bytes.
  */
 function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   let reader: ReadableStreamBYOBReader
@@ -318,7 +319,7 @@ function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
   })
 }
 
-export const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
+const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',
     `${fileName(url)} stopped after ${loaded} of ${total || 'an unknown number of'} bytes ` +

@@ -1,4 +1,4 @@
-// Tests of retrying. In: work that fails, on a fake clock. Out: the delays, and when retrying stops.
+// Tests retrying. In: work that fails, on a fake clock. Out: the delays, and when retrying stops.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type Retry, type RetryOptions, retrying } from './retry.ts'
@@ -16,7 +16,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** When each try began, in milliseconds, and how it ended. */
+/** When each attempt began, in milliseconds, and how it ended. */
 async function triesOf(
   work: (attempt: number, progressed: () => void) => void,
   options?: RetryOptions,
@@ -37,7 +37,7 @@ async function triesOf(
   return { begun, result: await result }
 }
 
-test('delays double up to 30 s, and after the last try the error is thrown', async () => {
+test('delays double up to 30 s, and the error is thrown after the last attempt', async () => {
   const error = broken()
   const { begun, result } = await triesOf(
     () => {
@@ -51,7 +51,7 @@ test('delays double up to 30 s, and after the last try the error is thrown', asy
   ])
 })
 
-test('an address that has never answered is abandoned within 2 s; one that has is retried as usual', async () => {
+test('an address that has never answered is abandoned within 2 s; one that has answered is retried as usual', async () => {
   const error = broken()
   const throwing = (thrown: Error) => () => {
     throw thrown
@@ -78,7 +78,7 @@ test('pages that were disconnected together retry at different times', async () 
   expect([...waits].map(Math.round)).toEqual([375, 500, 622])
 })
 
-test('new bytes reset the delay, and tries that receive some are not counted', async () => {
+test('new bytes reset the delay, and attempts that receive some do not count', async () => {
   const { begun, result } = await triesOf(
     (attempt, progressed) => {
       progressed()
@@ -98,7 +98,7 @@ test('Retry-After is honoured up to 30 s', async () => {
   expect(begun).toEqual([0, 7000, 37_000])
 })
 
-test('each wait is reported, with its reason and the next try', async () => {
+test('each wait is reported, with its reason and the next attempt', async () => {
   const told: (Retry | 'waited')[] = []
   await triesOf(
     (attempt, progressed) => {
@@ -134,7 +134,7 @@ test('permanent errors are not retried', async () => {
   }
 })
 
-test('a device that is online again does not wait any longer, and an abort ends the wait with its reason', async () => {
+test('a device that is online again stops waiting, and an abort ends the wait with its reason', async () => {
   const page = new EventTarget()
   vi.stubGlobal('addEventListener', page.addEventListener.bind(page))
   vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page))
@@ -176,7 +176,7 @@ test.each([
   expect(begun).toEqual(usual)
 })
 
-test('a device that sleeps between two tries abandons an address, and the next load tries again', async () => {
+test('a device that sleeps between two attempts abandons an address, and the next load tries again', async () => {
   const error = broken()
   let readings = 0
   vi.spyOn(performance, 'now').mockImplementation(() => 3_600_000 * readings++)

@@ -4,7 +4,7 @@ import { steadyClock } from '../../base/time/clocks.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
-  /** Consecutive tries without any new byte before giving up; default 6. */
+  /** Consecutive attempts without any new byte before giving up; default 6. */
   readonly attempts?: number | undefined
   /** First wait in milliseconds; each later one is twice as long, up to 30 s. Default 500. */
   readonly firstWaitMs?: number | undefined
@@ -12,13 +12,13 @@ export interface RetryOptions {
   readonly onRetry?: ((retry: Retry) => () => void) | undefined
 }
 
-/** A request that broke and is made again. */
+/** A request that broke and is repeated. */
 export interface Retry {
-  /** The number of the next try, counted from the last one that received bytes. The first retry is 2. */
+  /** The number of the next attempt, counted from the last one that received bytes. The first retry is 2. */
   readonly attempt: number
-  /** The try after which it gives up. */
+  /** The last attempt before giving up. */
   readonly attempts: number
-  /** Milliseconds until the next try. */
+  /** Milliseconds until the next attempt. */
   readonly waitMs: number
   /** What failed, in the words of the error. */
   readonly reason: string
@@ -28,7 +28,7 @@ export interface Retry {
 export const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /**
- * How long to try an address that has never answered. Pages do not learn why there is no response; the
+ * How long to try an address that has never answered. A page cannot learn why there is no response; the
  * address may be wrong, and then waiting does not help.
  */
 const UNANSWERED_MS = 1800
@@ -36,7 +36,7 @@ const UNANSWERED_MS = 1800
 /**
  * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which resets the delay.
  * Throws the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown at
- * once. `isFirst`: the address has not answered yet, so give up within 2 s if it never does.
+ * once. `isFirst`: the address has not answered yet, so give up if it does not within 2 s.
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,
@@ -60,7 +60,7 @@ export async function retrying<T>(
       failures++
       if (!isPassing(error) || failures >= attempts) throw error
       const growing = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (failures - 1))
-      // Pages that lost their connections together should not all retry together.
+      // Pages that lost their connections at the same time should not all retry at the same time.
       const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
       const passedMs = Math.max(now() - begun, waitedMs)
       if (isFirst && isUnanswered(error) && passedMs + ms > UNANSWERED_MS) throw error
@@ -82,7 +82,7 @@ function isPassing(error: unknown): boolean {
   return status === undefined || PASSING.has(Number(status))
 }
 
-/** The wait that the server requested in `Retry-After`, up to a limit. */
+/** The wait that the server requests in `Retry-After`, up to a limit. */
 function askedWaitMs(error: unknown): number | undefined {
   const seconds = error instanceof HalfbyteError ? error.detail['retryAfter'] : undefined
   return typeof seconds === 'number' ? Math.min(LONGEST_WAIT_MS, seconds * 1000) : undefined

@@ -1,5 +1,5 @@
-// Tests of tallies. In: bytes of several files, on a fake clock. Out: sums, a rate over the last
-// seconds, the time left.
+// Tests tallies. In: bytes of several files, on a fake clock. Out: sums, a rate over the last seconds, the
+// time left.
 import { expect, test } from 'vitest'
 import { type DownloadProgress, Tally } from './tally.ts'
 
@@ -16,7 +16,7 @@ function counted() {
   return { tally, at, last: () => seen.at(-1) }
 }
 
-test('files are summed, and stored ones need no fetching', () => {
+test('files add up, and stored ones do not need fetching', () => {
   const { tally, last } = counted()
   tally.stored(10)
   tally.stored(5)
@@ -51,7 +51,7 @@ test('the rate covers the last seconds, and the time left follows from it', () =
   expect(last()?.bytesPerSecond).toBeLessThan(2)
 })
 
-test('a request that waits for its next try is reported while others bring bytes, until its wait is over', () => {
+test('a request that waits to be retried is reported while others receive bytes, until its wait is over', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   const retry = { attempt: 2, attempts: 6, waitMs: 4000, reason: 'it broke off' }
@@ -68,7 +68,7 @@ test('a request that waits for its next try is reported while others bring bytes
   expect(last()).not.toHaveProperty('retry')
 })
 
-test('bytes of an earlier visit count as loaded, but not for the rate', () => {
+test('bytes from an earlier visit count as loaded, but not for the rate', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   file(900, 1000)
@@ -102,7 +102,7 @@ test('if the size of a file is unknown, so is the time left', () => {
   expect(last()).toEqual({ phase: 'download', loaded: 10, total: 1010, cached: false, bytesPerSecond: 10 })
 })
 
-test('a clock that was set back yields a rate again with the next bytes', () => {
+test('after a clock was set back, the next bytes give a rate again', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   at(7200)

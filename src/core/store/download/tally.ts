@@ -13,7 +13,7 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** The next try of a failed request: its number, when, and why. Absent if none is waiting. */
+  /** The next attempt of a failed request: its number, when, and why. Absent if none is waiting. */
   readonly retry?: Retry
 }
 
@@ -27,11 +27,11 @@ export class Tally {
   readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
   /** Bytes received from the network, at several times in the window; the oldest first. */
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
-  /** Requests that wait for their next try, and when it begins. */
+  /** Requests that wait to be retried, and when that will be. */
   readonly #waiting = new Set<{ readonly retry: Retry; readonly until: number }>()
   #fetched = 0
   #cached = true
-  /** Files that have not begun. Each is assumed to be as long as the longest file that has. */
+  /** Files that have not started. Each is assumed to be as long as the longest file that has. */
   left = 0
 
   constructor(report: ((progress: DownloadProgress) => void) | undefined, now = () => performance.now()) {
@@ -45,7 +45,7 @@ export class Tally {
     this.#emit()
   }
 
-  /** Returns a progress callback for one more file. Bytes in its first call count as already stored. */
+  /** Returns a progress callback for another file. Bytes in its first call count as already stored. */
   file(): (loaded: number, total: number) => void {
     const file = { loaded: 0, total: 0, isSized: true }
     this.#files.push(file)

@@ -1,5 +1,5 @@
-// Versions of transfers. In: a server with ranges and no ETag, a file that changes. Out: bytes of one
-// version.
+// Tests versions of transfers. In: a server with ranges but no ETag, a file that changes. Out: bytes of a
+// single version.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { BYTES, hash, MemoryFile, OTHER } from '../testing/memory-file.ts'
@@ -35,21 +35,21 @@ describe.each([
   })
 
   test.each([1, 4])(
-    'and has a different file of the same size after %i chunks delivers one of the two',
+    'and changes the file to another of the same size after %i chunks delivers one of the two',
     async (many) => {
       await bring({ onProgress: () => void (file.chunks.size >= many && change()) })
       expect([hash(BYTES), hash(OTHER)]).toContain(hash(file.bytes))
     },
   )
 
-  test('and has another file of the same size after a disconnect must send all of it', async () => {
+  test('and changes the file to another of the same size after a disconnect must send all of it', async () => {
     server.behaviour.cutAfter = 3_000_000
     server.behaviour.cuts = 2
     await bring({ onProgress: () => void (server.behaviour.cuts === 1 && change()) })
     expect(hash(file.bytes)).toBe(hash(OTHER))
   })
 
-  test('and has another file of the same size by the next visit must send all of it', async () => {
+  test('and has changed the file to another of the same size by the next visit must send all of it', async () => {
     const enough = new AbortController()
     const onProgress = () => void (file.chunks.size > 0 && enough.abort(new Error('closed')))
     await expect(bring({ signal: enough.signal, onProgress })).rejects.toThrow('closed')
@@ -59,7 +59,7 @@ describe.each([
     expect(hash(file.bytes)).toBe(hash(OTHER))
   })
 
-  test('and has another file in one chunk, interrupted in the middle, must send all of it', async () => {
+  test('and changes a file of one chunk that was interrupted in the middle must send all of it', async () => {
     server.files.set('m.gguf', BYTES.subarray(0, 1_000_000))
     Object.assign(server.behaviour, { cutAfter: 500_000, cuts: 1 })
     const onProgress = () => {

@@ -1,4 +1,4 @@
-// Transfers. In: a server that misbehaves in every way, a file that stores its bytes. Out: the bytes,
+// Tests transfers. In: a server that misbehaves in every way, a file that stores its bytes. Out: the bytes,
 // or a typed error.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -49,7 +49,7 @@ describe('a server with ranges', () => {
     expect(most).toBe(SIZE)
   })
 
-  test('is only asked for chunks that an earlier visit did not store', async () => {
+  test('is only asked for chunks that no earlier visit stored', async () => {
     const enough = new AbortController()
     const { signal } = enough
     const onProgress = (loaded: number) => {
@@ -69,7 +69,7 @@ describe('a server with ranges', () => {
     expect(file.begun).toBe(1)
   })
 
-  test('that labels parts of the file as a web page is trusted to send the file', async () => {
+  test('that labels parts of the file as a web page is still trusted to send the file', async () => {
     server.behaviour.type = 'text/html'
     await bring()
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -85,7 +85,7 @@ describe('a server with ranges', () => {
     expect(file.version?.etag).toBe('"2"')
   })
 
-  test('that changes the file in the middle is asked for all of the new one', async () => {
+  test('that changes the file during the download is asked for all of the new file', async () => {
     let changed = false
     const onProgress = () => {
       if (changed) return
@@ -101,7 +101,7 @@ describe('a server with ranges', () => {
     ['longer', new Uint8Array([...OTHER.subarray(0, 100), ...OTHER])],
     ['shorter', OTHER.subarray(0, -100)],
   ])(
-    'that has a %s file by the next visit, or in the middle, and no versions, is asked for all of it',
+    'that sends no versions and has a %s file by the next visit, or during the download, is asked for all of it',
     async (_, next) => {
       delete server.behaviour.etag
       await bring()
@@ -115,7 +115,7 @@ describe('a server with ranges', () => {
     },
   )
 
-  test('that alternates weak and strong ETags is asked for nothing twice', async () => {
+  test('that alternates weak and strong ETags is not asked for anything twice', async () => {
     server.behaviour.etags = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'W/"1"' : '"1"'))
     await bring()
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -123,7 +123,7 @@ describe('a server with ranges', () => {
   })
 
   test.each([1, -1, CHUNK_BYTES])(
-    'that once sends ranges %i bytes too late is asked again',
+    'that once sends a range that starts %i bytes too late is asked again',
     async (shifts) => {
       file.version = { size: SIZE, etag: '1' }
       file.bytes = BYTES.slice()
@@ -134,7 +134,7 @@ describe('a server with ranges', () => {
     },
   )
 
-  test('that always sends ranges a byte too late is an integrity error', async () => {
+  test('that always sends ranges that start a byte too late causes an integrity error', async () => {
     server.behaviour.shifts = 1
     await expect(bring()).rejects.toMatchObject({
       code: 'integrity',
@@ -143,7 +143,7 @@ describe('a server with ranges', () => {
     expect(file.chunks.size).toBe(0)
   })
 
-  test('behind a network with a login page keeps its chunks, and resumes from there', async () => {
+  test('behind a login page: its chunks are kept, and the download resumes from there', async () => {
     const page = '<title>Log in</title>'
     const type = 'Content-Type: text/html'
     const login = `HTTP/1.1 200 OK\r\n${type}\r\nContent-Length: ${page.length}\r\n\r\n${page}`
@@ -162,7 +162,7 @@ describe('a server with ranges', () => {
     expect(chunksAsked().filter((index) => there.includes(index))).toEqual([])
   })
 
-  test('that temporarily has no file, and no versions, is asked for the whole file afterwards', async () => {
+  test('that sends no versions and temporarily lacks the file is asked for the whole file afterwards', async () => {
     delete server.behaviour.etag
     const onProgress = () => {
       if (file.chunks.size === 0 || server.files.get('m.gguf') === OTHER) return
@@ -201,7 +201,7 @@ describe('a server with ranges', () => {
     expect(server.requests).toContain(`GET /m.gguf bytes=${CHUNK_BYTES - 100_000}-${CHUNK_BYTES - 1}`)
   })
 
-  test('that always sends the beginning is an error, and its bytes are not stored elsewhere', async () => {
+  test('that always sends the beginning causes an error, and its bytes are not stored in the wrong place', async () => {
     server.behaviour.rewinds = true
     await expect(bring()).rejects.toMatchObject({ code: 'integrity' })
     expect(file.chunks.size).toBe(0)
@@ -228,13 +228,13 @@ describe('a server with ranges', () => {
     expect(server.requests.at(-1)).toBe('GET /m.gguf')
   })
 
-  test('that breaks every connection, but never without progress, is asked until the file is complete', async () => {
+  test('that breaks every connection, but always after some progress, is asked until the file is complete', async () => {
     server.behaviour.cutAfter = 1 << 20
     await bring({ attempts: 2 })
     expect(hash(file.bytes)).toBe(hash(BYTES))
   })
 
-  test('that denies one range permanently is abandoned at once, even while others stall', async () => {
+  test('that denies one range permanently is abandoned at once, even while other ranges stall', async () => {
     server.behaviour = {
       etag: '"1"',
       get stalls() {
@@ -281,7 +281,7 @@ describe('a server with ranges', () => {
     expect(hash(file.bytes)).toBe(hash(BYTES))
   })
 
-  test('that never recovers ends in an error with both numbers, and keeps the chunks', async () => {
+  test('that never recovers causes an error with both numbers, and the chunks are kept', async () => {
     const onProgress = () => {
       if (file.chunks.size > 0) server.behaviour.cutAfter = 10
     }
@@ -292,7 +292,7 @@ describe('a server with ranges', () => {
     expect(file.chunks.size).toBeGreaterThan(0)
   })
 
-  test('without the file is not an error here', async () => {
+  test('without the file does not cause an error here', async () => {
     server.files.clear()
     expect(await bring()).toBeUndefined()
   })
@@ -321,14 +321,14 @@ describe('a server without ranges', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  test('an empty file is an empty file', async () => {
+  test('an empty file downloads as an empty file', async () => {
     server.files.set('m.gguf', new Uint8Array())
     server.behaviour.ranges = true
     expect(await bring()).toEqual({ size: 0, etag: '"1"' })
   })
 })
 
-test('a complete file waits no longer than any body for the byte of its check', async () => {
+test('for a complete file, the byte that checks its version has the usual time limit of a body', async () => {
   const version = await bring()
   Object.assign(server.behaviour, { stalls: true, stallsAfter: 0 })
   server.requests.length = 0

@@ -35,7 +35,7 @@ export interface TransferOptions extends RetryOptions, RequestOptions {
 interface Chunk {
   readonly start: number
   readonly length: number
-  /** True if the chunk was fetched before and is fetched again for comparison. */
+  /** True if the chunk was fetched earlier and is now fetched again for comparison. */
   readonly isAgain: boolean
   written: number
 }
@@ -45,8 +45,9 @@ class Changed extends Error {}
 
 /**
  * Fetches the chunks that `file` lacks. Returns its version, or undefined if the server has no such file.
- * Servers without ranges send the whole file from the start. Throws `network` after the last try, `integrity`
- * if the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
+ * Servers without ranges send the whole file from the start. Throws `network` after the last attempt,
+ * `integrity` if the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay
+ * stored.
  */
 export async function transfer(
   url: string,
@@ -77,7 +78,7 @@ class Transfer {
   readonly #spare: ArrayBuffer[] = []
   #loaded = 0
   #total = 0
-  /** Number of responses that brought bytes of the file. */
+  /** Number of responses that delivered bytes of the file. */
   #answers = 0
 
   constructor(url: string, file: PartialFile, options: TransferOptions) {
@@ -104,7 +105,7 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    // If the file is complete and its server names versions, one byte shows whether it is still the same.
+    // If the file is complete and its server names versions, one byte shows whether the file is unchanged.
     const isPeek = first === undefined && this.#file.version?.etag !== ''
     const index = first ?? 0
     const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)
@@ -130,7 +131,7 @@ class Transfer {
     await this.#fetch(wanted, version, ready)
     if (isPeek) await this.#readPeek(opening)
     await ready.response?.body?.cancel()
-    // At the end, fetch an early chunk again, in case the file has changed since.
+    // At the end, fetch an early chunk again, in case the file changed meanwhile.
     if (isUntold && this.#answers > 1) {
       await this.#fetch([...new Set([wanted[0]!, wanted[wanted.length >> 1]!])], version)
     }
@@ -138,8 +139,8 @@ class Transfer {
   }
 
   /**
-   * Reads the byte of a peek, with the same time limit as any body. The headers are enough, so the byte may
-   * be missing.
+   * Reads the byte of a version check, with the usual time limit of a body. The headers are enough, so the
+   * byte may be missing.
    */
   async #readPeek(response: Response): Promise<void> {
     try {
@@ -154,7 +155,8 @@ class Transfer {
   }
 
   /**
-   * Fetches chunks in parallel. `ready` holds the response to one chunk's first try; it is removed once used.
+   * Fetches chunks in parallel. `ready` holds the response to one chunk's first attempt; it is removed once
+   * used.
    */
   async #fetch(
     indices: readonly number[],
@@ -244,7 +246,8 @@ class Transfer {
   }
 
   /**
-   * A network that requires a login answers every request with its login page. Keep the earlier bytes.
+   * A network that requires a login answers every request with its login page. Keep the bytes that arrived
+   * earlier.
    */
   async #refusePage(response: Response | undefined): Promise<void> {
     // A partial response belongs to the file, whatever type its server states.
@@ -257,7 +260,7 @@ class Transfer {
     )
   }
 
-  /** Fetches the whole file, for servers without ranges. `opening` is the response to the first try. */
+  /** Fetches the whole file, from servers without ranges. `opening` is the response to the first attempt. */
   async #whole(opening: Response): Promise<Version> {
     let ready: Response | undefined = opening
     return this.#retry(async () => {

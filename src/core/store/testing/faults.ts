@@ -10,9 +10,9 @@ export interface Fault {
   /** Completes "A server or a network that …". */
   readonly title: string
   readonly behaviour: Behaviour
-  /** The outcome for the user. */
+  /** What the user gets. */
   readonly sees: string
-  /** The error's code; absent when the load succeeds. */
+  /** The error's code; absent if the load succeeds. */
   readonly code?: ErrorCode
   /** Maximum number of requests, for a file in three chunks. */
   readonly requests: number
@@ -39,20 +39,20 @@ const changeAfter = (requests: number, behaviour: Behaviour = {}) => ({
 })
 
 const LOADS = 'the model'
-const ANEW = 'the model, as it is now'
+const ANEW = 'the current version of the model'
 const UNREACHED = 'could not be fetched; check the address, the connection and the server'
 const MIB = 1 << 20
 
 export const FAULTS: readonly Fault[] = [
   {
-    title: 'cuts every connection after 1 MB',
+    title: 'breaks every connection after 1 MB',
     behaviour: { etag: '"1"', cutAfter: MIB },
     sees: LOADS,
     requests: 24,
     seconds: 5,
   },
   {
-    title: 'cuts in the middle, and has another file then, with another `Last-Modified`',
+    title: 'disconnects midway, and then has another file, with another `Last-Modified`',
     behaviour: { changed: CHANGED, cutAfter: MIB, cuts: 1, ...changeAfter(4, { changed: CHANGED_AGAIN }) },
     sees: ANEW,
     isNext: true,
@@ -60,7 +60,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 5,
   },
   {
-    title: 'cuts in the middle, and then has another file of the same size, without stating versions',
+    title: 'disconnects midway, and then has another file of the same size, without stating versions',
     behaviour: { cutAfter: MIB, cuts: 1, ...changeAfter(4) },
     sees: ANEW,
     isNext: true,
@@ -68,7 +68,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 5,
   },
   {
-    title: 'has another file at every request',
+    title: 'has another file for every request',
     behaviour: { etags: Array.from({ length: 99 }, (_, index) => `"${index}"`) },
     sees: 'keeps changing on the server; try later',
     code: 'integrity',
@@ -76,16 +76,16 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'calls the same version weak and strong by turns',
+    title: 'alternates weak and strong ETags for the same version',
     behaviour: { etags: Array.from({ length: 99 }, (_, index) => `${index % 2 === 0 ? 'W/' : ''}"1"`) },
     sees: LOADS,
     requests: 3,
     seconds: 2,
   },
   {
-    title: 'sends a body without an end, and no ranges',
+    title: 'sends an endless body, and no ranges',
     behaviour: { isEndless: true },
-    sees: 'the room there is, and how to get more',
+    sees: 'the free space, and how to get more',
     code: 'storage-full',
     requests: 1,
     seconds: 10,
@@ -93,13 +93,13 @@ export const FAULTS: readonly Fault[] = [
   {
     title: 'sends a gzip bomb',
     behaviour: { raw: bomb() },
-    sees: 'the room there is, and how to get more',
+    sees: 'the free space, and how to get more',
     code: 'storage-full',
     requests: 1,
     seconds: 10,
   },
   {
-    title: 'sends a part that starts elsewhere, once',
+    title: 'once sends a part that starts elsewhere',
     behaviour: { etag: '"1"', shifts: 4 * MIB, shiftTimes: 1 },
     sees: LOADS,
     requests: 7,
@@ -129,52 +129,52 @@ export const FAULTS: readonly Fault[] = [
     seconds: 20,
   },
   {
-    title: 'sends 1 MB of each part, and says in `Content-Range` that it is all',
+    title: 'sends 1 MB of each part, and says in `Content-Range` that it is all of it',
     behaviour: { etag: '"1"', most: MIB, saysAll: true },
     sees: LOADS,
     requests: 2,
     seconds: 2,
   },
   {
-    title: 'compresses its parts',
+    title: 'compresses parts',
     behaviour: { etag: '"1"', gzip: true },
     sees: LOADS,
     requests: 2,
     seconds: 5,
   },
   {
-    title: 'compresses whatever it sends, and answers 206 always',
+    title: 'always answers 206, and compresses everything',
     behaviour: { etag: '"1"', gzip: true, isAlwaysPart: true },
-    sees: '206 came, and it is compressed (`Content-Encoding: gzip`); load it from another server',
+    sees: 'the server answered 206, and it is compressed (`Content-Encoding: gzip`); load it from another server',
     code: 'network',
     requests: 2,
     seconds: 5,
   },
   {
-    title: 'answers 206 always, and sends no `Content-Range`',
+    title: 'always answers 206, and sends no `Content-Range`',
     behaviour: { etag: '"1"', isAlwaysPart: true, saysRange: '' },
-    sees: '206 came, and its `Content-Range` is missing or hidden by CORS; load it from another server',
+    sees: 'the server answered 206, and its `Content-Range` is missing or hidden by CORS; load it from another server',
     code: 'network',
     requests: 2,
     seconds: 2,
   },
   {
-    title: 'answers 206 always, and does not say how long the file is',
+    title: 'always answers 206, and does not say how long the file is',
     behaviour: { etag: '"1"', isAlwaysPart: true, saysRange: 'bytes 0-99/*' },
-    sees: '206 came, and its `Content-Range` is "bytes 0-99/*"; load it from another server',
+    sees: 'the server answered 206, and its `Content-Range` is "bytes 0-99/*"; load it from another server',
     code: 'network',
     requests: 2,
     seconds: 2,
   },
   {
-    title: 'sends HTML in the place of a part, once',
+    title: 'once sends HTML instead of a part',
     behaviour: { etag: '"1"', htmlAt: 2 },
     sees: LOADS,
     requests: 4,
     seconds: 2,
   },
   {
-    title: 'asks for a login with a page, in the middle, until one has logged in',
+    title: 'sends a login page midway, until the user logs in',
     behaviour: { etag: '"1"', raw: answer('text/html', '<title>Log in</title>'), rawAfter: 2 },
     sees: 'received a web page instead; log in to this network, or check the address',
     code: 'network',
@@ -182,7 +182,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 20,
   },
   {
-    title: 'sends HTML in the place of the file',
+    title: 'sends HTML instead of the file',
     behaviour: { raw: answer('text/html', '<!doctype html><title>Log in</title>') },
     sees: 'it is a web page, not a model; use the download link',
     code: 'format',
@@ -197,7 +197,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 3,
   },
   {
-    title: 'answers 503 for ever',
+    title: 'always answers 503',
     behaviour: { status: 503 },
     sees: 'the server answered 503; check the address or try later',
     code: 'network',
@@ -205,7 +205,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 20,
   },
   {
-    title: 'answers 429, and when to come back',
+    title: 'answers 429, and says when to try again',
     behaviour: { etag: '"1"', status: 429, refusals: 1, retryAfter: 1 },
     sees: LOADS,
     requests: 4,
@@ -228,7 +228,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'redirects in a circle',
+    title: 'redirects in a loop',
     behaviour: { redirect: '/m.gguf' },
     sees: UNREACHED,
     code: 'network',
@@ -244,7 +244,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'sends garbage in the place of HTTP',
+    title: 'sends garbage instead of HTTP',
     behaviour: { raw: '\x00\x01 no HTTP \r\n\r\n' },
     sees: UNREACHED,
     code: 'network',
@@ -252,7 +252,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'sends two lengths',
+    title: 'sends two different lengths',
     behaviour: { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nGGUFx' },
     sees: UNREACHED,
     code: 'network',
@@ -268,7 +268,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'refuses connections, or is not there',
+    title: 'refuses connections, or does not exist',
     behaviour: {},
     isAbsent: true,
     sees: UNREACHED,
@@ -277,7 +277,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 2,
   },
   {
-    title: 'takes a request and never answers',
+    title: 'accepts a request and never answers',
     behaviour: { isSilent: true },
     sees: UNREACHED,
     code: 'network',
@@ -285,7 +285,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 32,
   },
   {
-    title: 'stalls for ever in the middle of a body',
+    title: 'stalls in the middle of a body and never continues',
     behaviour: { etag: '"1"', stalls: true },
     sees: 'stopped after so many bytes; load it again',
     code: 'network',

@@ -1,4 +1,4 @@
-// In-memory transfers. A file that stores its bytes, and test bytes of several chunks.
+// In-memory transfers: a file that stores its bytes, and test bytes of several chunks.
 import { createHash } from 'node:crypto'
 import type { PartialFile, Version } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'

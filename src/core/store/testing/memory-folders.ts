@@ -1,13 +1,13 @@
-// In-memory folders. An origin's private file system for tests, which records its reads.
+// In-memory folders: an origin's private file system for tests, which records its reads.
 import { vi } from 'vitest'
 
 let clock = Date.now()
 
 class Entry {
   bytes = new Uint8Array()
-  /** The buffer that holds them, with spare room. */
+  /** The buffer that holds the bytes, with spare capacity. */
   #room = this.bytes
-  /** Time of the last change, by a clock that never stands still. */
+  /** Time of the last change, on a clock that always advances. */
   changed = ++clock
   readonly name: string
   readonly #folder: Folder
@@ -66,9 +66,9 @@ class Entry {
   }
 }
 
-/** Ways in which a disk may misbehave. */
+/** The ways in which a disk may misbehave. */
 export interface Disk {
-  /** Called before each change. An error thrown here is thrown by the change. */
+  /** Called before each change. An error thrown here fails the change. */
   step(what: string): void
   /** The return value of a write. That many bytes are written, or none if the value is meaningless. */
   take(bytes: number): number

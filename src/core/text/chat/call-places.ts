@@ -1,5 +1,5 @@
-// Whether a chat template writes the calls of earlier turns, and their results. Some templates describe the
-// tools, but write only the text of each message.
+// Finds out whether a chat template writes the calls of earlier turns, and their results. Some templates
+// describe the tools, but write only the text of each message.
 import { GivenArguments } from '../jinja/values.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
 import { type ChatMessage, type ChatTemplate, PROBE, promptOf } from './chat-template.ts'

@@ -1,4 +1,4 @@
-// Tests of templates by family. In: the constructs of each family's published template, rewritten by us. Out:
+// Tests templates by family. In: the constructs of each family's published template, rewritten by us. Out:
 // the prompts that its model was trained on: system texts, thoughts, tools, dates, starts and ends of turns.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -66,7 +66,7 @@ describe('gemma2, gemma3', () => {
 })
 
 describe('qwen3, qwen3moe', () => {
-  /** Earlier thoughts are omitted; with thinking off, an empty block is written for the model. */
+  /** Earlier thoughts are left out; with thinking off, an empty block is written for the model. */
   const QWEN3 =
     "{%- if tools %}{{- '<|im_start|>system\n' }}{%- if messages[0].role == 'system' %}{{- messages[0].content + '\n\n' }}{%- endif %}" +
     "{{- '# Tools\n\n<tools>' }}{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '\n</tools><|im_end|>\n' }}" +
@@ -159,7 +159,7 @@ test('smollm3: a date, a mode that the system text may set, and answers between 
   expect(brief).toMatch(/<\|im_start\|>assistant\n<think>\n\n<\/think>\n$/)
 })
 
-test('granite, granitehybrid: roles between markers, tools in their own turn, indented', () => {
+test('granite, granitehybrid: roles between markers, and tools in their own turn, indented', () => {
   const template = new ChatTemplate(
     "{%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}" +
       "{%- else %}{%- set system_message = 'Knowledge Cutoff Date: April 2024.\nToday\\'s Date: ' + strftime_now('%B %d, %Y') + '.' %}{%- set loop_messages = messages %}{%- endif %}" +

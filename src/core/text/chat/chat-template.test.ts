@@ -1,5 +1,5 @@
-// Tests of chat templates. In: messages, and templates as models ship them. Out: prompts, ids, and the ids
-// that end a turn.
+// Tests chat templates. In: messages, and templates as models ship them. Out: prompts, ids, and the ids that
+// end a turn.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { strftime } from '../jinja/globals.ts'
@@ -153,7 +153,7 @@ describe('with a tokenizer', () => {
     expect(tokenizer.isEnd(stop)).toBe(false)
     expect(turnEndIds(tokenizer, template)).toEqual(new Set([...tokenizer.endIds, stop]))
     expect(turnEndIds(bytes, new ChatTemplate(CHATML))).toEqual(bytes.endIds)
-    // GLM writes no end; it begins the turn of the user.
+    // GLM does not mark the end; it begins the user's turn instead.
     const open = new ChatTemplate(
       "{% for m in messages %}{{ '<|stop|>' if m.role == 'user' }}{{ m.content }}{% endfor %}",
     )

@@ -11,11 +11,11 @@ import type { Tokenizer } from '../tokenize/tokenizer.ts'
 
 /** One turn. Other fields (`tool_calls`, `name`) are passed to the template unchanged. */
 export interface ChatMessage {
-  /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
+  /** Most templates support `system`, `user` and `assistant`; some also `tool`. */
   readonly role: string
   /**
    * `null` if there is no text, for example in a message with tool calls; templates test `content is none`. A
-   * list of blocks for templates that expect the thought there.
+   * list of blocks for templates that expect the thought in such a list.
    */
   readonly content: string | null | readonly object[]
   readonly [field: string]: unknown
@@ -41,15 +41,15 @@ export const CHATML =
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 /**
- * The template of base models: plain text without roles. A reply follows the last message directly, because
- * it continues it. Every other message begins a new line.
+ * The template of base models: plain text without roles. A reply continues the last message, so it follows
+ * directly. Every other message begins on a new line.
  */
 export const PLAIN =
   "{{ bos_token }}{% for message in messages %}{% if not loop.first and message['role'] != 'assistant' %}{{ '\\n' }}{% endif %}" +
   "{{ message['content'] }}{% endfor %}"
 
 const MAX_TEMPLATE_LENGTH = 1 << 20
-/** Work units that rendering may take, and additional units for each input character; see ../jinja/run.ts. */
+/** How many work units rendering may take, and how many more per input character; see ../jinja/run.ts. */
 const RENDER_UNITS = 1 << 26
 const UNITS_PER_CHARACTER = 512
 /** Variables that the engine sets itself. */
@@ -61,7 +61,7 @@ export const GIVEN_VARIABLES: readonly string[] = [
   'eos_token',
 ]
 
-/** A template that is parsed once and used for many prompts. */
+/** A template that is parsed once and renders many prompts. */
 export class ChatTemplate {
   readonly source: string
   readonly #program: ReturnType<typeof parse>
@@ -104,7 +104,7 @@ export class ChatTemplate {
         add_generation_prompt: addGenerationPrompt,
         bos_token: bosToken,
         eos_token: eosToken,
-        // Templates test `tools is none`. Undefined is not none; null is.
+        // Templates test `tools is none`. In Jinja, undefined is not none but null is.
         tools: tools ?? null,
         documents: templateArguments['documents'] ?? null,
       }
@@ -136,7 +136,7 @@ export function promptOf(
   }
 }
 
-/** Whether the template does not support a system message: it rejects or ignores it. */
+/** Whether the template does not support a system message: it rejects the message or ignores it. */
 export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boolean {
   const tells = (messages: readonly ChatMessage[]) => promptOf(tokenizer, template, messages).includes(PROBE)
   const question = { role: 'user', content: 'a' }
@@ -166,12 +166,14 @@ export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate)
   return readsParts(promptOf(tokenizer, template, messages, { addGenerationPrompt: false }))
 }
 
-/** Whether a prompt contains a part's text. Templates that do not support parts write the list itself. */
+/**
+ * Whether a prompt contains the text of a part. Templates that do not support parts write the list itself.
+ */
 const readsParts = (prompt: string): boolean => prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
 
 /**
- * Whether a template reads contents as lists of parts, as templates of vision models do: only as lists, or
- * as plain texts too.
+ * Whether a template reads contents as lists of parts, as templates of vision models do: only as lists, or as
+ * plain text as well.
  */
 export type PartsForm = 'needed' | 'accepted'
 
@@ -191,8 +193,8 @@ export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' |
 }
 
 /**
- * Encodes a rendered prompt. Special tokens are parsed, BOS is present once if the model uses it, and no EOS
- * is added.
+ * Encodes a rendered prompt. Special tokens are parsed, there is exactly one BOS if the model uses it, and no
+ * EOS is added.
  */
 export function encodeChat(
   tokenizer: Pick<Tokenizer, 'encode' | 'bosId' | 'addsBos'>,
@@ -203,7 +205,7 @@ export function encodeChat(
   return bosId === undefined || !addsBos || ids[0] === bosId ? ids : [bosId, ...ids]
 }
 
-/** A text that occurs in no template. */
+/** A text that no template contains. */
 export const PROBE = 'Zqxj'
 
 /** A short conversation, rendered by the template. Empty if the template rejects it. */
@@ -223,8 +225,8 @@ export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate, next?: 
 
 /**
  * The ids that end the assistant's turn: the tokenizer's, and the special token that the template writes
- * after an answer. Files often do not name the latter. If nothing follows the last answer, it is the token
- * between an answer and the next question, such as GLM's `<|user|>`.
+ * after an answer, which files often do not name. If nothing follows the last answer, it is the token between
+ * an answer and the next question, such as GLM's `<|user|>`.
  */
 export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
   const after = (next?: string) => {

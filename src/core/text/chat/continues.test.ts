@@ -1,4 +1,5 @@
-// Continuation. In: text in two parts. Out: the ids of the whole, without an additional space between them.
+// Tests continuation. In: text in two parts. Out: the ids of the whole text, without an extra space in
+// between.
 import { expect, test } from 'vitest'
 import { createTokenizer } from '../tokenize/read/create.ts'
 
@@ -23,7 +24,7 @@ test('a continued text gets no leading space', () => {
   )
 })
 
-test('after a special token a text counts as new, even a continued one', () => {
+test('after a special token, even a continued text counts as new', () => {
   const options = { parseSpecial: true, continues: true }
   expect(tokenizer.encode('b</s>a', options)).toEqual([5, 2, 3, 4])
 })

@@ -1,8 +1,8 @@
-// Finds the first of several marks in a growing text, or how much of its end may become one.
+// Finds the first of several marks in a growing text, or how much of the text's end may become one.
 
 /**
- * The first of the markers in a text, and where it begins. If two begin at the same place, the one that is
- * listed first.
+ * The first of the markers in a text, and where it begins. If two begin at the same place, the one listed
+ * first wins.
  */
 export const firstMark = (text: string, marks: readonly string[]): { mark: string; at: number } | undefined =>
   marks

@@ -1,5 +1,5 @@
-// Tests of splitting off reasoning. In: replies as models of each family write them, split anywhere;
-// published templates. Out: the thought and the answer; the marks that a template names.
+// Tests splitting off reasoning. In: replies as models of each family write them, split anywhere; published
+// templates. Out: the thought and the answer; the marks that a template names.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ const published = (name: string) =>
 
 function formOf(template: string): ReasoningForm {
   const form = reasoningFormOf(template)
-  if (form.isAssumed) throw new Error('the template names no marks')
+  if (form.isAssumed) throw new Error('the template does not name any marks')
   return form
 }
 
@@ -64,14 +64,14 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
   ['Qwen3, empty', THINK, '', '<think>\n\n</think>\n\nHi', '', 'Hi'],
   ['DeepSeek', THINK, '<｜Assistant｜><think>\n', 'A fox.\n</think>\n\nHi', 'A fox.', 'Hi'],
   [
-    'opened by the prompt and again',
+    'opened by the prompt, then again by the reply',
     THINK,
     '<think>\n',
     ' <think>\nA <think>.</think>Hi',
     'A <think>.',
     'Hi',
   ],
-  ['opened by the prompt, almost again', THINK, '<think>\n', '<thin', '<thin', ''],
+  ['opened by the prompt, and almost again by the reply', THINK, '<think>\n', '<thin', '<thin', ''],
   ['closed by the prompt', THINK, '<think>\n\n</think>\n\n', 'Write <think>.', '', 'Write <think>.'],
   ['quoted later', THINK, '', 'Write `<think>a</think>`.', '', 'Write `<think>a</think>`.'],
   ['no thought', THINK, '', '\n <b>Hi</b> ', '', '\n <b>Hi</b> '],
@@ -164,7 +164,7 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     '',
     '[TOOL_CALLS]f[ARGS]{"a": "<|end|> \\"<|call|>", "b": 1}',
   ],
-  ['a template that names no marks', reasoningFormOf('plain'), '', '<think>\nA.</think>\n\nHi', 'A.', 'Hi'],
+  ['a template without marks', reasoningFormOf('plain'), '', '<think>\nA.</think>\n\nHi', 'A.', 'Hi'],
   ['the same without a thought', reasoningFormOf('plain'), '', 'Use </think>.', '', 'Use </think>.'],
   [
     'gpt-oss cut off within a header',
@@ -193,7 +193,7 @@ describe('a reply', () => {
     )
   })
 
-  test('of any markers and spaces gives the same parts when fed letter by letter, and loses nothing', () => {
+  test('of any markers and spaces gives the same parts letter by letter, and loses nothing', () => {
     const pieces = fc.array(
       fc.constantFrom('<think>', '</think>', '<response>', '</response>', '<th', '</', ' ', '\n', 'a'),
     )
@@ -274,19 +274,19 @@ test('a prefix continues the answer, unless it has its own markers', () => {
   expect(beginningAfter('', THINK, '<think>a</think>b')).toBe('answer')
 })
 
-describe('a thought that is continued', () => {
+describe('a continued thought', () => {
   test.each<[string, ReasoningForm, string, string, string]>([
     ['Qwen3', THINK, '<|im_start|>assistant\n', '<think>\n', '\n</think>\n\n'],
     ['DeepSeek, whose prompt opens the thought', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
     ['a prompt that closed a thought', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
     ['Magistral', formOf('[THINK]'), '[/INST]', '[THINK]', '\n[/THINK]\n\n'],
     ['gpt-oss', HARMONY, '<|start|>assistant', HARMONY.open, HARMONY.close],
-  ])('of %s has its marks around it', (_, form, prompt, before, after) => {
+  ])('of %s is enclosed in its marks', (_, form, prompt, before, after) => {
     expect(marksAround(prompt, form, '')).toEqual([before, ''])
     expect(marksAround(prompt, form, 'Hi')).toEqual([before, after])
   })
 
-  test('begins with blanks, and with what would open it again', () => {
+  test('may begin with whitespace, and with a mark that would open it again', () => {
     const splitter = reasoningSplitter(THINK, 'continued')
     const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))
     parts.push(splitter.finish())

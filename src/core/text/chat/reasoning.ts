@@ -1,4 +1,4 @@
-// Splits a reply that arrives in pieces into the thought and the answer, using the marks around the thought.
+// Splits a reply that arrives in chunks into the thought and the answer, using the marks around the thought.
 //
 //   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
 //   Granite 3.3                     <think>..</think><response>..</response>
@@ -19,7 +19,7 @@
 //                                   [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
-// A thought comes at the beginning of a reply. Later markers are quotes within the answer.
+// A thought comes at the beginning of a reply. Markers that come later are quotations in the answer.
 import { MISTRAL } from '../../base/calls/marks.ts'
 import { firstMark, partLength } from './marks.ts'
 
@@ -33,20 +33,23 @@ export interface ReasoningMarks {
 
 export interface ReasoningForm extends ReasoningMarks {
   /**
-   * Markers around the answer, which are not part of it. The first may be the one that ends the thought.
+   * Markers around the answer, which are not part of it. The first may be the marker that ends the thought.
    */
   readonly answer?: ReasoningMarks
   /** Tokens within the marks that a vocabulary may have as special tokens. */
   readonly tokens?: readonly string[]
-  /** The marks are headers of gpt-oss's channels. */
+  /** True if the marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
-  /** The template contains only `close`: its model always thinks, and may omit `open`. */
+  /** True if the template contains only `close`: its model always thinks, and may omit `open`. */
   readonly isImplied?: boolean
-  /** The template contains no marks; even so, a reply that begins with `open` has a thought. */
+  /** True if the template contains no marks, but a reply that begins with `open` still has a thought. */
   readonly isAssumed?: boolean
 }
 
-/** The marks assumed for templates that contain none, such as those of models tuned with a plain template. */
+/**
+ * The marks assumed for templates that contain none, such as those of models that were tuned with a plain
+ * template.
+ */
 const ASSUMED: ReasoningForm = { open: '<think>', close: '</think>', isAssumed: true }
 
 const MESSAGE = '<|message|>'
@@ -56,7 +59,7 @@ const HARMONY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>']
 /** What ends the text of a message. */
 const BODY_ENDS: readonly string[] = [...HARMONY_ENDS, START]
 /** The longest header of a message. Longer text is not a header. */
-const MOST_HEADER = 512
+const MAX_HEADER = 512
 
 const HARMONY: ReasoningForm = {
   open: `${CHANNEL}analysis${MESSAGE}`,
@@ -64,7 +67,9 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
-/** Of forms with the same marks around the thought, templates of all but the last name `answer`. */
+/**
+ * Where several forms have the same marks around the thought, templates of all but the last name `answer`.
+ */
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -101,7 +106,7 @@ const FORMS: readonly ReasoningForm[] = [
   { open: '<reasoning>', close: '</reasoning>' },
 ]
 
-/** The form whose marks a chat template contains, or the default one if it contains none. */
+/** The form whose marks a chat template contains, or the default form if it contains none. */
 export function reasoningFormOf(template: string): ReasoningForm {
   const found = FORMS.find((form, index) => {
     const { open, close, isHarmony, answer } = form
@@ -130,8 +135,8 @@ export const markTexts = ({
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
 /**
- * Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. `continued`: in a thought
- * that has begun before the reply, so blanks belong to it and no mark opens it.
+ * Where a reply begins. `enclosed`: in the answer, after the mark that opens it. `continued`: in a thought
+ * that began before the reply, so whitespace belongs to it and no mark opens it.
  */
 export type Beginning = ReasoningPhase | 'enclosed' | 'continued'
 
@@ -158,7 +163,7 @@ export function beginningAfter(prompt: string, form: ReasoningForm, prefix = '')
 /** The marks between a thought and an answer. */
 const endOf = ({ close, isHarmony }: ReasoningForm): string => (isHarmony ? close : `\n${close}\n\n`)
 
-/** The text between a prompt and a prefix that begins the answer, not a thought. */
+/** The text between a prompt and a prefix that begins the answer rather than a thought. */
 export function answerHead(prompt: string, form: ReasoningForm, prefix: string): string {
   const { open, close, isHarmony } = form
   const isMarked = prefix.trimStart().startsWith(open) || prefix.includes(close)
@@ -168,7 +173,10 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
-/** The marks before and after a thought in a prompt. None follows it unless the answer's `prefix` does. */
+/**
+ * The marks before and after a thought in a prompt. No mark comes after it if the answer's `prefix` has that
+ * mark.
+ */
 export function marksAround(
   prompt: string,
   form: ReasoningForm,
@@ -191,7 +199,7 @@ export interface ReasoningSplitter {
   readonly phase: ReasoningPhase
   /** True if a thought has begun. */
   readonly hasThought: boolean
-  /** How many characters of the thought's closing mark the reply ends with. */
+  /** How many characters at the end of the reply belong to the thought's closing mark. */
   readonly closing: number
   push(piece: string): SplitText
   /** Ends the reply. A thought without an end stays a thought. */
@@ -232,7 +240,7 @@ abstract class Splitter implements ReasoningSplitter {
     return this.#parts.map(({ text, isMark }) => (isMark ? text : quote(text))).join('')
   }
 
-  /** Reads as much of the held text as possible. */
+  /** Reads as much of the held-back text as possible. */
   protected abstract advance(isOver: boolean): void
 
   protected think(length: number): void {
@@ -243,7 +251,7 @@ abstract class Splitter implements ReasoningSplitter {
     this.#text += this.#take(length, false)
   }
 
-  /** Drops a marker or the whitespace around it. `instead`: the text that replaces it in the answer. */
+  /** Drops a marker or the whitespace around it. `instead`: what the answer gets in its place. */
   protected drop(length: number, instead = ''): void {
     this.#take(length, true)
     this.#text += instead
@@ -303,7 +311,7 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = enclosed === 'found'
   }
 
-  /** Drops `mark` and the whitespace before it. Blanks without the mark stay. */
+  /** Drops `mark` and the whitespace before it. Whitespace without the mark stays. */
   #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
     const dense = this.held.trimStart()
     if (dense.startsWith(mark)) {
@@ -316,7 +324,7 @@ class MarkSplitter extends Splitter {
   #think(isOver: boolean): void {
     const { open, close, answer } = this.#form
     if (this.#isAfterMark) {
-      // Some models repeat the opening mark that the prompt already contains.
+      // Some models repeat the opening mark, although the prompt already contains it.
       if (this.#mark(open, isOver) === 'more') return
       this.#dropBlanks()
     }
@@ -360,12 +368,12 @@ class MarkSplitter extends Splitter {
   }
 }
 
-/** Tracks strings in JSON that arrives in pieces. */
+/** Tracks strings in JSON that arrives in chunks. */
 class JsonStrings {
   #isString = false
   #isEscaped = false
 
-  /** The next piece, with each character of a string replaced by a blank. */
+  /** The next chunk, with each character of a string replaced by a space. */
   blanked(text: string): string {
     let [isString, isEscaped] = [this.#isString, this.#isEscaped]
     let found = ''
@@ -387,9 +395,9 @@ class JsonStrings {
 const after = (char: string, isString: boolean, isEscaped: boolean): [boolean, boolean] =>
   isString ? [isEscaped || char !== '"', !isEscaped && char === '\\'] : [char === '"', false]
 
-/** Messages with headers; a prompt ends within the first header, or within a thought. */
+/** Messages with headers. A prompt ends inside the first header or inside a thought. */
 class HarmonySplitter extends Splitter {
-  /** A message ends with a single token that is part of nothing else. */
+  /** A message ends with a single token, which is not part of anything else. */
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
@@ -421,7 +429,7 @@ class HarmonySplitter extends Splitter {
     const isHeader =
       this.#hasBegun ||
       [CHANNEL, ' to='].some((start) => this.held.startsWith(start.slice(0, this.held.length)))
-    if (!isHeader || end > MOST_HEADER || (end < 0 && this.held.length > MOST_HEADER)) {
+    if (!isHeader || end > MAX_HEADER || (end < 0 && this.held.length > MAX_HEADER)) {
       this.#part = 'answer'
       this.#hasBegun = true
       return
@@ -447,7 +455,7 @@ class HarmonySplitter extends Splitter {
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {
-    // Strings contain no marks, so they are blanked out.
+    // Strings are not searched for marks, so they are replaced by spaces.
     const visible = this.#arguments?.blanked(this.held) ?? this.held
     const found = firstMark(visible, BODY_ENDS)
     const unsure = isOver ? 0 : partLength(visible, BODY_ENDS)

@@ -1,4 +1,4 @@
-// Jinja's filters, and Transformers' `tojson`.
+// Jinja's filters, and `tojson` of Transformers.
 import { formatPercent, roundedText } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { type Filter, listFilters, type Tools } from './list-filters.ts'
@@ -31,7 +31,7 @@ import {
 const text = (value: Value, { spend }: Tools) => writtenText(value, spend)
 const optional = (value: Value) => (value === undefined || value === null ? undefined : stringOf(value))
 
-/** String filters return Markup for Markup. */
+/** String filters return Markup if given Markup. */
 const like = (value: Value, result: string): Value => (value instanceof Markup ? new Markup(result) : result)
 
 function indented(value: Value, [width = 4, first, blank]: readonly Value[], tools: Tools): Value {
@@ -172,7 +172,7 @@ const counted: Filter = (value, _args, { spend }) => lengthOf(value, spend)
 const markedUp: Filter = (value, _args, tools) =>
   value instanceof Markup ? value : new Markup(escaped(text(value, tools)))
 
-/** Jinja's rule: a letter after white space, `-`, or an opening bracket begins a word. */
+/** Jinja's rule: a letter after white space, `-` or an opening bracket begins a word. */
 const titled = (value: string) =>
   value
     .split(new RegExp(`([-${SPACES}({\\[<]+)`))
@@ -205,7 +205,7 @@ const formats: Filter = (value, args, tools, keywords) => {
   )
 }
 
-/** Filters by name: their parameters (undefined if they take any) and their functions. */
+/** Filters by name: their parameters (undefined if they take any number) and their functions. */
 const FILTERS: ReadonlyMap<string, readonly [parameters: string | undefined, run: Filter]> = new Map<
   string,
   readonly [parameters: string | undefined, run: Filter]
@@ -312,7 +312,7 @@ function notReversible(value: Value): never {
   throw typeError(`'${typeName(value)}' object is not reversible`)
 }
 
-/** Whether a filter of that name exists. */
+/** Whether a filter with that name exists. */
 export const isFilter = (name: string) => FILTERS.has(name)
 
 /** Throws TemplateError for an unknown filter. */

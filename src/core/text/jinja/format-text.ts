@@ -131,7 +131,7 @@ function padded(text: string, width: number, align: string, fill: string, spend:
 }
 
 /**
- * A number without padding. `kind` is the type letter of a format specification; empty for a float's default
+ * A number without padding. `kind`: the type letter of a format specification; empty for a float's default
  * text.
  */
 function number(value: Value, kind: string, digits: string | undefined, sign: string, spend: Spend): string {
@@ -163,7 +163,7 @@ function general(size: number, digits: number): string {
   return exponential(`${bare(mantissa)}e${exponent}`)
 }
 
-/** The number with that many decimals. Ties go to the even digit, as in Python. */
+/** The number with this many decimals. Ties go to the even digit, as in Python. */
 export function roundedText(size: number, places: number): string {
   if (!Number.isFinite(size)) return Number.isNaN(size) ? 'nan' : 'inf'
   const text = size.toFixed(places)

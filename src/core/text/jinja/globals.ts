@@ -60,9 +60,9 @@ export function strftime(date: Date, format: string): string {
   })
 }
 
-/** A template that counts further than this is assumed never to end. Jinja's sandbox has the same limit. */
+/** A template that counts beyond this is assumed never to end. Jinja's sandbox has the same limit. */
 const MAX_RANGE = 100_000
-/** Work units of formatting a date, per character of its format. */
+/** Work units for formatting a date, per character of the format. */
 const DATE_UNITS = 1 << 15
 
 /** The error of a template that rejects its input with its own message. */

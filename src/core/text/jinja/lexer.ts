@@ -8,12 +8,12 @@ export interface Token {
 
 export const syntaxError = (what: string) => new TemplateError('TemplateSyntaxError', what)
 
-/** The characters that Python's `str.isspace` accepts, for use in a class of a regular expression. */
+/** The characters that Python's `str.isspace` accepts, for a character class in a regular expression. */
 export const SPACES = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
 const SPACE = new RegExp(`[${SPACES}]`)
 const RUN = new RegExp(`[${SPACES}]*`, 'y')
 
-/** What opens a tag, with the sign that controls white space before it. */
+/** What opens a tag, with the sign that controls the white space before it. */
 const OPEN = /\{%([-+]?)|\{\{([-+]?)|\{#([-+]?)/g
 const RAW = new RegExp(`\\{%[-+]?[${SPACES}]*raw[${SPACES}]*(?:-%\\}[${SPACES}]*|%\\})`, 'y')
 const END_RAW = new RegExp(
@@ -88,8 +88,8 @@ class Lexer {
   }
 
   /**
-   * The text up to a tag. `-` strips all white space before the tag, lstrip_blocks the indentation of a line
-   * that begins with it.
+   * The text up to a tag. `-` strips all white space before the tag; lstrip_blocks strips the indentation of
+   * a line that begins with it.
    */
   #before(end: number, sign: string, isBlock: boolean): string {
     const text = this.#source.slice(this.#at, end)

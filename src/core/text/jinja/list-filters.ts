@@ -1,4 +1,4 @@
-// Jinja's filters of lists.
+// Jinja's filters for lists.
 import { binary } from './operators.ts'
 import {
   areEqual,
@@ -19,7 +19,7 @@ import {
   type Value,
 } from './values.ts'
 
-/** The parts of a template run that filters use. */
+/** The parts of a template run that filters need. */
 export interface Tools {
   readonly spend: Spend
   /** `value.name`. */
@@ -62,7 +62,7 @@ function sorted<T>(items: readonly T[], key: (item: T) => Value, isReversed: boo
   return keyed.map(({ item }) => item)
 }
 
-/** The values of several attributes, `a,b`, one after the other. */
+/** The values of several attributes, `a,b`, in this order. */
 function sortKey(attribute: Value, isCased: Value, tools: Tools): (value: Value) => Value {
   const names = stringOf(attribute)?.split(',')
   if (names === undefined || names.length === 1) {
@@ -73,7 +73,7 @@ function sortKey(attribute: Value, isCased: Value, tools: Tools): (value: Value)
   return (value) => readers.map((read) => folded(read(value), isCased, tools.spend))
 }
 
-/** `map` and `select` treat every false value, including None, as an empty list. */
+/** `map` and `select` treat every falsy value, including None, as an empty list. */
 const chosenFrom = (value: Value, { spend }: Tools) => (isTrue(value) ? iterate(value, spend) : [])
 
 const mapped: Filter = (value, args, tools, keywords) => {

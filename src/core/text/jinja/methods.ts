@@ -24,7 +24,7 @@ import {
   View,
 } from './values.ts'
 
-/** The method of a value; undefined if its type has no method of that name. */
+/** The method of a value; undefined if its type has no such method. */
 export function methodOf(
   value: Value,
   name: string,
@@ -183,7 +183,7 @@ function parted(text: string, separator: string, at: number, isLast: boolean): T
   return new Tuple([text.slice(0, at), separator, text.slice(at + separator.length)])
 }
 
-/** The position of `sought`, in characters from the beginning of the text; -1 if it does not occur. */
+/** The position of `sought`, in characters from the start of the text; -1 if it does not occur. */
 function found(text: string, [part, start, end]: readonly Value[], isLast: boolean): number {
   const sought = given(part)
   const all = charactersOf(text)

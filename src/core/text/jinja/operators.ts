@@ -221,7 +221,7 @@ export function itemAt(value: Value, index: number, spend: Spend): Value {
   return all?.[index < 0 ? index + all.length : index]
 }
 
-/** Arguments by parameter name. Parameters marked with `?` may be omitted and are then undefined. */
+/** Arguments by parameter name. Parameters marked with `?` are optional and may be undefined. */
 export function bound(
   name: string,
   parameters: readonly string[],

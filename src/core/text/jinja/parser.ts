@@ -1,4 +1,4 @@
-// Parses the tokens of a template into its syntax tree, by the rules of jinja2's parser.
+// Parses the tokens of a template into a syntax tree, by the rules of jinja2's parser.
 import { syntaxError, type Token, tokenize } from './lexer.ts'
 
 export interface Arguments {
@@ -76,7 +76,7 @@ export type Statement =
   | {
       readonly type: 'macro'
       readonly name: string
-      /** Whether the body names `varargs` or `kwargs`, and so takes arguments beyond the parameters. */
+      /** Whether the body names `varargs` or `kwargs`, and so takes arguments beyond its parameters. */
       readonly takesMore: boolean
       readonly parameters: readonly Parameter[]
       readonly body: Body
@@ -148,7 +148,10 @@ class Parser {
     throw syntaxError(`expected ${wanted}, got '${value || this.#token.type}'`)
   }
 
-  /** Reads statements up to one of the tags `ends`, including its name, or up to the end of the template. */
+  /**
+   * Reads statements up to and including the name of one of the tags `ends`, or up to the end of the
+   * template.
+   */
   #body(...ends: readonly string[]): Body {
     const body: Statement[] = []
     for (;;) {
@@ -325,7 +328,7 @@ class Parser {
     return isTuple ? { type: 'tuple', items } : (items[0] as Target)
   }
 
-  /** One expression, or several that are separated by commas. */
+  /** One expression, or several separated by commas. */
   #tuple(isConditional = true, end?: string, isEnclosed = false): Expression {
     const items: Expression[] = []
     let isTuple = false

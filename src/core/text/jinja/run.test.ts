@@ -18,7 +18,7 @@ const rendered = (template: string) =>
 const v = 'messages[0].v'
 
 test.each([
-  // Python's strip removes exactly the characters it is given.
+  // Python's strip removes exactly the given characters.
   ["{{ '\\n  a b \\n'.strip('\\n') }}|", '  a b |'],
   ["{{ '\\n  a b \\n'.lstrip('\\n') }}|", '  a b \n|'],
   ["{{ '\\n  a b \\n'.rstrip('\\n') }}|", '\n  a b |'],
@@ -61,7 +61,7 @@ test('qwen3, smollm3: earlier answers keep their indentation', () => {
   )
 })
 
-test('qwen3-coder: arguments that are not strings are written as in Python', () => {
+test('qwen3-coder: arguments other than strings are written as in Python', () => {
   const template = new ChatTemplate(
     '{%- macro extra(fields, known) %}{%- for key in fields if key not in known %}' +
       "{{- '\\n<' ~ key ~ '>' ~ (fields[key] | string) ~ '</' ~ key ~ '>' }}{%- endfor %}{%- endmacro %}" +
@@ -85,16 +85,16 @@ const BIG = `{% set s = "${'a'.repeat(4096)}" %}${'{% set s = s + s %}'.repeat(8
 
 describe('a template that would never end is stopped', () => {
   test.each([
-    ['letters that become eight', EIGHT('{% set ns.x = ns.x.replace("a", "aaaaaaaa") %}')],
-    ['the same by a filter', EIGHT('{% set ns.x = ns.x | replace("a", "aaaaaaaa") %}')],
+    ['letters that are doubled repeatedly', EIGHT('{% set ns.x = ns.x.replace("a", "aaaaaaaa") %}')],
+    ['the same with a filter', EIGHT('{% set ns.x = ns.x | replace("a", "aaaaaaaa") %}')],
     ['doubling', EIGHT('{% set ns.x = ns.x + ns.x %}')],
-    ['doubling by ~', EIGHT('{% set ns.x = ns.x ~ ns.x %}')],
+    ['doubling with ~', EIGHT('{% set ns.x = ns.x ~ ns.x %}')],
     ['lists of lists', EIGHT('{% set ns.x = [ns.x, ns.x] %}')],
     [
       'lists of lists as JSON',
       `${EIGHT('{% set ns.x = [ns.x, ns.x] %}').replace('{{ ns.x }}', '{{ ns.x | tojson }}')}`,
     ],
-    ['a list in itself', '{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}'],
+    ['a list that contains itself', '{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}'],
     [
       'a membership test of lists',
       `${EIGHT('{% set ns.x = [ns.x, ns.x] %}').replace('{{ ns.x }}', '{{ raise_exception(ns.x) }}')}`,
@@ -103,9 +103,9 @@ describe('a template that would never end is stopped', () => {
       'equal lists',
       `${EIGHT('{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}')}{{ ns.x == ns.y }}`,
     ],
-    ['loops in loops', '{% for i in range(65536) %}{% for j in range(65536) %}{% endfor %}{% endfor %}'],
+    ['nested loops', '{% for i in range(65536) %}{% for j in range(65536) %}{% endfor %}{% endfor %}'],
     [
-      'names nobody knows',
+      'unknown names',
       '{% for i in range(65536) %}{% for j in range(65536) %}{{ x }}{% endfor %}{% endfor %}',
     ],
     ['a macro that calls itself', '{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}'],
@@ -117,7 +117,7 @@ describe('a template that would never end is stopped', () => {
     ['wide JSON', '{{ [[1]] | tojson(indent=500000000) }}'],
     ['long separators', `${BIG}{{ range(60000) | join(s) }}`],
     ['a long search', `${BIG}{% set t = "b" + s %}{% for i in range(9) %}{{ t in s ~ s }}{% endfor %}`],
-    ['pieces of one letter', `${BIG}{{ s.split("a") | length }}`],
+    ['splitting into single letters', `${BIG}{{ s.split("a") | length }}`],
     ['slices of long texts', `${BIG}{% for i in range(99) %}{% set t = s[1:] %}{% endfor %}`],
     [
       'dates',

@@ -31,7 +31,7 @@ import {
 
 /** Cost of a step. */
 const STEP_UNITS = 32
-/** Cost of one iteration of a loop, which creates a scope. */
+/** Cost of one iteration of a loop, because it creates a scope. */
 const TURN_UNITS = 256
 
 /** The attributes of `dict` itself. No template calls them on the type. */
@@ -69,7 +69,7 @@ export class Scope {
 /** The ways to leave a body before its end. */
 type Leave = 'break' | 'continue' | undefined
 
-/** One rendering. `spend` is called before any work whose time or memory depends on the size of its input. */
+/** One rendering. It calls `spend` before any work whose time or memory depends on the size of its input. */
 export class TemplateRun {
   readonly #spend: Spend
   readonly #tools: Tools
@@ -352,7 +352,7 @@ export class TemplateRun {
   #item(value: Value, key: Value): Value {
     const index = numberOf(key)
     if (value instanceof Map) {
-      // Jinja treats a key that cannot be hashed as a missing key.
+      // Jinja treats an unhashable key as a missing key.
       const at = keyOrNone(key)
       if (at !== undefined && value.has(at)) return value.get(at)
     } else if (index !== undefined && Number.isInteger(index)) {
@@ -438,6 +438,6 @@ export class TemplateRun {
   }
 }
 
-/** In Python `dict[name]` is a type too, and Jinja returns that item for a missing attribute. */
+/** In Python, `dict[name]` is also a type, and Jinja returns that item for a missing attribute. */
 const subscripted = (type: Callable, name: string): Value =>
   type.name === 'dict' && !DICT_METHODS.has(name) ? type : undefined

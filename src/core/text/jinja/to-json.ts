@@ -19,12 +19,12 @@ import {
 /** The style of plain `json.dumps`, but without escapes for non-ASCII characters. */
 const PLAIN_STYLE: JsonStyle = { ascii: false, indent: undefined, comma: ', ', colon: ': ', sorts: false }
 
-/** Python's `str`, and JSON for the arguments of a call. */
+/** What Python's `str` returns, and JSON for the arguments of a call. */
 export function writtenText(value: Value, spend: Spend): string {
   return value instanceof CallArguments ? jsonOf(value, PLAIN_STYLE, spend) : textOf(value, spend)
 }
 
-/** A value without numbers beyond 2^53 as plain `json.dumps` writes it. */
+/** A value as plain `json.dumps` writes it. It contains no numbers beyond 2^53. */
 export const pythonJson = (value: unknown): string =>
   jsonOf(
     fromJson(value, () => {}),

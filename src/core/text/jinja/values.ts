@@ -2,8 +2,8 @@
 import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
- * A Python value: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int
- * and any other is a float.
+ * A Python value: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int and any other
+ * is a float.
  */
 export type Value =
   | undefined
@@ -23,7 +23,7 @@ export type Value =
   | Loop
 
 /**
- * Arguments of a tool call: a mapping that is concatenated and printed as JSON. Some templates read them as a
+ * Arguments of a tool call: a mapping that concatenates and prints as JSON. Some templates read them as a
  * mapping and others append them to a string, because OpenAI's API sends them as JSON text.
  */
 export class CallArguments extends Map<Key, Value> {}
@@ -40,16 +40,16 @@ export class GivenArguments {
 export type Dict = Map<Key, Value>
 export type Key = string | number | boolean | null
 
-/** Charges for work before it is done, in units of about a nanosecond; throws when the limit is reached. */
+/** Charges for work before it is done, in units of about a nanosecond. Throws when the limit is reached. */
 export type Spend = (units: number) => void
 
-/** Cost of each part of a new value. A part is an object, while a character takes only one or two bytes. */
+/** Cost of each part of a new value. A part is an object, whereas a character takes only one or two bytes. */
 export const PART_UNITS = 32
 
 /** A float with a whole value, which JavaScript cannot distinguish from an int. */
 export class Float {
   readonly value: number
-  /** The digits as written, if they are preserved. */
+  /** The digits as written, if they were preserved. */
   readonly text: string | undefined
   constructor(value: number, text?: string) {
     this.value = value
@@ -57,13 +57,13 @@ export class Float {
   }
 }
 
-/** A JSON number, with the digits as written if JavaScript would write different ones. */
+/** A JSON number; keeps the digits as written if JavaScript would write others. */
 export function writtenNumber(text: string): number | Float {
   const value = Number(text)
   return String(value) === text ? value : new Float(value, text)
 }
 
-/** Text marked by `safe` or `escape`; text that is added to it is escaped. */
+/** Text marked by `safe` or `escape`; any text that is added to it is escaped. */
 export class Markup {
   readonly text: string
   constructor(text: string) {
@@ -81,7 +81,7 @@ export class Tuple {
   }
 }
 
-/** The return value of `range()` and of a mapping's `keys()`, `values()` and `items()`. */
+/** What `range()` and a mapping's `keys()`, `values()` and `items()` return. */
 export class View {
   readonly kind: 'dict_keys' | 'dict_values' | 'dict_items' | 'range'
   readonly items: readonly Value[]
@@ -91,7 +91,7 @@ export class View {
   }
 }
 
-/** The return value of `map`, `select` and similar filters: it has no length and can be read only once. */
+/** What `map`, `select` and similar filters return: it has no length and can be read only once. */
 export class Generator {
   #items: readonly Value[]
   constructor(items: readonly Value[]) {
@@ -174,7 +174,7 @@ export function typeName(value: Value): string {
 /** A float, even if its value is whole. */
 export const float = (value: number): Value => (Number.isInteger(value) ? new Float(value) : value)
 
-/** The number in an int, float or bool. */
+/** The number that an int, float or bool holds. */
 export function numberOf(value: Value): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value === 'boolean') return value ? 1 : 0
@@ -401,7 +401,7 @@ export function keyOrNone(value: Value): Key | undefined {
   return value instanceof Float ? value.value : stringOf(value)
 }
 
-/** Converts API values for a template: objects become mappings. Charges for each part. */
+/** Converts API values for a template: objects become mappings. Charges for every part. */
 export function fromJson(value: unknown, spend: Spend): Value {
   spend(PART_UNITS)
   if (typeof value === 'string' || typeof value === 'boolean' || value === null || value === undefined)

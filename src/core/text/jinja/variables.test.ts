@@ -1,4 +1,4 @@
-// Variables of templates. In: templates. Out: the names that a caller can set.
+// Tests the variables of templates. In: templates. Out: the names that a caller can set.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -23,7 +23,7 @@ test.each([
   ],
   ['a name that is set first', '{% set a = 1 %}{% set ns = namespace(b=a) %}{{ ns.b ~ a }}', []],
   [
-    'names that every template is given',
+    'names that every template gets',
     '{{ bos_token ~ tools ~ messages ~ range(3) ~ raise_exception("a") }}',
     [],
   ],
@@ -40,6 +40,6 @@ test.each([
   ['mistralai-Mistral-Nemo-Instruct-2407', []],
 ])('%s', (name, names) => {
   expect(published(name)).toEqual(expect.arrayContaining(names))
-  // Not the names that only the template itself sets.
+  // Without the names that only the template itself sets.
   expect(published(name).filter((each) => /^(ns|m|message|loop|tool)$/.test(each))).toEqual([])
 })

@@ -5,9 +5,9 @@ import type { parse } from './parser.ts'
 const MADE: readonly string[] = ['loop', 'caller', 'varargs', 'kwargs', 'self']
 
 /**
- * Names that the template reads and never sets, or sets only if the caller did not: it tests whether they
- * are defined, has a default for them, or reads them before it sets them. Macros may be defined before the
- * variables that they read.
+ * Names that the template reads and that a caller can set: the template never sets them, or only if the
+ * caller did not, because it tests whether they are defined, has a default for them, or reads them before
+ * setting them. Macros may be defined before the variables that they read.
  */
 export function freeNames(template: ReturnType<typeof parse>): ReadonlySet<string> {
   const names = new Names()
@@ -58,7 +58,7 @@ class Names {
     if (type === 'set' || type === 'setBlock') this.#name(target, this.#set)
   }
 
-  /** Adds the names of a target. */
+  /** Adds the names in a target. */
   #name(target: unknown, to: Set<string>): void {
     const { type, name, items } = target as Node
     if (type === 'name') to.add(name as string)

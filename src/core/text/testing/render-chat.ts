@@ -1,4 +1,4 @@
-// Renders one prompt for tests, which usually render each template once.
+// Renders a single prompt, for tests that render each template only once.
 import { type ChatMessage, type ChatOptions, ChatTemplate } from '../chat/chat-template.ts'
 
 /** Throws `format` like ChatTemplate. */

@@ -57,7 +57,8 @@ export function jsonSpec(
 }
 
 /**
- * Tokens: `<unk> <s> </s>`, the 256 bytes, `pieces`. By default each piece's score is one less than the last.
+ * Tokens: `<unk> <s> </s>`, the 256 bytes, `pieces`. By default, each piece's score is one less than the
+ * previous one's.
  */
 export function spmSpec(
   pieces: readonly (string | readonly [string, number])[],

@@ -1,4 +1,4 @@
-// Tests of added tokens. In: texts with tokens in them. Out: ids and the text between.
+// Tests added tokens. In: texts that contain tokens. Out: ids and the text in between.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { AddedToken } from './token-search.ts'
@@ -11,14 +11,14 @@ const token = (id: number, text: string, rest: Partial<AddedToken> = {}): AddedT
   ...rest,
 })
 
-test('of tokens that begin at the same position, the longest is taken', () => {
+test('among tokens that begin at the same position, the longest wins', () => {
   const added = new AddedTokens([token(1, '  '), token(2, '    '), token(3, '<a>'), token(4, '<a><b>')])
   expect(added.split('x     y<a><b><a>', false)).toEqual(['x', 2, ' y', 4, 3])
   expect(added.split('', false)).toEqual([])
   expect(added.split('<a', false)).toEqual(['<a'])
 })
 
-test('special tokens are found on request only', () => {
+test('special tokens are found only on request', () => {
   const added = new AddedTokens([token(1, '<s>', { special: true }), token(2, '<t>')])
   expect(added.split('<s><t>', false)).toEqual(['<s>', 2])
   expect(added.split('<s><t>', true)).toEqual([1, 2])
@@ -41,13 +41,13 @@ test('llama.cpp recognises only ASCII white space', () => {
   expect(added.split('<r> \t\r\n\u3000b', false)).toEqual([1, '\u3000b'])
 })
 
-test('a long token that a long text almost contains everywhere costs no more than a short one', () => {
+test('a long token that almost matches everywhere in a long text costs no more than a short one', () => {
   const text = 'a'.repeat(1 << 20)
   const added = new AddedTokens([token(1, `${'a'.repeat(16_000)}b`), token(2, `c${'a'.repeat(16_000)}`)])
   expect(added.split(text, true)).toEqual([text])
 })
 
-test('too many characters in added tokens are rejected', () => {
+test('added tokens with too many characters are rejected', () => {
   const list = Array.from({ length: 200 }, (_, id) => token(id, String.fromCharCode(id + 64).repeat(12_000)))
   expect(() => new AddedTokens(list)).toThrow(/added tokens of more than 2097152 characters/)
 })

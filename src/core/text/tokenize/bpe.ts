@@ -1,4 +1,4 @@
-// Byte pair encoding of a word, with a vocabulary and ranked merges.
+// Byte pair encoding of words, with a vocabulary and ranked merges.
 
 import { MAX_MERGES, malformed, shown } from '../spec.ts'
 import { BYTE_CHARS, charsOfBytes, crossesWords } from './byte-level.ts'
@@ -6,7 +6,7 @@ import { cachedWords, Merger } from './merge.ts'
 import { byteName, type Vocabulary } from './vocabulary.ts'
 
 /**
- * A hash table with open addressing in one typed array. It takes a quarter of a Map's memory and builds no
+ * A hash table with open addressing in one typed array. It takes a quarter of a Map's memory and creates no
  * keys.
  */
 export class PairTable {
@@ -61,18 +61,18 @@ export interface BpeOptions {
   readonly byteFallback?: boolean
   /** A word that is a token becomes that token, regardless of the merges. */
   readonly ignoreMerges?: boolean
-  /** Replaces symbols that have no token. Without it they are dropped. */
+  /** Replaces symbols without a token. If absent, they are dropped. */
   readonly unknownId?: number | undefined
   /** Several unknown characters in a row become one unknown token. */
   readonly fuseUnknown?: boolean
 }
 
 const encoder = new TextEncoder()
-/** Maximum number of bytes of a UTF-16 unit in UTF-8. */
+/** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const UTF8_GROWTH = 3
 
 export interface Bpe {
-  /** True if a merge makes a token that spans two marked words. */
+  /** True if some merge produces a token that spans two marked words. */
   readonly crossesWords: boolean
   /** Adds the ids of `word` to `out`. */
   encode(word: string, out: number[]): void
@@ -140,7 +140,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     else ids.push(...own)
   }
 
-  /** The word as spelled in the vocabulary. */
+  /** The word in the spelling of the vocabulary. */
   function spell(word: string): string {
     return byteLevel ? charsOfBytes(bytes, writeBytes(word)) : word
   }
@@ -154,7 +154,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
 interface Merges {
   /** Rank of each pair of ids. */
   readonly pairs: PairTable
-  /** The id that each merge makes, by rank. */
+  /** The id that each merge produces, by rank. */
   readonly made: Int32Array
 }
 

@@ -2,11 +2,11 @@
 
 export const MARK = '\u2581'
 
-/** A run of marks and the text up to the next mark. */
+/** A run of marks, and the text up to the next mark. */
 const WORD = /\u2581*[^\u2581]+|\u2581+/g
 const CROSSING = /[^\u2581]\u2581/
 
-/** True if a token spans two words. Then a text cannot be encoded word by word. */
+/** True if some token spans two words, so that a text cannot be encoded word by word. */
 export function crossesWords(tokens: Iterable<string>): boolean {
   for (const token of tokens) if (CROSSING.test(token)) return true
   return false
@@ -31,7 +31,7 @@ export const BYTE_CHARS: readonly string[] = charCodes().map((code) => String.fr
 
 const BYTES = new Map(BYTE_CHARS.map((char, byte) => [char, byte]))
 
-/** The bytes of a byte-level token, or undefined if one of its characters represents no byte. */
+/** The bytes of a byte-level token; undefined if one of its characters does not represent a byte. */
 export function bytesOfChars(token: string): Uint8Array | undefined {
   const bytes = new Uint8Array(token.length)
   for (let at = 0; at < token.length; at++) {

@@ -1,5 +1,5 @@
-// Encoding streams. In: texts in pieces of any length, tiny vocabularies of every shape. Out: the ids of the
-// whole text, with only part of it in memory.
+// Tests encoding streams. In: texts in chunks of any length, tiny vocabularies of every form. Out: the ids of
+// the whole text, with only part of it in memory.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'

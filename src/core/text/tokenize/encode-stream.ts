@@ -1,9 +1,9 @@
 // Encodes a text that arrives in chunks. The ids are the same as for the whole text, but only a small part of
-// it is in memory.
+// it is in memory at a time.
 //
 // The text is split at word boundaries, and each part is encoded by itself. A tokenizer may join parts that a
 // split would separate: words, punctuation, added tokens, white space that a token strips. So a split is used
-// only if the text around it has the same ids with it as without.
+// only if the text around it has the same ids with and without it.
 import { piecesOf, type TextPieces } from '../../base/bytes.ts'
 import { type EncodeOptions, type Tokenizer, withPrefix } from './tokenizer.ts'
 
@@ -16,8 +16,11 @@ const PART = 1 << 18
 /** UTF-16 units on each side of a split that are compared. */
 const AROUND = 1024
 /** How many split positions are tried in a part before it grows. */
-const MOST_TRIES = 32
-/** A text is split between any two characters if this many parts contain neither spaces nor line breaks. */
+const MAX_TRIES = 32
+/**
+ * A text is split between any two characters if this many parts in a row contain neither spaces nor line
+ * breaks.
+ */
 const UNBROKEN = 16
 
 type IsPlace = (text: string, at: number) => boolean
@@ -66,7 +69,7 @@ export async function* encodeStream(
 
 export interface Collected {
   readonly ids: Uint32Array
-  /** Number of ids in the whole text, kept or not. */
+  /** Number of ids in the whole text, including those that were not kept. */
   readonly count: number
 }
 
@@ -114,7 +117,7 @@ function findCut(
   const least = Math.floor(text.length / 2)
   for (const isPlace of places) {
     let tries = 0
-    for (let at = text.length - around; at > least && tries < MOST_TRIES; at--) {
+    for (let at = text.length - around; at > least && tries < MAX_TRIES; at--) {
       if (!isPlace(text, at)) continue
       tries++
       if (holds(tokenizer, text.slice(at - around, at), text.slice(at, at + around), parseSpecial)) return at

@@ -1,5 +1,5 @@
-// Tests of merging. In: random words and rules. Out: the result of merging one pair at a time by
-// exhaustive search.
+// Tests merging. In: random words and rules. Out: the result of merging one pair at a time by exhaustive
+// search.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PairTable } from './bpe.ts'
@@ -11,7 +11,7 @@ interface Rule {
   readonly made: number
 }
 
-/** The definition: repeatedly merge the adjacent pair with the lowest rank, and of those the leftmost. */
+/** The definition: repeatedly merge the adjacent pair with the lowest rank; among equals, the leftmost. */
 function mergeSlowly(word: readonly number[], rules: readonly Rule[]): number[] {
   const symbols = [...word]
   for (;;) {

@@ -2,7 +2,7 @@
 
 /** V8 copies slices up to this length. A longer slice would keep its source text alive. */
 const LONGEST = 12
-const MOST = 1 << 15
+const MAX = 1 << 15
 
 /**
  * Returns a function that adds a word's ids to `out`. A full cache is cleared, which is cheaper than tracking
@@ -17,7 +17,7 @@ export function cachedWords(
     if (ids === undefined) {
       ids = encode(word)
       if (word.length <= LONGEST) {
-        if (words.size >= MOST) words.clear()
+        if (words.size >= MAX) words.clear()
         words.set(word, ids)
       }
     }
@@ -25,13 +25,15 @@ export function cachedWords(
   }
 }
 
-/** Decides which neighbours merge, and in what order. A merge is a number that only the rule interprets. */
+/**
+ * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
+ */
 export interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
   find(left: number, right: number, start: number, end: number): number
   /** The lowest priority merges first; among equals, the leftmost. */
   priority(merge: number): number
-  /** The symbol that a merge makes. */
+  /** The symbol that a merge produces. */
   symbol(merge: number): number
 }
 

@@ -1,9 +1,10 @@
-// Searches for pieces. In: random pieces and texts of few letters. Out: the pieces that end at each position.
+// Tests searching for pieces. In: random pieces and texts over few letters. Out: the pieces that end at each
+// position.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { PieceSearch } from './piece-search.ts'
 
-/** Ids by where pieces end, the longest first. */
+/** Ids by where the pieces end, the longest first. */
 function found(search: PieceSearch, text: string): number[][] {
   let node = 0
   return Array.from({ length: text.length }, (_, at) => {

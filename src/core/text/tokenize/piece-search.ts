@@ -1,7 +1,7 @@
 // Finds all pieces of a vocabulary that end at each position of a text, in time linear in the text.
 import { malformed } from '../spec.ts'
 
-/** Nodes of the automaton, at 30 bytes each; XLM-RoBERTa's 250,000 pieces have 700,000. */
+/** Maximum number of nodes in the automaton, at 30 bytes each; XLM-RoBERTa's 250,000 pieces need 700,000. */
 const MAX_NODES = 1 << 22
 /** Maximum number of pieces that end at one position, such as `c`, `bc` and `abc`. */
 const MAX_ENDINGS = 256
@@ -9,7 +9,7 @@ const MAX_ENDINGS = 256
 const SEED = Math.trunc(Math.random() * 2 ** 31)
 const NONE = -1
 
-/** The value returned for a found piece. */
+/** The value that is returned for a found piece. */
 export interface Piece {
   readonly text: string
   /** At least 0. */
@@ -57,7 +57,7 @@ export class PieceSearch {
     this.#link(parents, units)
   }
 
-  /** Suffixes are shorter, so nodes are linked in the order of their depths. */
+  /** Suffixes are shorter than their node, so nodes are linked in order of depth. */
   #link(parents: readonly number[], units: readonly number[]): void {
     const counts = new Uint16Array(parents.length)
     for (const node of byDepth(this.#depths)) {
@@ -76,7 +76,7 @@ export class PieceSearch {
     }
   }
 
-  /** The node after another unit. A text begins at node 0. */
+  /** The node after one more unit. A text begins at node 0. */
   step(from: number, unit: number): number {
     for (let node = from; ; node = this.#shorter[node]!) {
       const next = this.#edges.find(node, unit)
@@ -116,7 +116,7 @@ function byDepth(depths: Uint16Array): Int32Array {
 }
 
 /**
- * Nodes by the node before them and the unit between. Most nodes have one child, which is stored with them;
+ * Nodes by their parent and the unit in between. Most nodes have one child, which is stored with them;
  * further children are in a hash table with open addressing.
  */
 class Edges {
@@ -133,13 +133,13 @@ class Edges {
     const first = this.#first[from]!
     if (first === 0) return NONE
     if (this.#firstUnit[from] === unit) return Math.abs(first)
-    // A negative value means that there are more.
+    // A negative value means that there are more children.
     if (first > 0) return NONE
     const slot = this.#slotOf(from, unit)
     return this.#from[slot] === NONE ? NONE : this.#to[slot]!
   }
 
-  /** `to` is the next node. */
+  /** `to`: the next node. */
   add(from: number, unit: number, to: number): void {
     this.#first.push(0)
     this.#firstUnit.push(0)

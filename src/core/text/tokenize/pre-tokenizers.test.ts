@@ -1,4 +1,4 @@
-// Tests of the pre-tokenisers. In: texts, and the names GGUF files use. Out: words that add up to the text.
+// Tests the pre-tokenisers. In: texts, and the names that GGUF files use. Out: words that add up to the text.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -60,7 +60,7 @@ describe('words', () => {
     expect(words('seed-coder', 'a 12!\n\nb')).toEqual(['a', ' ', '1', '2', '!', '\n\n', 'b'])
   })
 
-  test('jais-2: spaces are cut at powers of two', () => {
+  test('jais-2: runs of spaces are split at powers of two', () => {
     expect(words('jais-2', `a${' '.repeat(14)}b`).map(({ length }) => length)).toEqual([1, 8, 4, 1, 2])
     expect(words('jais-2', `a${' '.repeat(5)}`).map(({ length }) => length)).toEqual([1, 4, 1])
   })

@@ -4,8 +4,8 @@ import { shown, unsupported } from '../spec.ts'
 /** How text is split, and the defaults that a name implies. */
 export interface PreTokenizer {
   /**
-   * Applied in order, each to the pieces of the previous one. Matches and the gaps between them both become
-   * pieces.
+   * Applied in order, each to the pieces that the previous one made. Matches and the gaps between them both
+   * become pieces.
    */
   readonly patterns: readonly RegExp[]
   readonly ignoreMerges?: boolean
@@ -132,7 +132,7 @@ export function preTokenizer(name = 'default'): PreTokenizer {
   return { patterns: patterns.map(compile), ignoreMerges, addBos }
 }
 
-/** The patterns mean Unicode's White_Space. JavaScript's \s differs from it in U+0085 and U+FEFF. */
+/** The patterns mean Unicode's White_Space, from which JavaScript's \s differs in U+0085 and U+FEFF. */
 export function unicodeSpace(pattern: string): string {
   return pattern.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}')
 }

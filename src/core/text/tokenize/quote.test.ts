@@ -1,4 +1,4 @@
-// Tests of quoting. In: user texts, including special tokens. Out: whether they can control the model.
+// Tests quoting. In: user texts, including special tokens. Out: whether they can control the model.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CHATML, encodeChat } from '../chat/chat-template.ts'
@@ -7,7 +7,7 @@ import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from './read/create.ts'
 
 /**
- * Special tokens that are matched in normalised text, as in some tokenizer.json files; one is a single
+ * Special tokens that are matched in normalised text, as in some tokenizer.json files. One is a single
  * letter.
  */
 function normalizedSpec(normalizer: object) {
@@ -41,9 +41,9 @@ const written = fc
 describe.each([
   ['gguf bytes', createTokenizer(byteLevelSpec())],
   ['tokenizer.json', createTokenizer(jsonSpec())],
-  ['special tokens of normalised text', createTokenizer(normalizedSpec({ type: 'NFKC' }))],
+  ['special tokens in normalised text', createTokenizer(normalizedSpec({ type: 'NFKC' }))],
   [
-    'letters that vanish',
+    'letters that normalisation removes',
     createTokenizer(normalizedSpec({ type: 'Replace', pattern: { String: '\u0301' }, content: '' })),
   ],
   ['sentencepiece', createTokenizer(spmSpec(['\u2581', 'a']))],

@@ -1,13 +1,13 @@
-// Quotes a user's text, so that nothing in it can be read as a control token.
+// Quotes a user's text so that nothing in it can be read as a control token.
 import { type AddedToken, TokenSearch } from './token-search.ts'
 
 /**
- * Escape character before a UTF-16 unit that is spelled in four digits. The escape and the digits are
+ * Escape character before a UTF-16 unit that is spelled as four digits. The escape and the digits are
  * noncharacters: normalisation does not change them, and no template looks for them.
  */
 const ESCAPE = '\uFDD0'
 const DIGIT_0 = 0xfde0
-/** Matches the characters that quoting writes. Tokens that contain one of them are never found. */
+/** Matches the characters that quoting produces. Tokens that contain one of them are never found. */
 export const QUOTING = /[\uFDD0\uFDE0-\uFDEF]/
 const ESCAPED = /\uFDD0([\uFDE0-\uFDEF]{4})/g
 
@@ -54,8 +54,8 @@ function escapeStarts(search: TokenSearch, text: string): string {
 }
 
 /**
- * For tokens in normalised text: escapes every character that normalises to a token's first one, `＜` as well
- * as `<`.
+ * For tokens in normalised text: escapes every character that normalises to the first character of a token,
+ * `＜` as well as `<`.
  */
 function escapeAlike(search: TokenSearch, normalize: (text: string) => string, text: string): string {
   const starts = new Set(

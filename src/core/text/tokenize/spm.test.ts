@@ -1,5 +1,4 @@
-// Tests of SentencePiece's BPE. In: tiny vocabularies with scores. Out: the ids that follow from the
-// definition.
+// Tests SentencePiece's BPE. In: tiny vocabularies with scores. Out: the ids that follow from the definition.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { GgufTokenizerSpec } from '../spec.ts'
@@ -10,8 +9,8 @@ import { byteName } from './vocabulary.ts'
 const M = '\u2581'
 
 /**
- * The definition, on the whole text at once: the neighbours that spell the token with the best score, the
- * leftmost first.
+ * The definition, applied to the whole text at once: merge the neighbours that spell the token with the best
+ * score; among equals, the leftmost.
  */
 function encodeSlowly({ tokens, scores = [], types = [] }: GgufTokenizerSpec, text: string): number[] {
   const idOf = (piece: string) => {
@@ -100,7 +99,7 @@ test('without byte tokens the unknown token represents each byte', () => {
   expect(tokenizer.encode('aé')).toEqual([tokenizer.idOf('a'), 0, 0])
 })
 
-test('control tokens of Phi-3 strip the white space after them, as in llama.cpp, by the name of the model', () => {
+test('Phi-3’s control tokens strip the white space after them, as in llama.cpp, which goes by the model’s name', () => {
   const control = ['<|user|>', '<|end|>', '<|assistant|>', '<|endoftext|>']
   const spec = spmSpec([M, `${M}H`, 'H', 'i', `${M}Hi`])
   const tokens = [...spec.tokens, ...control]

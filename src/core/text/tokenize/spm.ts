@@ -7,8 +7,8 @@ const encoder = new TextEncoder()
 
 /**
  * Returns a function that adds the ids of a text to `out`. Two neighbours merge if their joined text is a
- * token; the best score merges first. There are no merge rules, so adjacent symbols are looked up by their
- * text. `unknownId` replaces bytes that the vocabulary lacks; without it they are dropped.
+ * token; the best score merges first. There are no merge rules, so the joined text of adjacent symbols is
+ * looked up. `unknownId` replaces bytes that the vocabulary lacks; without it they are dropped.
  */
 export function createSpm(
   vocabulary: Vocabulary,
@@ -57,7 +57,7 @@ export function createSpm(
     return id !== undefined && vocabulary.kind(id) === KIND.normal ? id : -1
   }
 
-  /** Adds the bytes of a symbol without a token, which is always a single character. */
+  /** Adds the bytes of a symbol without a token; such a symbol is always a single character. */
   function pushBytes(position: number, ids: number[]): void {
     for (const byte of encoder.encode(word.slice(offsets[position], offsets[position + 1]))) {
       const id = byteIds[byte]!

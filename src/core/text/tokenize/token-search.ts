@@ -4,7 +4,7 @@ import { malformed } from '../spec.ts'
 export interface AddedToken {
   readonly id: number
   readonly text: string
-  /** True if the token is only found on request, because users' text must not control the model. */
+  /** True if the token is found only on request, because users' text must not control the model. */
   readonly special: boolean
   /** True if the token matches only where no letter, digit or underscore is adjacent. */
   readonly isWord?: boolean
@@ -16,13 +16,13 @@ export interface AddedToken {
   readonly stripsRight?: boolean | 'ascii'
 }
 
-/** UTF-16 units of all added tokens together; the largest published vocabularies have 80,000. */
+/** Maximum UTF-16 units of all added tokens together; the largest published vocabularies have 80,000. */
 const MAX_UNITS = 1 << 21
 const UNITS = 1 << 16
 
 /**
- * An Aho-Corasick automaton of the reversed strings. It reads a text from its end to its beginning, so it
- * finds the longest token that begins at each position.
+ * An Aho-Corasick automaton of the reversed strings. It reads a text backwards, so it finds the longest token
+ * that begins at each position.
  */
 export class TokenSearch {
   /** By node * UNITS + unit. */
@@ -67,7 +67,7 @@ export class TokenSearch {
     return this.#edges.size === 0
   }
 
-  /** Each position where a token begins and the longest token there, last position first. */
+  /** Each position where a token begins, with the longest token there; the last position comes first. */
   find(text: string): { readonly at: number; readonly token: AddedToken }[] {
     const found: { at: number; token: AddedToken }[] = []
     if (this.isEmpty) return found

@@ -1,5 +1,4 @@
-// Tests of tokenizers as callers see them. In: tiny vocabularies of both shapes. Out: ids, texts, special
-// tokens.
+// Tests tokenizers as callers see them. In: tiny vocabularies of both forms. Out: ids, texts, special tokens.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { TokenizerSpec } from '../spec.ts'
@@ -69,13 +68,13 @@ describe.each(SHAPES)('%s', (_name, spec) => {
     )
   })
 
-  test('an empty text yields no ids, or BOS if it is requested and the model uses it', () => {
+  test('an empty text yields no ids, or only BOS if it is requested and the model uses it', () => {
     expect(tokenizer.encode('')).toEqual([])
     expect(tokenizer.encode('', { addSpecial: true })).toEqual(tokenizer.addsBos ? [tokenizer.bosId] : [])
     expect(tokenizer.decode([])).toBe('')
   })
 
-  test('special tokens are parsed and written on request only, and end an answer', () => {
+  test('special tokens are parsed and written only on request, and end an answer', () => {
     const end = tokenizer.eosId as number
     const text = tokenizer.tokenText(end)
     expect(tokenizer.encode(text, { parseSpecial: true })).toEqual([end])
@@ -206,7 +205,7 @@ describe('BOS', () => {
 })
 
 describe('tokens that end an answer', () => {
-  test('are the file’s, the caller’s and those with well-known texts', () => {
+  test('are the file’s, the caller’s, and those with well-known texts', () => {
     const spec = byteLevelSpec()
     const tokens = [...spec.tokens, '<|eot_id|>', 'x|y']
     const types = [...(spec.types ?? []), 3, 3]
@@ -251,7 +250,7 @@ describe('more tokens than the model has rows', () => {
   const image = { content: '<image>', id: rows, special: true, normalized: false }
   const spec = jsonSpec({ added_tokens: [...list, image] })
 
-  test('an added token beyond them is an error if a text contains it as a special token, and plain text otherwise', () => {
+  test('an added token beyond them causes an error if a text contains it as a special token, and is plain text otherwise', () => {
     const tokenizer = createTokenizer(spec, { rows })
     expect(tokenizer.vocabSize).toBe(rows)
     expect(tokenizer.encode('hello', { parseSpecial: true })).toEqual(
@@ -267,12 +266,12 @@ describe('more tokens than the model has rows', () => {
     )
   })
 
-  test('a token of the vocabulary itself beyond them shows that it belongs to another model', () => {
+  test('a token of the vocabulary itself beyond them shows that the vocabulary belongs to another model', () => {
     expect(createTokenizer(jsonSpec(), { rows: 200 }).vocabSize).toBe(rows)
   })
 })
 
-test('of several tokens with the same spelling, the last encodes text, and all can be decoded', () => {
+test('among several tokens with the same spelling, the last one encodes text, and all can be decoded', () => {
   const spec = byteLevelSpec()
   const first = spec.tokens.indexOf('hello')
   const last = spec.tokens.length

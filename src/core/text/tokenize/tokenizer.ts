@@ -71,7 +71,7 @@ export interface EncodeOptions {
 }
 
 export interface TokenizerOptions {
-  /** Additional ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
+  /** Further ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
   readonly endIds?: readonly number[]
   /**
    * Number of tokens that the model has rows for. Added tokens of a tokenizer.json may lie beyond them, such
@@ -106,7 +106,7 @@ export interface Tokenizer {
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
   quote(text: string): string
-  /** Like `quote`, but also quotes tokens that text may contain, if their spelling is a marker. */
+  /** Like `quote`, but also quotes tokens that text may normally contain, if they spell a marker. */
   quoter(isMarker: (spelling: string) => boolean): (text: string) => string
   /** Decodes ids from the start of a text. Special tokens are omitted unless `options.special` is true. */
   decode(ids: Iterable<number>, options?: DetokenizeOptions): string
@@ -121,9 +121,9 @@ export interface Tokenizer {
   isEnd(id: number): boolean
 }
 
-/** The position of a text to encode among special tokens. */
+/** Where a text to encode is among special tokens. */
 export interface Section {
-  /** True if only tokens precede it. */
+  /** True if only tokens come before it. */
   readonly isFirst: boolean
   /** True at the beginning and after a token. */
   readonly followsToken: boolean

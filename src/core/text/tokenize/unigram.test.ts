@@ -1,5 +1,5 @@
-// The unigram model. In: small vocabularies with scores, and words. Out: the best of all ways to split a
-// word.
+// Tests the unigram model. In: small vocabularies with scores, and words. Out: the best of all ways to split
+// a word.
 import { describe, expect, test, vi } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { createUnigram } from './unigram.ts'
@@ -55,7 +55,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))('finds the best path, s
   }
 })
 
-test('a long piece adds no work for a text', () => {
+test('a long piece does not add work for a text', () => {
   const pieces = ['<unk>', 'x', 'xx', 'x'.repeat(16_384)]
   const vocabulary = new Vocabulary(pieces, new Uint8Array(pieces.length), {
     byteLevel: false,

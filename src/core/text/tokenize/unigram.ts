@@ -3,11 +3,11 @@ import { cachedWords } from './merge.ts'
 import { type Piece, PieceSearch } from './piece-search.ts'
 import { byteName, type Vocabulary } from './vocabulary.ts'
 
-/** How much lower than the lowest score a character without a piece scores; SentencePiece's `kUnkPenalty`. */
+/** By how much a character without a piece scores below the lowest score; SentencePiece's `kUnkPenalty`. */
 const UNKNOWN_PENALTY = 10
 
 export interface UnigramOptions {
-  /** Logarithms of probabilities, by id. Tokens after them are not pieces. */
+  /** Logarithms of probabilities, by id. Tokens beyond them are not pieces. */
   readonly scores: ArrayLike<number>
   readonly unknownId: number
   /** Characters without a piece are spelled in bytes, if the vocabulary has all of them. */
@@ -15,10 +15,10 @@ export interface UnigramOptions {
 }
 
 /**
- * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
- * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths, the one whose last
- * piece begins first wins. Neighbouring characters without a piece become one unknown token. Throws `format`
- * if the pieces take too much memory or time.
+ * Returns a function that adds the ids of a word to `out`: the best path through all pieces by Viterbi's
+ * algorithm (Kudo 2018, "Subword Regularization", section 3.1). Among equal paths, the one whose last piece
+ * begins first wins. Neighbouring characters without a piece become one unknown token. Throws `format` if the
+ * pieces take too much memory or time.
  */
 export function createUnigram(
   vocabulary: Vocabulary,
@@ -76,7 +76,7 @@ export function createUnigram(
   }
 }
 
-/** The pieces that a text may be split into: those that have a score and represent their own text. */
+/** The pieces into which a text may be split: those that have a score and stand for their own text. */
 function* piecesOf(vocabulary: Vocabulary, scores: ArrayLike<number>): Generator<Piece> {
   for (let id = 0; id < scores.length; id++) {
     const text = vocabulary.tokens[id]

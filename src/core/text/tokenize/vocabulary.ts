@@ -5,7 +5,7 @@ import { bytesOfChars } from './byte-level.ts'
 
 /**
  * Files name one or two ids, but models also end turns with others; llama.cpp has the same list, apart from
- * `<|observation|>`, which ends GLM's calls. The last texts are padding for code or the beginning of the next
+ * `<|observation|>`, which ends GLM's calls. The last texts are padding in code or the start of the next
  * file, which also end an answer.
  */
 const END_TEXTS = [
@@ -118,8 +118,8 @@ export class Vocabulary {
   readonly #spelling: Spelling
 
   /**
-   * Of several tokens with the same spelling, the last one encodes text, as in llama.cpp. Throws `format` if
-   * a token is too long or there are too many.
+   * Among several tokens with the same spelling, the last one encodes text, as in llama.cpp. Throws `format`
+   * if a token is too long or there are too many.
    */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
@@ -170,7 +170,7 @@ export class Vocabulary {
     return this.#kinds[id] ?? KIND.normal
   }
 
-  /** The token's bytes; none for an id without a token. */
+  /** The token's bytes; empty for an id without a token. */
   bytes(id: number): Uint8Array {
     const token = this.tokens[id]
     if (token === undefined) return NOTHING

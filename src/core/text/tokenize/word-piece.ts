@@ -3,7 +3,7 @@ import { cachedWords } from './merge.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 export interface WordPieceOptions {
-  /** Prefixes in the vocabulary: for a piece that begins a word, and for one inside a word. */
+  /** Prefixes in the vocabulary: of a piece that begins a word, and of one inside a word. */
   readonly first: string
   readonly inner: string
   /** Replaces a word that the vocabulary cannot spell. */

@@ -1,4 +1,4 @@
-// An image in which all parts differ, from a formula that is easy to repeat in other languages.
+// An image in which all parts differ, from a formula that is easy to reproduce in other languages.
 
 /** Red, green and blue, from 0 to 255. */
 export const patternAt = (x: number, y: number): readonly [number, number, number] => [

@@ -1,4 +1,5 @@
-// Coded panels. In: random blocks of every type. Out: ggml's values, in the encoding that `auto` chooses.
+// Tests coded panels. In: random blocks of every type. Out: ggml's values, in the encoding that `auto`
+// chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { dequantize } from '../../formats/dequantize.ts'
@@ -15,7 +16,7 @@ const K = 512
 const ROWS = 11
 
 function packed(dtype: CodedDType, encoding = chooseEncoding('auto', 'matrix', [dtype])) {
-  // Minimums are up to 465 times the scale of IQ3_S and IQ3_XXS; those of random scales would exceed f16.
+  // In IQ3_S and IQ3_XXS, minimums are up to 465 times the scale; with random scales they would exceed f16.
   const scale = dtype.startsWith('IQ3') ? 0.371 : undefined
   const source = randomBlocks(dtype, (ROWS * K) / BLOCKS[dtype].elements, 5, scale)
   const coding = codingOf(dtype)
@@ -40,14 +41,14 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
     expect(worst).toBeLessThanOrEqual(BOUNDS[dtype])
   })
 
-  test('with all bits set is finite or an error', () => {
+  test('with all bits set is finite or causes an error', () => {
     const source = new Uint8Array(8 * rowBytes(dtype, K)).fill(0xff)
     const target = new Uint8Array(matrixBytes(encoding, 8, K))
     const pack = () => {
       packRows({ dtype, coding: codingOf(dtype), encoding, k: K, rows: 8, source, target })
       return unpackPanels(encoding, target, K).every(Number.isFinite)
     }
-    // A scale with all bits set is not a number, except in E4M3.
+    // A scale with all bits set is NaN, except in E4M3.
     if (dtype === 'NVFP4') expect(pack()).toBe(true)
     else expect(pack).toThrow(expect.objectContaining({ code: 'format' }))
   })
@@ -72,7 +73,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
 test.each([
   ['Q4_K', 'w4m_g32'],
   ['Q5_0', 'w8_g32'],
-] as const)('%s gives the same result when moved by words or by codes', (dtype, encoding) => {
+] as const)('%s gives the same result whether words or codes are moved', (dtype, encoding) => {
   const source = randomBlocks(dtype, (32 * K) / BLOCKS[dtype].elements, 6)
   const target = new Uint8Array(matrixBytes(encoding, 32, K))
   const coding = codingOf(dtype)
@@ -92,7 +93,7 @@ test.each([
   for (const [i, value] of values.entries()) {
     worst = Math.max(worst, Math.abs(unpacked[i]! - value) / Math.abs(value))
   }
-  // Scale and minimum are rounded too, and count up to 15 times.
+  // The scale and the minimum are rounded too, and the scale counts up to 15 times.
   expect(worst).toBeLessThan(bound + 0.01)
   expect(errorOf({ values, unpacked })).toBeLessThan(errorOf(packed(dtype, 'w4_g32')) / 2)
 })
@@ -104,7 +105,7 @@ test.each(['TQ1_0', 'TQ2_0'] as const)('%s reads the same from 2 and from 4 bits
   expect(bytes.length * 8).toBe(32 * K * (2 + 16 / 256))
 })
 
-/** Root mean square error, relative to that of the values. */
+/** The root mean square error, relative to the root mean square of the values. */
 function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32Array }): number {
   let errors = 0
   let squares = 0
@@ -116,9 +117,9 @@ function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32
 }
 
 /**
- * Largest error relative to the largest magnitude of its group. None if codes and scales are only moved. If a
- * scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for
- * IQ3_S twice 15). Else half a step of 8 bits plus that rounding.
+ * The largest error relative to the largest magnitude in its group. 0 if codes and scales are only moved. If
+ * a scale is a product, its rounding to f16 (in Q4_K that of scale and minimum, 15 and 63 steps of it; in
+ * IQ3_S twice 15). Otherwise half a step of 8 bits plus that rounding.
  */
 const EXACT = 0
 const HALF_STEP = 0.5 / 127 + 2 ** -11

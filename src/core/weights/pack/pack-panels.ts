@@ -38,7 +38,7 @@ export function packQuantized(
   }
 }
 
-/** Arranges bytes in vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
+/** Arranges bytes in vectors: words[8 * row + j] holds the codes for inputs 4j..4j+3. */
 export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
@@ -56,7 +56,7 @@ export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pit
   }
 }
 
-/** Makes f16 and bf16 panels. Elements are moved, never converted. */
+/** Makes f16 and bf16 panels. Elements are only moved, never converted. */
 export function packHalves(rows: StoredRows, count: number, k: number, out: Uint16Array): void {
   const { u16 } = rows
   for (let n = 0; n < count; n += 8) {

@@ -9,8 +9,8 @@ import { layHalves } from './pack-panels.ts'
 
 /**
  * Moves codes and f16 scales of TQ1_0 and TQ2_0 without rounding. `k` is a multiple of 256. Codes are -1, 0
- * and 1; a 2, which TQ2_0 could also contain, is kept. Throws `format` for scales that the kernels cannot
- * represent.
+ * and 1; a code of 2, which TQ2_0 can also contain, is kept. Throws `format` for scales that the kernels
+ * cannot represent.
  */
 export function packTernary(rows: StoredRows, count: number, k: number, out: Uint32Array): void {
   const { read } = codingOf(rows)
@@ -33,7 +33,7 @@ export function packTernary(rows: StoredRows, count: number, k: number, out: Uin
   }
 }
 
-/** Each byte has 2 bits each of rows r and r + 4, for one of inputs 8j..8j+3 and the input four later. */
+/** Each byte has 2 bits each of rows r and r + 4, for one of inputs 8j..8j+3 and for the input four later. */
 function layCrumbs(words: Uint32Array, out: Uint32Array, at: number): number {
   for (let j = 0; j < GROUP_SIZE / 8; j++) {
     for (let r = 0; r < PANEL_ROWS / 2; r++, at++) {

@@ -1,5 +1,5 @@
-// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference decodes to the
-// same weights.
+// Tests the packers. In: stored rows of every dtype. Out: panels that the slow reference decodes to the same
+// weights.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -17,7 +17,7 @@ import { unpackPanels } from '../unpack.ts'
 const random = (dtype: DType, n: number, k: number, seed = 1) =>
   concat([...randomTensor(dtype, [n, k], seed)])
 
-/** Packs into memory with stale contents. */
+/** Packs into memory that still has old contents. */
 function pack(dtype: DType, encoding: Encoding, source: Uint8Array, n: number, k: number): Uint8Array {
   const target = new Uint8Array(matrixBytes(encoding, n, k)).fill(0xa5)
   packRows({ dtype, encoding, k, rows: n, source, target })
@@ -45,23 +45,26 @@ const LOSSLESS: readonly (readonly [DType, Encoding])[] = [
 ]
 
 describe('lossless packing', () => {
-  test.each(LOSSLESS)('%s as %s reads back as the stored weights, then zero rows', (dtype, encoding) => {
-    for (const [n, k] of [
-      [1, 32],
-      [8, 64],
-      [37, 96],
-      [64, 32],
-    ] as const) {
-      const source = random(dtype, n, k, n)
-      const packed = pack(dtype, encoding, source, n, k)
-      const padded = Math.ceil(n / 32) * 32
-      const read = packedMatrix(encoding, packed, padded, k)
-      expect(read.subarray(0, n * k)).toEqual(storedMatrix(dtype, source, n, k))
-      expect(read.subarray(n * k).every((weight) => weight === 0)).toBe(true)
-      // The fast unpacker agrees with the slow one.
-      expect(unpackPanels(encoding, packed, k)).toEqual(read)
-    }
-  })
+  test.each(LOSSLESS)(
+    '%s as %s reads back as the stored weights, followed by zero rows',
+    (dtype, encoding) => {
+      for (const [n, k] of [
+        [1, 32],
+        [8, 64],
+        [37, 96],
+        [64, 32],
+      ] as const) {
+        const source = random(dtype, n, k, n)
+        const packed = pack(dtype, encoding, source, n, k)
+        const padded = Math.ceil(n / 32) * 32
+        const read = packedMatrix(encoding, packed, padded, k)
+        expect(read.subarray(0, n * k)).toEqual(storedMatrix(dtype, source, n, k))
+        expect(read.subarray(n * k).every((weight) => weight === 0)).toBe(true)
+        // The fast unpacker agrees with the slow one.
+        expect(unpackPanels(encoding, packed, k)).toEqual(read)
+      }
+    },
+  )
 
   test.each(['F32', 'F16', 'BF16'] as const)('%s accepts any K', (dtype) => {
     const source = random(dtype, 9, 5)
@@ -111,7 +114,7 @@ describe('lossless packing', () => {
   })
 })
 
-test('dequantize agrees with the definitions, from any block on', () => {
+test('dequantize agrees with the definitions, starting at any block', () => {
   for (const dtype of ['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const) {
     const source = random(dtype, 4, 64)
     const out = new Float32Array(100)

@@ -16,7 +16,7 @@ import { STRIP_WRITERS } from './writers.ts'
  */
 export type SparsePolicy = 'auto' | 'none' | SparseFormat
 
-/** Counts of a matrix in one format, over all its parts. */
+/** Counts for a matrix in one format, over all its parts. */
 export interface Counted {
   readonly kept: number
   readonly units: number
@@ -36,20 +36,19 @@ export interface SparseChoice {
 }
 
 /**
- * In the relaxed build, the predicted speed of a format must be at least this multiple of the dense speed,
- * because times vary by a few percent. In the other build, for the same file, it must not be slower than
- * dense.
+ * In the relaxed build, a format's predicted speed must be at least this multiple of the dense speed, because
+ * times vary by a few percent. In the other build, the same file must not be slower than dense.
  */
 const MARGIN = 1.03
 /** No encoding may take over 6 % more bytes than dense. */
-const MOST_BYTES = 1.06
+const MAX_BYTES = 1.06
 
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
-  if (policy === 'none') return { encoding: base, why: 'dense was asked for' }
+  if (policy === 'none') return { encoding: base, why: 'dense was requested' }
   if (policy !== 'auto') return forced(base, census, policy)
   const all = [...census.encodings]
   const ranked = all
-    .filter(([, { bytes }]) => bytes <= MOST_BYTES * census.denseBytes)
+    .filter(([, { bytes }]) => bytes <= MAX_BYTES * census.denseBytes)
     .filter(([encoding, counted]) => speedOf(encoding, counted, 'simd128') >= 1)
     .map(([encoding, counted]) => ({ encoding, counted, speed: speedOf(encoding, counted, 'relaxed') }))
     .sort((a, b) => b.speed - a.speed)
@@ -58,16 +57,16 @@ export function chooseSparse(base: SparseBase, census: Census, policy: SparsePol
     const shares = all.map(([encoding, counted]) => describe(encoding, counted, census)).join(', ')
     return { encoding: base, why: `dense is as fast in some build: ${shares}` }
   }
-  const speed = `${best.speed.toFixed(2)} times as fast as dense by the times taken on ${COSTS_MACHINE}`
+  const speed = `${best.speed.toFixed(2)} times as fast as dense, according to times measured on ${COSTS_MACHINE}`
   return { encoding: best.encoding, why: `${describe(best.encoding, best.counted, census)}; ${speed}` }
 }
 
 function forced(base: SparseBase, census: Census, format: SparseFormat): SparseChoice {
   const found = [...census.encodings].find(([encoding]) => sparseParts(encoding).format === format)
-  if (found === undefined) return { encoding: base, why: `${format} is for 8 bits only, and this is ${base}` }
+  if (found === undefined) return { encoding: base, why: `${format} is only for 8 bits, and this is ${base}` }
   const [encoding, counted] = found
   const isSmaller = counted.bytes < census.denseBytes
-  const asked = isSmaller ? 'asked for' : 'asked for, but dense is smaller'
+  const asked = isSmaller ? 'requested' : 'requested, but dense is smaller'
   return {
     encoding: isSmaller ? encoding : base,
     why: `${describe(encoding, counted, census)}; ${asked}`,

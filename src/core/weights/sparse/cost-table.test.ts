@@ -1,5 +1,5 @@
-// Cost tables. In: tables with and without mistakes, masks. Out: times interpolated between measurements,
-// typed errors that say what is wrong, and the bytes that a pack takes.
+// Tests cost tables. In: tables with and without mistakes, masks. Out: times interpolated between
+// measurements, typed errors that say what is wrong, and the bytes that a pack takes.
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -52,7 +52,7 @@ describe('a table that measure-costs could not have written is rejected', () => 
     [{ format: 'w4m_g32' }, /its format is "w4m_g32" but must be w4_g32 or w8_g32/],
     [{ machine: 7 }, /its machine is 7, not a string/],
     [{ threads: 0 }, /its threads are 0/],
-    [{ restMs: '2' }, /its restMs is "2", not a time/],
+    [{ restMs: '2' }, /its restMs is "2", which is not a time/],
     [{ matrices: [] }, /it has no matrices/],
     [{ matrices: [{ ...matrix, k: 0 }] }, /matrix 0 of 1 has no shape/],
     [{ matrices: [{ ...matrix, denseMs: 0 }] }, /the dense time of 64 x 32 is 0/],

@@ -30,7 +30,7 @@ export function keptBytes(
       const panel = ((row - first) >> 3) * groups
       for (let input = 0; input < k; input++) {
         if (kept[row * k + input] === 0) continue
-        // Formats drop at least 8 outputs at once, so any output of a panel represents all of them.
+        // Formats drop at least 8 outputs at once, so any output of a panel stands for all of them.
         const quad = (input % GROUP_SIZE) >> 2
         strip[
           (panel + Math.floor(input / GROUP_SIZE)) * block + SCALE_WORDS * 4 + quad * vector + (input % 4)
@@ -62,7 +62,7 @@ export interface CostTable {
   readonly build: string
   readonly threads: number
   readonly format: SparseBase
-  /** Milliseconds per decoded token in addition to these matrices. */
+  /** Milliseconds per decoded token besides these matrices. */
   readonly restMs: number
   readonly matrices: readonly MatrixCost[]
 }
@@ -72,9 +72,9 @@ export interface Costs {
   readonly machine: string
   /** Absent: the built-in times. */
   readonly table?: CostTable | undefined
-  /** Absent if unknown; tokens per second then cannot be predicted. */
+  /** Absent if unknown, in which case tokens per second cannot be predicted. */
   readonly restMs?: number | undefined
-  /** `kept`: the share of weights. Throws `unsupported` for a matrix that was not measured. */
+  /** `kept`: the share of weights that are kept. Throws `unsupported` for a matrix that was not measured. */
   timeOf(n: number, k: number, format: CostFormat | undefined, kept: number): number
 }
 
@@ -122,7 +122,7 @@ export function parseCostTable(file: string, table: JsonObject): CostTable {
     if (typeof text !== 'string') throw wrong(`its ${name} is ${shown(text)}, not a string`)
   }
   if (!isCount(threads) || threads < 1) throw wrong(`its threads are ${shown(threads)}`)
-  if (!isTime(restMs)) throw wrong(`its restMs is ${shown(restMs)}, not a time`)
+  if (!isTime(restMs)) throw wrong(`its restMs is ${shown(restMs)}, which is not a time`)
   if (!Array.isArray(matrices) || matrices.length === 0) throw wrong('it has no matrices')
   for (const [index, each] of matrices.entries()) {
     if (!isObject(each) || !isCount(each['n']) || !isCount(each['k']) || each['n'] * each['k'] === 0) {

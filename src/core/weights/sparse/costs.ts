@@ -8,7 +8,7 @@ export const COSTS_MACHINE = 'an AMD EPYC (Zen 4, no AVX-VNNI)'
 
 export type MeasuredBuild = 'relaxed' | 'simd128'
 
-/** [share kept, ns per panel and group: 8 outputs x 32 inputs], rising by share. */
+/** [share kept, ns per panel and group: 8 outputs x 32 inputs], in order of the share. */
 export type Curve = readonly (readonly [number, number])[]
 
 export const DENSE_COST: Readonly<Record<MeasuredBuild, Readonly<Record<SparseBase, number>>>> = {

@@ -41,7 +41,7 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
 
 /**
  * Reads all strips in order, several MB at a time, or less if they are to be decoded. `read`: the table that
- * was read before, because the file may have changed since. Throws `format` for a strip that no kernel can
+ * was read earlier, because the file may have changed since. Throws `format` for a strip that no kernel can
  * safely read.
  */
 export async function* stripRuns(

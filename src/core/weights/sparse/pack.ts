@@ -46,7 +46,7 @@ export function packVector(name: string, tensor: TensorInfo, signal?: AbortSigna
   return { name, encoding: 'f32', shape: [n], bytes, data }
 }
 
-/** The slot for whole strips of dense panels. */
+/** The slot, as whole strips of dense panels. */
 export function sparseSlot(
   base: SparseBase,
   format: SparseFormat,
@@ -72,9 +72,7 @@ export function sparseSlot(
   return slot
 }
 
-/**
- * The result of surveying a matrix: the encoding of all its parts, and the size of every strip of each part.
- */
+/** The result of surveying a matrix: the encoding of all parts, and the size of every strip of each part. */
 export interface SparseSurvey {
   readonly choice: SparseChoice
   readonly sizes: readonly (readonly number[])[]
@@ -132,7 +130,7 @@ export function packSparse(
   return { name, encoding, shape: [n, k], bytes, data }
 }
 
-/** The rows of a tensor, 32 at a time. The last 32 are padded with zeros. */
+/** The rows of a tensor, 32 at a time. The last batch is padded with zeros. */
 async function* denseStrips(
   tensor: TensorInfo,
   base: SparseBase,

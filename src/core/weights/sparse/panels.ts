@@ -1,7 +1,7 @@
 // 32 rows as w4_g32 or w8_g32 panels: their blocks as words, and which of them are zero.
 import type { SparseBase } from '../../abi/encodings.ts'
 
-/** Reads the four codes of a row that an integer dot consumes, minus the zero code. */
+/** Reads the four codes of a row that one integer dot consumes, minus the zero code. */
 export function readQuad(strip: DenseStrip, block: number, row: number, j: number, to: Int8Array): void {
   const { base, words } = strip
   if (base === 'w8_g32') {
@@ -28,7 +28,7 @@ export function addCode(strip: DenseStrip, block: number, row: number, input: nu
 /** Words of 4 bytes in one dense block: 4 of scales, then the vectors. */
 export const BLOCK_WORDS: Readonly<Record<SparseBase, number>> = { w4_g32: 36, w8_g32: 68 }
 export const SCALE_WORDS = 4
-/** Panels in a strip. */
+/** Panels per strip. */
 export const STRIP_PANELS = 4
 
 /** Four codes that represent zero. */
@@ -46,7 +46,7 @@ export interface DenseStrip {
 export const stripBytes = (base: SparseBase, groups: number): number =>
   STRIP_PANELS * groups * BLOCK_WORDS[base] * 4
 
-/** A strip of zeros without scales, to be filled. */
+/** A strip of zeros without scales, to be filled in. */
 export function emptyStrip(base: SparseBase, groups: number): DenseStrip {
   const strip = { base, groups, words: new Int32Array(stripBytes(base, groups) / 4).fill(ZERO[base]) }
   for (let at = 0; at < strip.words.length; at += BLOCK_WORDS[base]) strip.words.fill(0, at, at + SCALE_WORDS)
@@ -59,16 +59,16 @@ export function denseStrip(base: SparseBase, groups: number, bytes: Uint8Array):
 }
 
 /**
- * Splits the groups into runs of at most `most`. Calls `each` with each run's first group and number of
- * groups.
+ * Splits the groups into runs of at most `most`. Calls `each` with the first group and the length of each
+ * run.
  */
 export function forGroups(groups: number, most: number, each: (first: number, count: number) => void): void {
   for (let first = 0; first < groups; first += most) each(first, Math.min(most, groups - first))
 }
 
 /**
- * Whether runs of at most `most` groups, one after the other from byte 0, end exactly at the last byte. `end`
- * returns where the run at `at` ends, or undefined if there is no valid run.
+ * Whether runs of at most `most` groups, one after another from byte 0, end exactly at the last byte. `end`
+ * returns where the run at `at` ends, or undefined if it is not valid.
  */
 export function areWhole(
   groups: number,
@@ -87,7 +87,7 @@ export function areWhole(
 export const blockAt = ({ base, groups }: DenseStrip, panel: number, group: number): number =>
   (panel * groups + group) * BLOCK_WORDS[base]
 
-/** Words with inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
+/** The words with inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
 export const valueWords = (base: SparseBase): number => (base === 'w4_g32' ? 4 : 8)
 
 /** Bit j of [4 * group + panel] is set if any weight of inputs 4j..4j+3 is not zero. */

@@ -17,7 +17,7 @@ import type { StripReader, StripWriter } from './strip-format.ts'
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
 /** Maximum number of blocks per item. */
-const MOST = 8
+const MAX = 8
 
 const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
 const itemBytes = (base: SparseBase, blocks: number): number => 4 * (SCALE_WORDS + blocks * valueWords(base))
@@ -36,7 +36,7 @@ export const sb84Writer: StripWriter = {
   measure(strip) {
     const masks = blockMasks(strip)
     const kept = masks.reduce((sum, mask) => sum + countBits(mask), 0)
-    return { kept, units: masks.length * MOST, bytes: bytesOf(strip.base, strip.groups, kept) }
+    return { kept, units: masks.length * MAX, bytes: bytesOf(strip.base, strip.groups, kept) }
   },
 
   encode(strip) {
@@ -50,7 +50,7 @@ export const sb84Writer: StripWriter = {
     forGroups(groups, SEGMENT_GROUPS, (first, count) => {
       let list = at + HEAD_BYTES
       let to = (list + listBytes(count)) / 4
-      for (let blocks = 0; blocks <= MOST; blocks++) {
+      for (let blocks = 0; blocks <= MAX; blocks++) {
         for (let item = 0; item < STRIP_PANELS * count; item++) {
           const mask = masks[first * STRIP_PANELS + item]!
           if (countBits(mask) !== blocks) continue
@@ -61,7 +61,7 @@ export const sb84Writer: StripWriter = {
           const from = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
           outWords.set(words.subarray(from, from + SCALE_WORDS), to)
           to += SCALE_WORDS
-          for (let j = 0; j < MOST; j++) {
+          for (let j = 0; j < MAX; j++) {
             if (((mask >>> j) & 1) === 0) continue
             const vector = from + SCALE_WORDS + j * value
             outWords.set(words.subarray(vector, vector + value), to)
@@ -90,7 +90,7 @@ export const sb84Reader: StripReader = {
         const block = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
         words.set(from.subarray(read, read + SCALE_WORDS), block)
         read += SCALE_WORDS
-        for (let j = 0; j < MOST; j++) {
+        for (let j = 0; j < MAX; j++) {
           if (((mask >>> j) & 1) === 0) continue
           words.set(from.subarray(read, read + value), block + SCALE_WORDS + j * value)
           read += value
@@ -108,7 +108,7 @@ export const sb84Reader: StripReader = {
 }
 
 /**
- * The end of a segment. Undefined unless its list has every item once, in the order and number that its
+ * The end of a segment. Undefined unless its list contains every item once, in the order and number that its
  * header states.
  */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
@@ -118,7 +118,7 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
   if (end > encoded.byteLength) return
   const isListed = new Uint8Array(items)
   let index = 0
-  for (let blocks = 0; blocks <= MOST; blocks++) {
+  for (let blocks = 0; blocks <= MAX; blocks++) {
     const count = encoded[at + blocks]!
     if (index + count > items) return
     for (const last = index + count; index < last; index++) {

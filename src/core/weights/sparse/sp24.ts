@@ -21,10 +21,7 @@ const SUM_BYTES = 2 * ROWS
 const PANEL_BYTES = POSITION_BYTES + 2 * ROWS * QUADS
 const GROUP_BYTES = STRIP_PANELS * (SCALE_BYTES + SUM_BYTES + PANEL_BYTES)
 
-/**
- * By the mask of nonzero inputs, of which there are at most two in four: those inputs first, then others as
- * fill.
- */
+/** For each mask of nonzero inputs, at most two of four: those inputs first, then others to fill up. */
 const KEPT = /* @__PURE__ */ Array.from({ length: 16 }, (_, mask) =>
   [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
 )
@@ -55,7 +52,7 @@ function forPanels(
   }
 }
 
-/** Number of kept weights. Undefined if an output keeps more than 2 of 4 inputs. */
+/** Number of kept weights. Undefined if some output keeps more than 2 of 4 inputs. */
 function countKept(strip: DenseStrip): number | undefined {
   const quad = new Int8Array(4)
   let kept = 0
@@ -128,6 +125,6 @@ export const sp24Reader: StripReader = {
     })
   },
 
-  // Any bytes of the right length are safe: the kernels derive no offsets from them.
+  // Any bytes of the right length are safe, because the kernels derive no offsets from them.
   isWhole: (encoded, base, groups) => base === 'w8_g32' && encoded.byteLength === groups * GROUP_BYTES,
 }

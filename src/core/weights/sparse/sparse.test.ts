@@ -1,5 +1,5 @@
-// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels, bounded sizes, hostile
-// strips rejected.
+// Tests sparse encoders. In: dense panels with masks of every kind. Out: the same panels, bounded sizes, and
+// errors for hostile strips.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -44,7 +44,7 @@ const masks = fc.record({
 })
 type Masks = typeof masks extends fc.Arbitrary<infer T> ? T : never
 
-/** Random codes and scales. A dropped unit of the format is zero. */
+/** Random codes and scales. Dropped units of the format are zero. */
 function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
   const random = randomFrom(seed)
   const bytes = Uint8Array.from({ length: stripBytes(base, groups) }, () => Math.floor(random() * 256))
@@ -55,7 +55,7 @@ function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
 describe.each(FORMATS)('%s', (name) => {
   const format = { ...STRIP_READERS[name], ...STRIP_WRITERS[name] }
 
-  test('restores every strip, in the size that it measured', () => {
+  test('restores every strip, in the measured size', () => {
     fc.assert(
       fc.property(masks, fc.constantFrom(...basesOf(name)), (other, base) => {
         const drawn = { ...other, base }
@@ -76,7 +76,7 @@ describe.each(FORMATS)('%s', (name) => {
     )
   })
 
-  test('never takes over 6 % more than dense, and takes less if half is dropped', () => {
+  test('never takes over 6 % more bytes than dense, and takes fewer if half is dropped', () => {
     for (const base of basesOf(name)) {
       for (const groups of [1, 4, 28, 152]) {
         const full = stripOf({ base, groups, format: name, share: name === 'sp24' ? 0.9 : 1, seed: 5 })
@@ -84,7 +84,7 @@ describe.each(FORMATS)('%s', (name) => {
         expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
         const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
         const most = name === 'sp24' ? 0.84 : 0.7
-        // Of the 128 units in four groups, too few may be dropped by chance for a bound.
+        // Four groups have 128 units, of which chance may drop too few for a bound.
         if (groups >= 28) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
       }
     }
@@ -99,7 +99,7 @@ describe.each(FORMATS)('%s', (name) => {
     expect(format.isWhole(encoded, base, 6)).toBe(false)
     expect(format.isWhole(encoded, base === 'w4_g32' ? 'w8_g32' : 'w4_g32', 5)).toBe(false)
     expect(format.isWhole(new Uint8Array(0), base, 5)).toBe(false)
-    // Heads, lists and masks: a changed strip that still counts as whole must decode within its bounds.
+    // Headers, lists and masks: a changed strip that still counts as whole must decode within its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()
@@ -128,7 +128,7 @@ function keepsTwoOfFour({ base, groups, words }: DenseStrip): boolean {
 
 const bytesOf = ({ words }: DenseStrip) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 
-/** Weights [n, k] as F32, zero where a unit of the format is dropped. */
+/** Weights [n, k] as F32, with zeros where a unit of the format is dropped. */
 function tensorOf(name: string, n: number, k: number, format: SparseFormat, share: number): TensorInfo {
   const [rows, inputs] = UNITS[format]
   const keeps = (row: number, i: number) =>
@@ -190,7 +190,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     },
   )
 
-  test('is one slot of several parts, whose strips are where its table says', async () => {
+  test('is one slot with several parts, whose strips are where its table says', async () => {
     const k = 96
     const parts = [40, 64].map((n, i) => tensorOf(`part${i}`, n, k, format, 0.5))
     const encoding = encodingOf(format)
@@ -218,7 +218,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     }
   })
 
-  test('is rejected with a table or a strip that does not fit', async () => {
+  test('is rejected if a table or a strip does not fit', async () => {
     const encoding = encodingOf(format)
     const good = await pack(tensorOf('w', 64, 64, format, 0.5), sparseParts(encoding).base, format)
     const bytes = await good.source.read(0, good.byteLength)
@@ -294,7 +294,7 @@ describe('the choice', () => {
     expect(chooseSparse('w4_g32', census(1), 'sv32').encoding).toBe('w4_g32')
   })
 
-  test('is 2 of 4 in 8 bits if nothing larger is kept or dropped as a unit, and dense in 4', async () => {
+  test('if no larger units are kept or dropped, is 2 of 4 in 8 bits and dense in 4 bits', async () => {
     const tensor = tensorOf('pairs', 64, 128, 'sp24', 0.5)
     for (const [base, policy, encoding] of [
       ['w8_g32', 'auto', 'w8_g32_sp24'],
@@ -305,12 +305,12 @@ describe('the choice', () => {
       expect(choice.encoding).toBe(encoding)
     }
     expect((await surveySparse([tensor], 'w4_g32', 'sp24')).choice.why).toBe(
-      'sp24 is for 8 bits only, and this is w4_g32',
+      'sp24 is only for 8 bits, and this is w4_g32',
     )
     const { choice } = await surveySparse([tensorOf('full', 64, 128, 'sp24', 1)], 'w8_g32', 'sp24')
     expect(choice).toEqual({
       encoding: 'w8_g32',
-      why: 'not every output keeps at most 2 of 4 inputs; asked for, but dense is smaller',
+      why: 'not every output keeps at most 2 of 4 inputs; requested, but dense is smaller',
     })
   })
 
@@ -320,7 +320,7 @@ describe('the choice', () => {
     expect(why).toMatch(/keeps 20\.0 % of the .* in 0\.\d+ of the bytes; \d\.\d+ times as fast/)
   })
 
-  test('is dense for a tensor without zeros, and the smallest format for one with only zeros', async () => {
+  test('is dense for a tensor without zeros, and the smallest format for a tensor of zeros', async () => {
     const full = await surveySparse([tensorOf('full', 64, 128, 'sb84', 2)], 'w4_g32', 'auto')
     expect(full).toMatchObject({ choice: { encoding: 'w4_g32' }, sizes: [] })
     const empty = await surveySparse([tensorOf('empty', 64, 128, 'sb84', -1)], 'w4_g32', 'auto')

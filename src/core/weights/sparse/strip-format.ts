@@ -3,7 +3,7 @@ import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 
 /**
- * How much of a strip a format keeps. A unit is the set of weights that the format keeps or drops as a whole.
+ * How much of a strip a format keeps. A unit is a set of weights that the format keeps or drops as a whole.
  */
 export interface Kept {
   readonly kept: number
@@ -12,7 +12,7 @@ export interface Kept {
   readonly bytes: number
 }
 
-/** The part of a format used by `convert`. */
+/** The part of a format that `convert` uses. */
 export interface StripWriter {
   /** e.g. `blocks of 8 x 4` */
   readonly unit: string
@@ -21,7 +21,7 @@ export interface StripWriter {
   encode(strip: DenseStrip): Uint8Array
 }
 
-/** The part of a format used for loading. */
+/** The part of a format that loading uses. */
 export interface StripReader {
   /** Fills `strip`, which is empty. Call it only with bytes for which `isWhole` is true. */
   decode(encoded: Uint8Array, strip: DenseStrip): void

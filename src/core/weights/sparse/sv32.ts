@@ -18,17 +18,17 @@ import type { StripReader, StripWriter } from './strip-format.ts'
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
 /** Maximum number of quads per group. */
-const MOST = 8
+const MAX = 8
 
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
 const orderBytes = (groups: number): number => roundUp(groups, 16)
 /** Bytes of a group's indices. */
-const listBytes = (quads: number): number => roundUp(4 * (quads % MOST), 16)
+const listBytes = (quads: number): number => roundUp(4 * (quads % MAX), 16)
 const groupBytes = (base: SparseBase, quads: number): number =>
   4 * STRIP_PANELS * SCALE_WORDS + listBytes(quads) + 4 * quads * quadWords(base)
 const quadsOf = (mask: number): number => Math.ceil(countBits(mask) / 4)
 
-/** The inputs in a mask, ascending. The first dropped inputs are added to fill the last quad. */
+/** The inputs in a mask, in ascending order. The first dropped inputs are added to fill the last quad. */
 function inputsOf(mask: number): number[] {
   let missing = 4 * quadsOf(mask) - countBits(mask)
   return Array.from({ length: 32 }, (_, i) => i).filter((i) => ((mask >>> i) & 1) === 1 || missing-- > 0)
@@ -104,7 +104,7 @@ export const sv32Reader: StripReader = {
         }
         for (let i = 0; i < 4 * quads; i++) {
           const index = encoded[list + i]!
-          const input = quads === MOST ? i : (index & 15) | ((index >>> 3) & 16)
+          const input = quads === MAX ? i : (index & 15) | ((index >>> 3) & 16)
           forWords(strip, to, input, (list + listBytes(quads)) / 4, i, (dense, quad) => {
             words[dense] = withByte(words[dense]!, input, from[quad]!, i)
           })
@@ -121,12 +121,12 @@ export const sv32Reader: StripReader = {
   },
 }
 
-/** The groups of a segment in order: the number of quads of each, and where its list begins and ends. */
+/** The groups of a segment in order: the number of quads in each, and where its list begins and ends. */
 function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: number) {
   const each: { group: number; quads: number; list: number; end: number }[] = []
   let order = at + HEAD_BYTES
   let end = order + orderBytes(count)
-  for (let quads = 0; quads <= MOST; quads++) {
+  for (let quads = 0; quads <= MAX; quads++) {
     for (let left = encoded[at + quads]!; left > 0; left--) {
       const list = end + 4 * STRIP_PANELS * SCALE_WORDS
       end += groupBytes(base, quads)
@@ -143,7 +143,7 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
     end <= encoded.byteLength &&
     group < groups &&
     encoded
-      .subarray(list, list + (quads % MOST) * 4)
+      .subarray(list, list + (quads % MAX) * 4)
       .every((index, i, all) => (index & 0x70) === 0 && !(index <= all[i - 1]!))
   const isWhole =
     each.length === groups && new Set(each.map(({ group }) => group)).size === groups && each.every(isGood)

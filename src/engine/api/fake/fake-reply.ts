@@ -1,4 +1,4 @@
-// A fake reply: turns the test's reply into the pieces and the outcome that an engine would send.
+// A fake reply: turns the test's reply into the chunks and the outcome that an engine would send.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
 import type { FinishReason, Outcome } from '../../types/reply.ts'
@@ -24,7 +24,7 @@ export interface FakeRequest {
   readonly signal: AbortSignal
 }
 
-/** A reply that is more than a text. */
+/** A reply with more than text. */
 export interface FakeAnswer {
   /** Default: empty. Pieces arrive unchanged, one chunk each; a text is split before each word. */
   readonly text?: string | Iterable<string> | AsyncIterable<string> | undefined
@@ -39,7 +39,7 @@ export interface FakeAnswer {
 /** A text, its pieces, or a full answer. An error makes the reply fail with that error. */
 export type FakeReply = string | Iterable<string> | AsyncIterable<string> | FakeAnswer | Error
 
-/** Words with the space before them. They are the tokens of a fake engine. */
+/** Words, each with the space before it. They are the tokens of a fake engine. */
 export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
 /** Numbers that depend only on the texts. */

@@ -21,15 +21,15 @@ const ZOD: Readonly<Record<string, z.ZodType>> = {
   'a date': z.iso.date(),
   'a time': z.iso.datetime(),
   'a duration': z.iso.duration(),
-  'an address of a host': z.union([z.ipv4(), z.cidrv4()]),
+  'the address of a host': z.union([z.ipv4(), z.cidrv4()]),
   money: z.number().multipleOf(0.01).min(0).max(1000),
   'a record': z.record(z.string().regex(/^[a-z]{1,5}$/), z.number().int()),
   'a tuple': z.tuple([z.literal('x'), z.boolean().nullable()]),
-  'a union by tag': z.discriminatedUnion('kind', [
+  'a tagged union': z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('a'), n: z.number().int().positive() }),
     z.object({ kind: z.literal('b'), text: z.string().max(8) }),
   ]),
-  'what must not be there': z.object({ a: z.never().optional(), b: z.literal(1) }),
+  'a forbidden property': z.object({ a: z.never().optional(), b: z.literal(1) }),
   'a tree': z.object({
     name: z.string().max(4),
     get children() {
@@ -40,7 +40,7 @@ const ZOD: Readonly<Record<string, z.ZodType>> = {
 
 const wantedRequest = async (options: DecodeOptions) => (await decodeRequest(options, () => true))!
 
-describe('a schema of Zod', () => {
+describe('a Zod schema', () => {
   test.each(Object.entries(ZOD))('%s produces values that Zod accepts', async (name, schema) => {
     const { constraint } = await wantedRequest({ schema })
     expect(constraint).toBeDefined()
@@ -80,7 +80,7 @@ const PYDANTIC: Readonly<Record<string, object>> = {
   'a set of words': { type: 'array', items: { enum: ['a', 'b', 'c'] }, uniqueItems: true },
   timedelta: { type: 'string', format: 'duration' },
   Money: { type: 'number', multipleOf: 0.05, exclusiveMinimum: 0, maximum: 20 },
-  'a model with parts': {
+  'a nested model': {
     $defs: {
       Part: { type: 'object', title: 'Part', properties: { n: { type: 'integer' } }, required: ['n'] },
     },

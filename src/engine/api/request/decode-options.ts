@@ -5,7 +5,7 @@ import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { checkLevels } from '../../../core/base/json.ts'
 import { isObject, unwrap } from '../../../core/base/values.ts'
 import type { ConstraintSpec, WrittenGrammar } from '../../../core/constrain/written-grammar.ts'
-import { MOST_PICTURES, PICTURE_PLACE } from '../../chat/picture-marks.ts'
+import { MAX_PICTURES, PICTURE_PLACE } from '../../chat/picture-marks.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../reply/constraints.ts'
 import type { Message, Tool } from '../../types/conversation.ts'
 import type { DecodeOptions } from '../../types/reply.ts'
@@ -43,8 +43,8 @@ function plainMessage(message: unknown): Message {
 
 /** Converts a list of parts to a text and its images. The worker rejects any other value. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
-  // The worker rejects this many.
-  const found = images?.slice(0, MOST_PICTURES)
+  // The worker rejects more images than this.
+  const found = images?.slice(0, MAX_PICTURES)
   if (!Array.isArray(content) || content.findIndex((part) => !isPart(part)) >= 0)
     return { content: content as string, images: found }
   const shown = content.filter(({ type }) => type === 'image').map(({ data }) => data)

@@ -1,4 +1,4 @@
-// Errors of a first attempt. In: a process without workers, and typical mistakes in arguments. Out: the
+// Errors in a first attempt. In: a process without workers, and typical mistakes in arguments. Out: the
 // message for each.
 import { expect, test } from 'vitest'
 import { createHalfbyte } from '../../../adapters/ai-sdk.ts'
@@ -100,7 +100,7 @@ test('adapters without an engine say what to pass', async () => {
   expect(await sentenceOf(() => openai(undefined as never))).toBe(engine)
   expect(await sentenceOf(() => createHalfbyte(undefined as never))).toBe(engine)
   expect(await sentenceOf(() => createHalfbyte({} as never))).toBe(engine)
-  // A forgotten await.
+  // The caller forgot to await.
   expect(await sentenceOf(() => openai(Promise.resolve() as never))).toBe(engine.replace('undefined', '{}'))
   expect(await sentenceOf(() => promptApi(undefined as never))).toBe(
     `unsupported: load is undefined but must be a function that loads an engine; ${LEAVE}`,

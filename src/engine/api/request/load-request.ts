@@ -56,9 +56,7 @@ const named = (file: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>): File =>
 const isPassing = (source: string | readonly File[]): boolean =>
   typeof source === 'string' && /^(?:blob|data):/i.test(source)
 
-/**
- * Base64 data may end with a slash, which would otherwise mean a folder. A fragment is not part of the data.
- */
+/** Base64 data may end with a slash, which otherwise marks a folder. A fragment is not part of the data. */
 const plainData = (address: string): string => (/^data:.*\/$/s.test(address) ? `${address}#` : address)
 
 function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
@@ -158,7 +156,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
 }
 
 /**
- * A key that two loads have in common if one engine can serve both. Undefined for files, which cannot be
+ * A key that is equal for two loads if one engine can serve both. Undefined for files, which cannot be
  * compared. Throws `unsupported` if the source does not name a model.
  */
 export function engineKey(source: ModelSource, options: LoadOptions): string | undefined {

@@ -45,7 +45,7 @@ export function localHost(
   return {
     loaded,
     async call(name, args, signal) {
-      // A tab that takes over gets requests before it has the model.
+      // A tab that takes over receives requests before it has the model.
       const info = await unlessAborted(Promise.race([loaded, lost]), signal)
       if (name === 'load') return info
       const ask = (service: unknown, ...more: readonly unknown[]) =>

@@ -94,7 +94,7 @@ export class TabServer {
   #generate(guest: Guest, message: Extract<TabMessage, { type: 'generate' }>): void {
     const { from: to, id, request } = message
     const { commands } = guest
-    // Our tabs never send the same id twice; otherwise the first stream would wait for credit forever.
+    // Our tabs never send the same id twice. If one did, the first stream would wait for credit forever.
     commands.get(id)?.({ type: 'cancel' })
     let feed: Feed | undefined
     const command = (it: StreamCommand) => (it.type === 'credit' ? feed?.credit(it.count) : feed?.cancel())

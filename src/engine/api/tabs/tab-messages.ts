@@ -50,7 +50,7 @@ export type TabMessage = { readonly from: string; readonly to?: string } & (
   | { readonly type: 'generate'; readonly id: number; readonly request: GenerateRequest }
   | { readonly type: 'command'; readonly id: number; readonly command: StreamCommand }
   | { readonly type: 'report'; readonly id: number; readonly report: StreamReport }
-  /** Never sent: a message of the type `of` that could not be read. */
+  /** Never sent: stands for a message of type `of` that could not be read. */
   | { readonly type: 'garbled'; readonly id: number; readonly of: string }
 )
 
@@ -80,7 +80,7 @@ export class Lost extends Error {
 type Check = (value: unknown) => boolean
 
 /** Maximum length of a tab's id. */
-const MOST_ID = 64
+const MAX_ID = 64
 const FINISH_REASONS = ['stop', 'length', 'cancelled']
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -139,7 +139,7 @@ export function readMessage(data: unknown): TabMessage | undefined {
   return read.hasId ? { type: 'garbled', from, to, id: id as number, of: type } : undefined
 }
 
-const isId = (value: unknown): value is string => isText(value) && value !== '' && value.length <= MOST_ID
+const isId = (value: unknown): value is string => isText(value) && value !== '' && value.length <= MAX_ID
 
 interface Reader {
   readonly hasId: boolean

@@ -32,9 +32,10 @@ import {
  */
 const SURE_MS = 5000
 /**
- * Maximum number of leadership checks per message whose answers arrive too late; the last one then counts.
+ * How many times per message the leader repeats a leadership check whose answer came too late; the last
+ * answer then counts.
  */
-const MOST_LOOKS = 4
+const MAX_LOOKS = 4
 
 /** How an engine starts in this tab. */
 export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
@@ -102,7 +103,7 @@ export class TabService {
     dispose: async () => this.leave(),
   }
 
-  /** This tab no longer needs the engine. If it led, another tab takes over. */
+  /** Call this when the tab no longer needs the engine. If it led, another tab takes over. */
   leave(): void {
     if (this.#left.signal.aborted) return
     this.#left.abort()
@@ -126,12 +127,12 @@ export class TabService {
     this.#post({ type: 'who' })
   }
 
-  /** Holds a lock until this tab leaves or `end` is called; `begin` is called when it has it. */
+  /** Holds a lock until this tab leaves or `end` is called; calls `begin` when it has the lock. */
   async #hold(name: string, options: LockOptions, begin: (end: () => void) => void): Promise<void> {
     const { signal } = this.#left
     let hasBegun = false
     try {
-      // Stealing a lock accepts no signal.
+      // Stealing a lock cannot be combined with a signal.
       await navigator.locks.request(name, options.steal ? options : { ...options, signal }, () => {
         if (signal.aborted) return undefined
         hasBegun = true
@@ -141,7 +142,7 @@ export class TabService {
         })
       })
     } catch {
-      // The lock was stolen: this tab was silent, and another leads.
+      // Another tab stole the lock: this tab was silent, and the other leads now.
       if (hasBegun && !signal.aborted && name === this.#name) {
         this.#stepDown()
         this.#stand()
@@ -155,8 +156,8 @@ export class TabService {
       this.#progress?.(progress)
       this.#post({ type: 'progress', progress })
     }
-    // This tab loads the model again only on a new request if nobody else leads, so an engine that dies on
-    // every load does not cause an endless loop.
+    // If no other tab leads, this tab loads the model again only for a new request, so that an engine that
+    // dies on every load does not cause an endless loop.
     const giveUp = () => {
       if (this.#host !== host) return
       this.#retire()
@@ -200,7 +201,7 @@ export class TabService {
     this.#remote = { id: leader, host }
     this.#take(host)
     before?.lose()
-    // A tab that has given up leadership waits for it again.
+    // A tab that gave up leadership waits for it again.
     if (this.#claims === 0) this.#stand()
   }
 
@@ -245,7 +246,7 @@ export class TabService {
     let leads = true
     let asked = Number.NEGATIVE_INFINITY
     // If a tab freezes meanwhile, the answer is outdated when it arrives.
-    for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
+    for (let looks = 0; leads && looks < MAX_LOOKS && this.#now() > asked + SURE_MS; looks++) {
       asked = this.#now()
       leads = await this.#leads()
     }
@@ -297,7 +298,7 @@ export class TabService {
     }
   }
 
-  /** A session ends with its engine, so there is no need to ask the next one. */
+  /** A session ends with its engine, so the next leader need not be asked. */
   async #close(session: number): Promise<void> {
     const { signal } = new AbortController()
     await this.#host?.call('close', [session], signal).catch((error) => {

@@ -145,7 +145,7 @@ test('a running reply continues where it stopped when the leader leaves', async 
   expect((await generation.result).text).toBe(whole)
 })
 
-test('a reply that the next leader would not continue fails with a typed error', async () => {
+test('a reply that the next leader would continue differently fails with a typed error', async () => {
   const { open } = site({ shift: 1 })
   const first = await open()
   const second = await open()
@@ -175,7 +175,7 @@ test('a reply that kills the engine fails alone, and the next tab loads the mode
   expect(loads).toHaveLength(3)
 })
 
-test('a single tab loads the model again on the next request after its worker has died, each time', async () => {
+test('each time its worker dies, a single tab loads the model again on the next request', async () => {
   const { open, loads, kill } = site()
   const only = await open()
   const text = await reply(only).text()
@@ -322,7 +322,7 @@ test('a tab of another version is neither asked nor waited for', async () => {
   older.close()
 })
 
-test('a leader that has lost its lock answers nobody, and its own calls go to the next', async () => {
+test('a leader that has lost its lock answers nobody, and its own calls go to the next leader', async () => {
   const { open, name, loads } = site()
   const first = await open()
   const second = await open()

@@ -80,7 +80,7 @@ async function inTime(
   })
 }
 
-/** Throws for values that JSON can't represent, such as cycles. */
+/** Throws for values that JSON cannot represent, such as cycles. */
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
 

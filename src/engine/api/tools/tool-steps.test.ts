@@ -213,7 +213,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
   })
 })
 
-describe('the end of a reply whose tool is running', () => {
+describe('ending a reply whose tool is running', () => {
   const waiting = () => {
     let began = () => {}
     const hasBegun = new Promise<void>((resolve) => {
@@ -228,7 +228,7 @@ describe('the end of a reply whose tool is running', () => {
     return { tools: [tool(execute)], hasBegun, signals }
   }
 
-  test('an abort rejects it, ends the tool, and leaves the conversation as it was', async () => {
+  test('an abort rejects the reply, ends the tool, and leaves the conversation unchanged', async () => {
     const session = (await openToy()).createSession()
     const { tools, hasBegun, signals } = waiting()
     const stop = new AbortController()
@@ -275,7 +275,7 @@ describe('the end of a reply whose tool is running', () => {
     expect(disposed.signals[0]?.aborted).toBe(true)
   })
 
-  test('an engine that is disposed of rejects it at the next step', async () => {
+  test('a disposed engine rejects the reply at the next step', async () => {
     const engine = await openToy()
     const { result } = engine.createSession().send(call('add'), {
       ...GREEDY,

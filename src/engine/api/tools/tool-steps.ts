@@ -12,8 +12,8 @@ import { described, type ReplyOptions } from '../request/decode-options.ts'
 import type { GenerationResult, ReplyChunk, ReplyStep, ToolRun } from '../types.ts'
 import { type CheckedTool, checkedTool, runCall } from './run-call.ts'
 
-const MAX_STEPS = 6
-const MOST_STEPS = 100
+const DEFAULT_STEPS = 6
+const MAX_STEPS = 100
 
 /** The session as needed by the steps. */
 export interface StepHost {
@@ -46,12 +46,12 @@ class Steps implements Feed {
   #feed: Feed | undefined
   /** Chunks that the reader has not taken. */
   #ahead = 0
-  /** How many of them the current feed did not send, so that it gets no credit for them. */
+  /** How many of them the current feed did not send; it gets no credit for those. */
   #foreign = 0
 
   constructor(host: StepHost) {
-    const { tools = [], maxSteps = MAX_STEPS } = host.reply
-    checkOption('maxSteps', maxSteps, whole(2, MOST_STEPS))
+    const { tools = [], maxSteps = DEFAULT_STEPS } = host.reply
+    checkOption('maxSteps', maxSteps, whole(2, MAX_STEPS))
     this.#host = host
     this.#most = maxSteps
     this.#tools = new Map(
@@ -60,7 +60,7 @@ class Steps implements Feed {
         return checked === undefined ? [] : [[tool.name, checked] as const]
       }),
     )
-    // The check of all tools rejects anything that isn't a tool.
+    // The check of all tools rejects anything that is not a tool.
     this.#described = tools.map((tool) => (isObject(tool) ? described(tool) : tool))
   }
 
@@ -94,7 +94,7 @@ class Steps implements Feed {
   }
 
   /**
-   * The options of the next reply: the first one has the prefixes, and the last one has no tools, so that it
+   * The options of the next reply. The first reply has the prefixes; the last one has no tools, so that it
    * can only answer.
    */
   #options(): ReplyOptions {
@@ -149,7 +149,7 @@ class Steps implements Feed {
     return { runs, left: toolCalls.filter(({ name }) => !this.#tools.has(name)) }
   }
 
-  /** Emits a chunk of our own, for which no feed gets credit. */
+  /** Emits a chunk that no feed sent, so no feed gets credit for it. */
   #tell(chunk: ReplyChunk): void {
     this.#foreign += 1
     this.#pass(chunk)

@@ -1,5 +1,4 @@
-// Companions. In: prompts and options on a toy model. Out: the sequences that run in addition to the reply's
-// own.
+// Companions. In: prompts and options on a toy model. Out: the sequences that run besides the reply's own.
 import { expect, test } from 'vitest'
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
@@ -45,7 +44,7 @@ test('a negative prompt replaces the system prompt, or the plain text', () => {
   expect(guideText(TEXT)).toBe('n')
 })
 
-test('scale 1 opens no other sequence, whatever the negative prompt', () => {
+test('scale 1 does not open another sequence, whatever the negative prompt', () => {
   for (const cfgScale of [1, undefined]) {
     const { guide } = openCompanions(toyModel(), seenBy(toyModel(), TEXT), [1, 2], {
       cfgScale,

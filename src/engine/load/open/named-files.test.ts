@@ -36,7 +36,7 @@ beforeAll(async () => {
   const real = globalThis.fetch
   vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
     asked.push({ url: String(input), token: new Headers(init?.headers).get('authorization') })
-    // The test can reach nothing but this server.
+    // The test can reach only this server.
     return new URL(String(input)).origin === new URL(server.address).origin
       ? real(input, init)
       : Promise.reject(new TypeError('another host'))
@@ -201,7 +201,7 @@ const READERS: readonly {
 ]
 
 describe.each(READERS)('$reader', ({ load, place = '', files, codes = ['format'] }) => {
-  test.each(FORGED_NAMES)('%j requests nothing outside the folder', async (name) => {
+  test.each(FORGED_NAMES)('%j does not cause requests outside the folder', async (name) => {
     for (const [file, bytes] of Object.entries(files(name))) {
       if (file === '') server.files.set(LISTING, new TextEncoder().encode(String(bytes)))
       else put(file, bytes)

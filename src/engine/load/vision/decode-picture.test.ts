@@ -175,7 +175,7 @@ describe('JPEG', () => {
     expect(seen(oriented(9, true)).order).toEqual([0, 1, 2, 3])
   })
 
-  test('a truncated file has pixels or an error, and a forged size an error', () => {
+  test('a truncated file gives pixels or an error, and a forged size gives an error', () => {
     const whole = oriented(6, true)
     for (let length = 3; length < 700; length += 7) {
       try {
@@ -192,7 +192,7 @@ describe('JPEG', () => {
 })
 
 /**
- * Made by Pillow 13.0.0 with libjpeg-turbo 3.2.0, of a pattern of 21 x 19: `Image.save(quality=40,
+ * Made by Pillow 13.0.0 with libjpeg-turbo 3.2.0 from a pattern of 21 x 19: `Image.save(quality=40,
  * optimize=True)` and the SHA-256 of `Image.open(...).convert('RGB')`. For 4:4:0, a 4:2:2 file is relabelled.
  */
 test.each(PILLOW)(

@@ -1,10 +1,10 @@
 // Decodes images and splits them into tiles: with the browser in a worker, otherwise with the host.
-import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
-import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
-import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
+import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { checkPixels, type Pixels } from '../../../core/formats/pixels.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import { type CutPicture, type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
 import type { PictureSource } from '../../types/conversation.ts'
+import { browserPixels, checkFileSize, notDecoded } from './browser-pixels.ts'
 
 /** Bytes that identify the content: the file, or the dimensions and pixels. */
 export async function pictureBytes(given: PictureSource): Promise<Uint8Array<ArrayBuffer>> {
@@ -38,53 +38,17 @@ export async function cutOf(
     checkPixels(source)
     return elsewhere === undefined ? cutPicture(rules, source) : elsewhere(source, rules, signal)
   }
-  if (source.size > MOST_FILE_BYTES) throw notDecoded(source, `it has more than ${MOST_FILE_BYTES} bytes`)
+  if (elsewhere === undefined) {
+    const pixels = await browserPixels(source, signal)
+    signal?.throwIfAborted()
+    return cutPicture(rules, pixels)
+  }
+  checkFileSize(source)
   try {
-    if (elsewhere !== undefined) return await elsewhere(await source.bytes(), rules, signal)
-    checkPicture(await source.bytes())
+    return await elsewhere(await source.bytes(), rules, signal)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
     signal?.throwIfAborted()
-    throw notDecoded(source, reasonOf(cause), { cause, ...(elsewhere && { give: 'PNG or JPEG' }) })
+    throw notDecoded(source, reasonOf(cause), { cause, give: 'PNG or JPEG' })
   }
-  const pixels = await browserPixels(source)
-  signal?.throwIfAborted()
-  return cutPicture(rules, pixels)
-}
-
-async function browserPixels(source: Blob): Promise<Pixels> {
-  if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
-    throw new HalfbyteError(
-      'unsupported',
-      'this browser does not decode images in workers; update it, or pass { width, height, data }',
-    )
-  }
-  const bitmap = await createImageBitmap(source).catch((cause: unknown) => {
-    throw notDecoded(source, reasonOf(cause), { cause })
-  })
-  try {
-    const { width, height } = bitmap
-    checkSides(width, height)
-    const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })
-    if (context === null) throw notDecoded(source, 'the browser did not provide a canvas to read it from')
-    context.drawImage(bitmap, 0, 0)
-    return { width, height, data: context.getImageData(0, 0, width, height).data }
-  } finally {
-    bitmap.close()
-  }
-}
-
-/** `give`: the supported formats. A library's reason may end in a colon. */
-function notDecoded(
-  { type, size }: Blob,
-  reason: string,
-  { cause, give = 'PNG, JPEG or WebP' }: { readonly cause?: unknown; readonly give?: string } = {},
-): HalfbyteError {
-  const kind = type === '' ? '' : ` (${type})`
-  return new HalfbyteError(
-    'format',
-    `an image of ${size} bytes${kind} cannot be decoded: ${reason.replace(/:\s*$/, '')}; give a ${give}`,
-    { part: 'image', type, bytes: size },
-    cause === undefined ? undefined : { cause },
-  )
 }

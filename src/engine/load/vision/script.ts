@@ -1,4 +1,4 @@
-// The script dist/readers/vision.js, which hands the vision code to the engine that loads it.
+// The script dist/readers/vision.js, which passes the vision code to the engine that loads it.
 import { tellReader } from '../../../core/formats/readers.ts'
 import * as reader from './vision.ts'
 

@@ -168,8 +168,7 @@ export class TowerSight implements Sight {
 
   /** The rows of an image, tile by tile. */
   async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
-    if (source === undefined)
-      throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
+    if (source === undefined) throw new HalfbyteError('internal', `no image of the prompt has the key ${key}`)
     const { cut, encode, inputs, yieldTask } = this.#options
     const { tiles } = this.#fresh.get(key) ?? (await cut(source, signal))
     this.#fresh.delete(key)

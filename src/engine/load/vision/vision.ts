@@ -196,7 +196,7 @@ function folderNames(tower: Tower): TowerNames {
 function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPlan']): void {
   const rows = pictureRows(tower)
   const most = Math.min(tokens, ...stateGroups.map(({ window }) => window || tokens))
-  if (rows > most) throw unbuiltVariant(tower.name, `${rows} rows for a picture`, `at most ${most}`)
+  if (rows > most) throw unbuiltVariant(tower.name, `${rows} rows for an image`, `at most ${most}`)
 }
 
 /**
@@ -240,7 +240,7 @@ function prepare(
   return {
     file,
     weights,
-    // Only read when placing the model: the layers have no state.
+    // Read only when the model is placed: the layers have no state.
     config: {
       ...{ family: 'vision', name: file.name, hiddenSize: graph.output.shape[1], contextLength: rows },
       ...{ layers: 0, heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, vocabSize: 0, normEpsilon: 0 },

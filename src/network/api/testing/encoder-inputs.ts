@@ -1,7 +1,7 @@
 // Inputs for small encoders, used in tests of networks.
-import type { NetworkTensor } from '../tensors.ts'
+import type { NetworkTensor } from '../../helpers/tensors.ts'
 
-/** A tensor of integers; `value` is called with each flat index. */
+/** A tensor of integers. `value` is called with each flat index. */
 export const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({
   dtype: 'i64',
   dims,
@@ -9,7 +9,7 @@ export const ids = (dims: readonly number[], value: (at: number) => number): Net
 })
 
 /**
- * Inputs of a BERT with `vocabulary` tokens. `mask` is 1 for each token that is read. Default: all of them.
+ * Inputs of a BERT with `vocabulary` tokens. `mask` is 1 for each token that is read. Default: all tokens.
  */
 export const encoderInputs = (
   vocabulary: number,

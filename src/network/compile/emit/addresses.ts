@@ -1,8 +1,10 @@
-// Addresses of rows: bases plus coordinates times steps, taken from a step's record.
+// Addresses of rows: bases plus coordinates times steps, read from a step's record.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
 
-/** An address that depends on coordinates: the record's words with its base and steps in bytes. */
+/**
+ * An address that depends on coordinates: the words of the record that hold its base and its steps, in bytes.
+ */
 export interface Address {
   readonly local: Local
   readonly word: number

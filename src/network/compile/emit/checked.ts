@@ -24,8 +24,8 @@ function operands(code: FunctionBody): readonly [a: Local, b: Local] {
 }
 
 /**
- * A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of a,
- * which differs from that of b.
+ * A sum overflowed if its sign differs from the signs of both operands. A difference overflowed if its sign
+ * differs from the sign of a, and that from the sign of b.
  */
 function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   return (code, left) => {
@@ -43,7 +43,7 @@ function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   }
 }
 
-/** A product overflowed if its upper half is not the sign of its lower half. */
+/** A product overflowed if its upper half is not the sign extension of its lower half. */
 const product: CheckedInline = (code, left) => {
   const [a, b] = operands(code)
   const half = (name: VectorName): Local => {
@@ -81,7 +81,7 @@ const quotient: CheckedInline = (code, left) => {
   divideWhole(code, false)
 }
 
-/** NaN becomes 0, which the standard leaves open. */
+/** NaN becomes 0; the standard leaves this open. */
 const truncated: CheckedInline = (code, left) => {
   const x = code.local('v128')
   code.set(x)

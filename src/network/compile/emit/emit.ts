@@ -6,7 +6,7 @@ import { emitProduct } from './product.ts'
 import { RowEmitter } from './row-emitter.ts'
 import { emitSelection } from './selection.ts'
 
-/** Parameters of every function: the record, the start of the range, and its end (exclusive). */
+/** The parameters of every function: the record, the start of the range, and its end (exclusive). */
 export const PARAMETERS = 3
 
 /** `fuse`: whether to use fused multiply-add, an instruction of relaxed SIMD. */

@@ -7,7 +7,7 @@ import { MATH } from './math.ts'
 
 const isChecked = (op: Instruction): op is Instruction & keyof typeof CHECKED => Object.hasOwn(CHECKED, op)
 
-/** Instructions that map to a single one of WebAssembly. */
+/** Instructions that map to a single WebAssembly instruction. */
 const DIRECT: Partial<Record<Instruction, VectorName>> = {
   add: 'f32x4.add',
   sub: 'f32x4.sub',
@@ -35,7 +35,7 @@ const DIRECT: Partial<Record<Instruction, VectorName>> = {
   'i.xor': 'v128.xor',
 }
 
-/** Instructions that give all ones or all zeros, of which one bit is used. */
+/** Instructions that return all ones or all zeros, of which one bit is used. */
 const COMPARED: Partial<Record<Instruction, VectorName>> = {
   eq: 'f32x4.eq',
   lt: 'f32x4.lt',

@@ -1,4 +1,4 @@
-// Kernels: what a group computes, independent of sizes, so that one function serves all of them; and the
+// Kernels: what a group computes, independent of sizes, so that one function serves all sizes; and the
 // arguments that a step passes to it.
 import type { Reduction, Ref, Value } from '../loops/loops.ts'
 import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
@@ -13,19 +13,19 @@ export type Mode = 'vector' | 'uniform' | 'strided'
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
-  /** The stream of indices that positions it, one for each row. */
+  /** The stream of indices that positions it, one index per row. */
   readonly index?: number | undefined
 }
 
 export type Source = { readonly stream: number } | { readonly cell: number }
 
-/** The values computed for each element, or once for each row. Its number is its place in the list. */
+/** A value that is computed for each element, or once per row. Its number is its index in the list. */
 export type Cell =
   | {
       readonly tree: Tree
       readonly args: readonly Source[]
       readonly isRow: boolean
-      /** The pass over the row in which it is computed; a number per row is computed before that pass. */
+      /** The pass over the row in which it is computed. A number per row is computed before that pass. */
       readonly pass: number
     }
   | { readonly how: Reduction; readonly kind: Kind; readonly arg: Source; readonly pass: number }
@@ -38,7 +38,7 @@ export interface Store {
   readonly isRow: boolean
 }
 
-/** A cell that a later pass reads from memory instead of computing it again. */
+/** A cell that later passes read from memory instead of computing it again. */
 export interface Reload {
   readonly cell: number
   readonly stream: number
@@ -46,20 +46,23 @@ export interface Reload {
 
 /** Everything that determines the code. Equal kernels share one function. */
 export interface Kernel {
-  /** Axes around the rows; for a product, its batch axes. */
+  /** Axes around the rows; in a product, its batch axes. */
   readonly outer: number
   readonly streams: readonly Stream[]
   readonly cells: readonly Cell[]
   readonly stores: readonly Store[]
   readonly reloads: readonly Reload[]
   readonly passes: number
-  /** How many size-dependent numbers the trees read. */
+  /** How many numbers that depend on sizes the trees read. */
   readonly sizes: number
-  /** A product of two matrices comes first; stream 0 is then its tile. */
+  /** If true, a product of two matrices comes first; stream 0 is then its tile. */
   readonly product?: ProductForm | undefined
   /** Whether rows are written in their order, so that one call processes all of them whatever its range. */
   readonly isOrdered?: boolean | undefined
-  /** The kernel finds the largest numbers in rows: its streams are the rows, the positions, and a heap. */
+  /**
+   * Set if the kernel finds the largest numbers in rows. Its streams are then the rows, the positions, and a
+   * heap.
+   */
   readonly selection?: SelectionForm | undefined
 }
 
@@ -71,7 +74,7 @@ export interface SelectionForm {
 export interface ProductForm {
   /** Whether the numbers along the summed axis are adjacent in A. */
   readonly isUnit: boolean
-  /** Whether rows of A are made of runs that tables describe. */
+  /** Whether rows of A consist of runs that tables describe. */
   readonly isWindowed: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
@@ -96,7 +99,7 @@ export interface KernelCall {
   readonly inner: number
   readonly streams: readonly StreamPlace[]
   readonly sizes: readonly number[]
-  /** Bytes of scratch memory. */
+  /** Size of the scratch memory in bytes. */
   readonly scratchBytes: number
   readonly product?: ProductCall | undefined
   /** How many positions a selection finds in each row. */
@@ -111,7 +114,7 @@ export interface ProductCall {
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
   readonly matrix: Ref
-  /** Tables of rows and gaps, and the count of numbers in a run. */
+  /** Tables of rows and gaps, and the length of a run. */
   readonly windows?: WindowsCall | undefined
 }
 
@@ -121,7 +124,7 @@ interface WindowsCall {
   readonly run: number
 }
 
-/** An axis to step along: its size, and the elements from one position to the next. */
+/** An axis to step along: its size, and the number of elements from one position to the next. */
 export type Walk = readonly [size: number, step: number]
 
 /** Whether a call may flag a 32-bit integer overflow. */
@@ -160,7 +163,7 @@ export const TILE_ROWS = 4
 export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>
   RECORD.outer + outer + stream * (STREAM_WORDS.steps + axesOf({ outer }))
 
-/** The number of a stream's steps: one for each outer axis, and one for a product's rows. */
+/** The number of steps of a stream: one per outer axis, and one for the rows of a product. */
 export const axesOf = ({ outer }: Pick<Kernel, 'outer'>): number => outer + 1
 
 export const sizesWord = (kernel: Pick<Kernel, 'outer' | 'streams'>): number =>

@@ -1,5 +1,5 @@
-// Errors of the vector functions. In: numbers across their ranges. Out: whether each error stays within the
-// stated bound, with and without fused multiply-add.
+// Tests the errors of the vector functions. In: numbers across their ranges. Out: whether each error stays
+// within the stated bound, with and without fused multiply-add.
 import { expect, test } from 'vitest'
 import { erf } from '../../../core/base/erf.ts'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -110,7 +110,7 @@ test('trigonometric functions of numbers of every magnitude, and of NaN', async 
     }
 })
 
-test('powers without a finite result are as in C', async () => {
+test('powers without a finite result match C', async () => {
   const bases = [-INF, -2, -1, -0.5, -0, 0, 0.5, 1, 2, INF, Number.NaN]
   const exponents = [-INF, -3, -2, -0.5, -0, 0, 0.5, 1, 2, 3, 1.5, INF, Number.NaN]
   const pairs = bases.flatMap((x) => exponents.map((y) => [x, y] as const))

@@ -2,7 +2,7 @@
 //
 // Errors, as measured by a test: exp 1.2e-7 relative, and half an ulp of the smallest f32 below 2^-126; log
 // 1.5e-7 relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute;
-// pow as exp of y log x. Results that are too large are infinite, and those that are too small are 0.
+// pow the error of exp(y log x). Results that are too large are infinite, and those that are too small are 0.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 
@@ -36,7 +36,7 @@ const chain = (code: FunctionBody, ...names: readonly VectorName[]): void => {
   for (const name of names) code.vector(name)
 }
 
-/** With a and b on the stack: leaves a * b + c. */
+/** With a and b on the stack, leaves a * b + c. */
 function multiplyAdd(code: FunctionBody, fuse: boolean, c: () => void): void {
   if (fuse) {
     c()
@@ -48,7 +48,7 @@ function multiplyAdd(code: FunctionBody, fuse: boolean, c: () => void): void {
   }
 }
 
-/** Leaves the polynomial in x; its terms are given highest first. */
+/** Leaves the value of the polynomial at x. Its coefficients are listed from the highest power down. */
 function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly number[]): void {
   code.floats(terms[0]!)
   for (const term of terms.slice(1)) {
@@ -58,7 +58,7 @@ function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly
 }
 
 interface Parts {
-  /** Has n in its low bits. */
+  /** The low bits hold n. */
   readonly t: Local
   readonly n: Local
   readonly r: Local
@@ -190,8 +190,8 @@ const TWO_OVER_PI = [0x000a2f9836e4e441n, 0x529fc2757d1f534dn, 0xdc0db6295993c43
 const NEAR_EXPONENT = 140
 
 /**
- * Replaces the first lanes of n and r for a large x = m 2^e. The number of quarter turns in x is m times the
- * bits of 2^e 2 / pi modulo 4, of which 62 come after the binary point.
+ * Replaces the first lanes of n and r for a large x = m 2^e. The number of quarter turns in x, modulo 4, is m
+ * times the bits of 2^e 2 / pi, of which 62 come after the binary point.
  */
 function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const bits = code.local('i32')
@@ -322,8 +322,8 @@ const pow: Inline = (code, fuse) => {
 }
 
 /**
- * Rounds towards 0, in f64, which is precise enough for every quotient. Dividing by 0 gives 0, and -2^31 /
- * -1 wraps.
+ * Rounds towards 0 in f64, which is precise enough for every quotient. Dividing by 0 gives 0, and -2^31 / -1
+ * wraps.
  */
 export const divideWhole: Inline = (code) => {
   const a = code.local('v128')

@@ -38,11 +38,11 @@ class ProductEmitter {
     Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel' | 'rows' | 'gaps' | 'run', Local>
   >
   readonly #a: Local
-  /** The entry for the tile's first row in the table of rows. */
+  /** The entry of the tile's first row in the table of rows. */
   readonly #entry: Local
   readonly #b: Local
   readonly #panel: Local
-  /** How many of the panel's columns the product has. */
+  /** How many of the panel's columns are part of the product. */
   readonly #columns: Local
 
   constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean) {
@@ -172,7 +172,7 @@ class ProductEmitter {
     }
   }
 
-  /** Takes four rows at a time, then one at a time, and runs the loops over each tile's rows after it. */
+  /** Processes four rows at a time, then one at a time, and runs the loops over each tile's rows after it. */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { m, tile } = this.#fields

@@ -22,8 +22,8 @@ import {
 const ELEMENT = 4
 const VECTOR = 16
 /**
- * Passes whose elements cost less than this process two vectors at once, because a single sum would stall on
- * latency.
+ * Passes whose elements cost less than this process two vectors at once, because a single sum would wait for
+ * its own latency.
  */
 const SHORT = 12
 
@@ -43,7 +43,7 @@ interface StreamLocals {
 interface Place {
   readonly pass: number
   readonly isSingle: boolean
-  /** Byte offset from the current element, and which of the two vectors. */
+  /** Byte offset from the current element, and the index of the vector, 0 or 1. */
   readonly offset: number
 }
 
@@ -101,7 +101,7 @@ export class RowEmitter {
     return this.#streams[stream]!.row
   }
 
-  /** Emits a whole row, whose streams have their addresses; its elements take `bytes`. */
+  /** Emits a whole row, whose streams already have their addresses; its elements take `bytes`. */
   emitRow(bytes: Local): void {
     const { kernel, code } = { kernel: this.#kernel, code: this.#code }
     for (const [stream, { index }] of kernel.streams.entries())
@@ -234,7 +234,7 @@ export class RowEmitter {
     for (const [at, index] of reduced.entries()) this.#finish(index, sums[at]!)
   }
 
-  /** Joins the lanes of a reduction; all lanes have the result. */
+  /** Joins the lanes of a reduction, so that all lanes hold the result. */
   #finish(index: number, sums: readonly Local[]): void {
     const code = this.#code
     const { how, kind } = this.#kernel.cells[index] as Extract<Cell, { how: Reduction }>
@@ -262,7 +262,7 @@ export class RowEmitter {
     else this.#code.vector(COMBINE[kind][how]!)
   }
 
-  /** Emits one vector, or one element, of a pass. Everything is read before anything is written. */
+  /** Emits one vector, or one element, of a pass. Reads everything before it writes anything. */
   #body(place: Place, reduced: readonly number[], sums: readonly Local[]): void {
     const code = this.#code
     const known = new Map<string, Local>()

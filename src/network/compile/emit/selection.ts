@@ -6,7 +6,7 @@ import { type Kernel, RECORD, type SelectionForm, STREAM_WORDS, selectedWord, st
 
 /**
  * A heap entry is one i64 in selection order: the upper half is the number's rank, the lower half the
- * complement of its position, so that of equal numbers the first ranks higher.
+ * complement of its position, so that among equal numbers the first ranks higher.
  */
 const ENTRY = 8
 const X = 0
@@ -49,7 +49,7 @@ export function emitSelection(code: FunctionBody, kernel: Kernel, form: Selectio
   })
 }
 
-/** Makes every entry smaller than that of any number. */
+/** Makes every entry smaller than the entry of any number. */
 function clear(code: FunctionBody, { root, bytes }: Heap): void {
   const at = code.local('i32')
   code.number(0).set(at)
@@ -64,7 +64,7 @@ function clear(code: FunctionBody, { root, bytes }: Heap): void {
 const shift32 = (code: FunctionBody): FunctionBody =>
   code.number(32).plain('i64.extend_i32_u').plain('i64.shl')
 
-/** Each number in the row that exceeds the heap's smallest replaces it. */
+/** Each number in the row that exceeds the smallest in the heap replaces it. */
 function chooseFrom(
   code: FunctionBody,
   kernel: Kernel,
@@ -100,7 +100,7 @@ function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionFo
   code.get(address).load32()
   if (kind === 'f32') {
     code.set(bits)
-    // Normalises the sign so that -0 ranks as 0, and every NaN as the same.
+    // Normalises the sign so that -0 ranks as 0, and all NaNs rank the same.
     code.number(0).get(bits).get(bits).number(SIGN).plain('i32.eq').plain('select').set(bits)
     code.number(GREATEST)
     code.get(bits).get(bits).number(31).plain('i32.shr_s').number(GREATEST).plain('i32.and').plain('i32.xor')
@@ -139,7 +139,7 @@ function siftDown(code: FunctionBody, { root, bytes, entry }: Heap): void {
   place(at).get(entry).store64()
 }
 
-/** Pops the heap: the smallest entry is the row's last position, and so on. */
+/** Pops the heap: the smallest entry gives the row's last position, and so on. */
 function writePlaces(code: FunctionBody, out: Local, heap: Heap): void {
   const { root, bytes, entry } = heap
   const none = code.local('i32')

@@ -21,9 +21,9 @@ export interface Group {
   readonly made: Map<Value, Loop[]>
   /** Values that its loops read, including its own. */
   readonly read: Set<Value>
-  /** The index of its first loop in the list. */
+  /** The list index of its first loop. */
   first: number
-  /** The index of the last loop in it and in all groups that it depends on. */
+  /** The highest list index of any loop in it or in a group that it depends on. */
   reach: number
   /** Instructions per element. */
   cost: number
@@ -41,8 +41,8 @@ const spaceOf = (loop: Loop): readonly number[] =>
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
- * How a loop of the group reads or writes a value: at each element, once per row, or out of step with the
- * loop.
+ * How a loop of the group reads or writes a value: at each element, once per row, or at other positions than
+ * the loop's.
  */
 export type Scope = 'full' | 'row'
 
@@ -55,7 +55,7 @@ export const scopeIn = (
   return group.isReduced && isSame(own, group.space.slice(0, -1)) ? 'row' : undefined
 }
 
-/** Without axes of one element. */
+/** Leaves out axes of one element. */
 export function squeezedView({ offset, dims, strides }: View): View {
   const kept = dims.map((_, axis) => axis).filter((axis) => dims[axis] !== 1)
   return { offset, dims: squeezed(dims), strides: kept.map((axis) => strides[axis]!) }
@@ -76,7 +76,7 @@ function isInStep(group: Group, { value, view }: Ref): boolean {
 }
 
 /**
- * Turns a view over the axes of a product's output into one over [..., m, n]. Undefined if strides cannot
+ * Turns a view over the axes of a product's output into a view over [..., m, n]. Undefined if strides cannot
  * express it.
  */
 export function overProduct(view: View, { at, out }: ProductLoop): View | undefined {
@@ -103,8 +103,8 @@ function contiguous(dims: readonly number[]): number[] {
 }
 
 /**
- * Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting a
- * function recurses as deeply as its trees are nested.
+ * Maximum number of loops and instructions in a group. Longer functions gain nothing, and emitting a function
+ * recurses as deeply as its trees nest.
  */
 const MAX_LOOPS = 128
 const MAX_COST = 4096
@@ -126,7 +126,7 @@ export function growGroups(
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
     const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
-    // Largest intermediate first, because it saves the most.
+    // Takes the largest intermediate value first, because it saves the most.
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
     const joined =
@@ -173,7 +173,7 @@ function raise(group: Group, reach: number, budget: Spend): void {
   }
 }
 
-/** Whether the group is one loop that no other joins. */
+/** Whether the group is a single loop that no other loop may join. */
 const isOne = ({ loops }: Group): boolean => isAlone(loops[0]!)
 
 const savedBy = (group: Group, loop: Loop): number =>
@@ -204,7 +204,7 @@ function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
   return group
 }
 
-/** Maximum number of values that one function reads: more would not fit in registers. */
+/** Maximum number of values that one function reads, because more would not fit into registers. */
 const MAX_READ = 16
 
 /** Values that the group reads and that neither group computes. */
@@ -284,7 +284,7 @@ function isLegal(
   )
 }
 
-/** Whether one group is the other, reads its values, or depends on a group that does. */
+/** Whether the two are one group, or one reads the other's values or depends on a group that does. */
 function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean {
   const waiting = [from]
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
@@ -317,7 +317,7 @@ function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolea
   const isRead = group.loops.some(
     (each) => each !== loop && each.args.some(({ value }) => isMade(other, value)),
   )
-  // Only the loop itself makes the group read the other one.
+  // The group reads the other one only because of this loop.
   const rest = [...group.before].filter((each) => each !== other)
   const reaches = (before: Iterable<Group>, to: Group, seen = new Set<Group>()): boolean =>
     [...before].some((each) => needs(each, to, seen, budget))
@@ -364,7 +364,7 @@ function merge(
 function inOrder(groups: ReadonlySet<Group>): readonly Group[] {
   const ordered = new Set<Group>()
   for (const first of groups) {
-    // A stack instead of recursion: a chain may have many thousands of groups.
+    // A stack instead of recursion, because a chain may have many thousands of groups.
     const waiting = [{ group: first, rest: first.before.values() }]
     for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
       const { value: group } = ordered.has(last.group) ? { value: undefined } : last.rest.next()

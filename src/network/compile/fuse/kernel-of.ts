@@ -15,15 +15,15 @@ import { productCall, productForm, tileBytes } from './product-call.ts'
 /** Cells that cost at most this are recomputed in later passes. */
 const CHEAP = 2
 
-/** Strides over the space, the last of which are along the rows' elements. */
+/** Strides over the space; the last ones run along the elements of rows. */
 interface Axes {
   readonly dims: readonly number[]
   readonly steps: number[][]
 }
 
 /**
- * `isStored`: whether something outside the group reads the value. `packs`: whether constant matrices are
- * laid out in panels.
+ * `isStored`: whether anything outside the group reads the value. `packs`: whether constant matrices are laid
+ * out in panels.
  */
 export function kernelOf(group: Group, isStored: (value: Value) => boolean, packs: boolean): KernelCall {
   const [first] = group.loops
@@ -38,7 +38,7 @@ interface StreamDraft {
   readonly steps: readonly number[]
   readonly kind: Kind
   readonly index?: { readonly stream: number; readonly step: number; readonly size: number } | undefined
-  /** Elements of scratch memory, if it has no value. */
+  /** Size of its scratch memory in elements, if it has no value. */
   readonly scratch?: number | undefined
 }
 
@@ -55,7 +55,7 @@ class KernelMaker {
   readonly #made = new Map<Value, Source>()
   readonly #stores: Store[] = []
   readonly #sizes: number[] = []
-  /** Whether indices change along the rows, so that each element is a row. */
+  /** Whether indices change along the rows, so that each element becomes a row. */
   #isSingle = false
 
   constructor(group: Group, isStored: (value: Value) => boolean, packs: boolean) {
@@ -159,7 +159,7 @@ class KernelMaker {
     return made ?? { stream: this.#stream(ref.value, ref.view) }
   }
 
-  /** Strides of a view over the group's space; per-row numbers have stride 0 along the rows. */
+  /** Strides of a view over the group's space. Numbers per row have stride 0 along the rows. */
   #steps(view: View): readonly number[] {
     const { product } = this.#group
     if (product !== undefined) return overProduct(view, product)!.strides
@@ -184,7 +184,7 @@ class KernelMaker {
     return { stream: this.#stream(table.value, table.view, { stream, step, size }) }
   }
 
-  /** If several elements of a row would be written to one place, each becomes a row of its own. */
+  /** If several elements of a row would be written to the same place, each becomes a row of its own. */
   #scatter({ args: [updates, index, to], tree, step, size, out }: ScatterLoop): void {
     const moved = { stream: this.#stream(index.value, index.view), step, size }
     const steps = this.#steps(to.view)
@@ -214,7 +214,9 @@ class KernelMaker {
     this.#stores.push({ source, stream, pass: this.#ready(source), isRow: false })
   }
 
-  /** Expensive cells that a later pass reloads, either from where they are stored or from scratch memory. */
+  /**
+   * Expensive cells that a later pass loads again, either from where they are stored or from scratch memory.
+   */
   #reloads(): (Reload & { readonly scratch: boolean })[] {
     const found: (Reload & { readonly scratch: boolean })[] = []
     const later = new Set<number>()
@@ -258,7 +260,7 @@ class KernelMaker {
     return { cell: this.#cells.push(cell) - 1 }
   }
 
-  /** The space with as few axes as the strides allow; the last runs along the rows' elements. */
+  /** The space, with as few axes as the strides allow. The last axis runs along the elements of rows. */
   #axes(): Axes {
     const { isReduced, product } = this.#group
     const steps = this.#drafts.map((draft) => [...draft.steps])

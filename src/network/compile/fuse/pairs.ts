@@ -1,4 +1,4 @@
-// Which pairs of loops become one group, by the mapping types of producer and consumer.
+// Which pairs of loops become one group, depending on the mapping types of producer and consumer.
 import type { Mapping } from '../loops/loops.ts'
 
 /** `rows`: fused if both run over the same rows, and a row stays in the first-level cache between passes. */
@@ -15,7 +15,7 @@ export const PAIRS: Readonly<Record<Mapping, Readonly<Record<Mapping, Verdict>>>
   'one-to-one': row('always', 'always', 'rows', 'always'),
   'one-to-many': row('always', 'always', 'rows', 'always'),
   'many-to-many': row('always', 'always', 'rows', 'always'),
-  // A gathered row is an ordinary row; gathering from it again by index would need all of it.
+  // A gathered row is an ordinary row, but gathering from it again by index would need all of it.
   shuffle: row('always', 'always', 'rows', 'never'),
 }
 

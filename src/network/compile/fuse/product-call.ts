@@ -1,5 +1,5 @@
 // What a kernel needs to know about a product: its form, its scratch memory, and how it steps through both
-// sides.
+// operands.
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { type Kernel, PANEL, type ProductCall, TILE_ROWS, type Walk } from '../emit/kernel.ts'
 import { isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'

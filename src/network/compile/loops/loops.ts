@@ -58,8 +58,8 @@ export interface Codes {
 }
 
 /**
- * Rows [n, k] with one scale per block: codes [n][k / block]; two 4-bit codes share a byte, the first in its
- * low half.
+ * Rows [n, k] with one scale per block: codes [n][k / block]. Two 4-bit codes share a byte; the first is in
+ * the low half.
  */
 export interface BlockCodes {
   readonly bits: 4 | 8
@@ -79,7 +79,7 @@ export interface Ref {
 /** A checked reduction flags a result that is not an i32, like checked instructions. */
 export type Reduction = 'sum' | 'max' | 'min' | 'product' | 'sum checked' | 'product checked'
 
-/** The result of reducing zero elements. */
+/** The result for zero elements. */
 const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'product', number>>>> = {
   f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
   i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
@@ -87,7 +87,7 @@ const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'p
 export const neutralOf = (kind: Kind, how: Reduction): number =>
   NEUTRALS[kind][how === 'sum checked' ? 'sum' : how === 'product checked' ? 'product' : how]
 
-/** Fields that all loops share. A loop's space is the set of indices it runs over. */
+/** Fields that all loops share. A loop's space is the set of indices over which it runs. */
 interface LoopBase {
   /** The node that it comes from, for messages and prints. */
   readonly node: string
@@ -142,7 +142,7 @@ export interface Windows {
   /** How many axes of A are rows, and how many after those are summed. */
   readonly rowAxes: number
   readonly sumAxes: number
-  /** Number of adjacent numbers in a run. */
+  /** The number of adjacent numbers in a run. */
   readonly run: number
   /** i32 [m]: the bytes from the first row to each. */
   readonly rows: Ref
@@ -177,7 +177,7 @@ export interface SelectLoop extends LoopBase {
 /** The encodings of matrices that the engine's kernels multiply by. */
 export type MatrixEncoding = 'w8_g32' | 'w4_g32'
 
-/** out = the rows of arg, f32 [m, k], as 8-bit codes with a scale for each 32 of them: i32 [m, words]. */
+/** out = the rows of arg, f32 [m, k], as 8-bit codes with one scale per 32 codes: i32 [m, words]. */
 interface QuantizeLoop extends LoopBase {
   readonly loop: 'quantize'
   /** A row's numbers are contiguous, and k is a multiple of 32. */
@@ -190,7 +190,7 @@ interface QuantizeLoop extends LoopBase {
  */
 export interface LinearLoop extends LoopBase {
   readonly loop: 'linear'
-  /** Rows made by a quantize loop. */
+  /** Rows that a quantize loop produced. */
   readonly args: readonly [Ref]
   readonly m: number
   /** The constant as the product reads it: [k, n]. */
@@ -229,12 +229,12 @@ export interface LoopList {
   readonly made: ReadonlyMap<string, Tensor>
   /** Bytes that Reshape, Transpose, Slice and the like would move if each of them ran. */
   readonly viewBytes: number
-  /** Nodes that became views. */
+  /** Number of nodes that became views. */
   readonly viewNodes: number
 }
 
 /**
- * Cost of one elementwise instruction in steps: it takes about as long as this many multiplications in a
+ * The cost of one elementwise instruction in steps: it takes about as long as this many multiplications in a
  * product.
  */
 const ELEMENT_STEPS = 16
@@ -278,5 +278,5 @@ export const spreadRef = ({ value, view }: Ref, to: readonly number[]): Ref => (
   value,
   view: spread(view, to),
 })
-/** Whether the reference covers its whole value in order, possibly under other dims. */
+/** Whether the reference covers its whole value in order, perhaps with different dims. */
 export const isAll = ({ value, view }: Ref): boolean => isWhole(view, value.dims)

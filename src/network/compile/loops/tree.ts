@@ -40,7 +40,7 @@ export type Instruction =
   | 'i.and'
   | 'i.or'
   | 'i.xor'
-  /** Logical right shift of the first by the second, which is a number. */
+  /** Logical right shift of the first argument by the second, which is a number. */
   | 'i.shr'
   | 'i.eq'
   | 'i.lt'
@@ -56,7 +56,7 @@ type Checked = `${(typeof CAN_LEAVE)[number]} checked`
 const CAN_LEAVE = ['to i32', 'i.add', 'i.sub', 'i.mul', 'i.div', 'i.neg', 'i.abs'] as const
 
 export type Tree =
-  /** The element of an argument at the same place. */
+  /** The element of an argument at the same position. */
   | { readonly arg: number; readonly kind: Kind }
   /** A constant of the graph, embedded in the code. */
   | { readonly value: number; readonly kind: Kind }
@@ -101,7 +101,7 @@ export const isChecked = (tree: Tree): boolean =>
 /** Instructions that take more than about five cycles. */
 const COSTLY: readonly Instruction[] = ['div', 'sqrt', 'exp', 'log', 'tanh', 'erf', 'sin', 'cos', 'pow']
 
-/** Instructions in a tree; a costly one counts as ten. */
+/** The number of instructions in a tree; a costly one counts as ten. */
 export function costOf(tree: Tree): number {
   if (!('op' in tree)) return 0
   return tree.of.reduce((sum, each) => sum + costOf(each), COSTLY.includes(tree.op) ? 10 : 1)

@@ -1,7 +1,7 @@
 // Views: maps from a shape's elements to positions in a buffer, by an offset and strides.
 import { countOf, stridesOf } from '../../onnx/ir/tensor.ts'
 
-/** In elements. A stride of 0 repeats the element. */
+/** In elements. A stride of 0 repeats an element. */
 export interface View {
   readonly offset: number
   readonly dims: readonly number[]
@@ -16,7 +16,7 @@ export const transposed = ({ offset, dims, strides }: View, perm: readonly numbe
   strides: perm.map((axis) => strides[axis]!),
 })
 
-/** The axes in memory order: axes of size one first, then by falling stride. */
+/** The axes in memory order: axes of size one first, then by descending stride. */
 export function orderOf({ dims, strides }: View): number[] {
   const steps = strides.map((step, axis) => (dims[axis] === 1 ? Number.MAX_SAFE_INTEGER : step))
   return steps.map((_, axis) => axis).sort((a, b) => steps[b]! - steps[a]! || a - b)
@@ -45,7 +45,7 @@ export const sliced = (view: View, axis: number, first: number, count: number, s
   strides: view.strides.with(axis, view.strides[axis]! * step),
 })
 
-/** Without axes of size one, and with contiguous adjacent axes joined. */
+/** The same view without axes of size one, and with contiguous adjacent axes merged. */
 export function collapsed({ offset, dims, strides }: View): View {
   const sizes: number[] = []
   const steps: number[] = []
@@ -63,7 +63,7 @@ export function collapsed({ offset, dims, strides }: View): View {
   return { offset, dims: sizes, strides: steps }
 }
 
-/** The same elements in the same order under other dims; undefined if strides cannot express that. */
+/** The same elements in the same order with different dims; undefined if strides cannot express that. */
 export function reshaped(view: View, to: readonly number[]): View | undefined {
   if (countOf(to) === 0) return { offset: 0, dims: to, strides: to.map(() => 0) }
   const from = collapsed(view)

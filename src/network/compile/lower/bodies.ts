@@ -15,7 +15,7 @@ import {
   type Tree,
 } from '../loops/tree.ts'
 
-/** Makes a node's tree from its inputs' trees; an omitted input is undefined. */
+/** Makes a node's tree from the trees of its inputs; an omitted input is undefined. */
 export type Body = (args: readonly Tree[], node: Node) => Tree
 
 const f =
@@ -72,7 +72,7 @@ const mish = (x: Tree): Tree => {
   return mul(x, div(w, add(w, number(2))))
 }
 
-/** Takes x and an optional bias. */
+/** The operator takes x and an optional bias. */
 const biased =
   (of: (x: Tree) => Tree): Body =>
   ([x, bias]) =>
@@ -84,7 +84,7 @@ const isInf: Body = ([x], node) => {
   return apply('i.or', is('detect_positive', Infinity), is('detect_negative', -Infinity))
 }
 
-/** If x is 0 or NaN, it is returned as it is. */
+/** If x is 0 or NaN, the result is x itself. */
 const sign = (x: Tree): Tree =>
   select(
     less(x, number(0, x.kind)),
@@ -214,7 +214,7 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
   'com.microsoft:QuickGelu': ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1.702)), x!))),
 }
 
-/** The body of an operator whose row says `body`, except for those in `OwnTree`. */
+/** The body of an operator whose row in the table says `body`, except for those in `OwnTree`. */
 export const bodyOf = (node: Node): Body => BY_NAME.get(operatorName(node)) as Body
 
 const BY_NAME: ReadonlyMap<string, Body> = new Map(Object.entries(BODIES))

@@ -51,7 +51,7 @@ const dequantize: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, ref)
 }
 
-/** Rounded to the nearest code, ties to even. */
+/** Rounded to the nearest code, with ties to even. */
 const quantize: Handler = (lowering, node) => {
   const [x, scale] = [0, 1].map((index) => lowering.values.ref(node, node.inputs[index]!)) as [Ref, Ref]
   const [name = ''] = node.outputs
@@ -65,7 +65,7 @@ const quantize: Handler = (lowering, node) => {
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // Nothing beyond it is a code, whatever the zero point, and the sum fits in i32.
+  // No code lies beyond it, whatever the zero point, and the sum fits into i32.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
@@ -77,7 +77,7 @@ const quantize: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dimsOf(x)))
 }
 
-/** Outputs x, 1 and 0: a product that reads the three multiplies x itself. */
+/** Outputs x, 1 and 0, so that a product that reads the three multiplies x itself. */
 const dynamicQuantize: Handler = (lowering, node) => {
   const [codes = '', scale = '', zero = ''] = node.outputs
   lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
@@ -162,7 +162,7 @@ const matMulIntegerToFloat: Handler = (lowering, node) => {
   scaledProduct(lowering, node, { right: 1, scale: 3, zero: 5, bias: 6 })
 }
 
-/** A times the transpose of rows that have one scale per block of codes. */
+/** A times the transpose of a matrix whose rows have one scale per block of codes. */
 const matMulNBits: Handler = (lowering, node) => {
   const [left = '', right = '', scales = '', zeros = '', order = '', bias = ''] = node.inputs
   const { n, k, bits, block } = formOf(node)
@@ -185,7 +185,7 @@ const matMulNBits: Handler = (lowering, node) => {
 }
 
 /**
- * Gathers rows of words that have one scale per block. Each number of a word is shifted to its top, then
+ * Gathers rows of words that have one scale per block. Each number in a word is shifted to the top, then
  * down.
  */
 const gatherBlocks: Handler = (lowering, node) => {
@@ -223,7 +223,7 @@ const gatherBlocks: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, made, lowering.values.dims(node, name)))
 }
 
-/** Zero points [n, blocks]; two may share a byte. Rows begin on a byte. */
+/** Zero points [n, blocks]; two may share a byte. Each row begins at a byte boundary. */
 function zerosOf(lowering: Lowering, node: Node, blocks: number): Ref {
   const name = node.inputs[3]!
   const dtype = lowering.values.dtype(node, name)

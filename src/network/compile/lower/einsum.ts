@@ -12,7 +12,7 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { multiply, reduce } from './lowering/sums.ts'
 
-/** A reference with a letter for each axis. */
+/** A reference with one letter per axis. */
 interface Lettered {
   readonly ref: Ref
   readonly letters: readonly string[]
@@ -22,7 +22,7 @@ const einsum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const refs = node.inputs.map((input) => lowering.values.ref(node, input))
   if (refs.length > 2) throw unclaimed(node, `an equation with ${refs.length} inputs is not compiled`)
-  if (refs.some(({ value }) => value.kind !== 'f32')) throw unclaimed(node, 'its input is not of floats')
+  if (refs.some(({ value }) => value.kind !== 'f32')) throw unclaimed(node, 'its input does not hold floats')
   const equation = equationOf(
     node,
     refs.map(({ view }) => view.dims.length),
@@ -64,7 +64,7 @@ const ordered = ({ ref, letters: own }: Lettered, letters: readonly string[]): R
   ),
 })
 
-/** Letters that both inputs have are batch axes if the output has them too, and are summed otherwise. */
+/** Letters that both inputs have are batch axes if the output has them too; otherwise they are summed. */
 function product(
   lowering: Lowering,
   node: Node,

@@ -14,12 +14,12 @@ import { misfit } from './lowering/misfit.ts'
 import { exactTree, operand } from './lowering/operands.ts'
 import { COMPUTED, kindOf } from './lowering/values.ts'
 
-/** Maximum inputs of an elementwise operator: a loop holds each in registers. */
+/** Maximum number of inputs of an elementwise operator, because a loop holds each in a register. */
 const MAX_INPUTS = 64
 
 export const elementwise: Handler = (lowering, node) => {
   if (node.inputs.length > MAX_INPUTS)
-    throw unclaimed(node, `it has ${node.inputs.length} inputs, and at most ${MAX_INPUTS} are compiled`)
+    throw unclaimed(node, `it has ${node.inputs.length} inputs, but at most ${MAX_INPUTS} are supported`)
   if (node.outputs.slice(1).some((name) => name !== '') || !wants(node, 0))
     throw unclaimed(node, 'its second output is not compiled')
   const args: Ref[] = []
@@ -31,13 +31,16 @@ export const elementwise: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const dims = lowering.values.dims(node, name)
   if (tree.kind !== kindOf(node, lowering.values.dtype(node, name)))
-    throw misfit(node, 'its inputs are of different types')
+    throw misfit(node, 'its inputs have different types')
   // Without inputs, the value is a constant broadcast to the node's shape.
   if (args.length === 0) lowering.values.name(name, filled(lowering, node, tree, dims))
   else lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }
 
-/** Whether an operand is a limit that no 32-bit number reaches: files write the largest i64 for "none". */
+/**
+ * Whether an operand is a limit that no 32-bit number reaches, because files write the largest i64 for
+ * "none".
+ */
 function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
   const value = Number(lowering.values.known(node.inputs[index]!)?.data[0] ?? 0)
   if (node.op === 'Clip') return index === 1 ? value < 0 : index === 2 && value > 0

@@ -1,4 +1,4 @@
-// What operator handlers share: their type and their operands.
+// What the handlers of operators share: their type and their operands.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import type { LoopOperator } from '../../onnx/operator-table.ts'
 import type { Ref } from '../loops/loops.ts'
@@ -7,7 +7,7 @@ import type { Lowering } from './lowering/lowering.ts'
 /** Lowers a node and names its outputs. */
 export type Handler = (lowering: Lowering, node: Node) => void
 
-/** The handlers of a subject. Only operators whose row in the table says `loops` have a handler. */
+/** The handlers for one subject. Only operators whose row in the table says `loops` have a handler. */
 export type SomeHandlers = Readonly<Partial<Record<LoopOperator, Handler>>>
 
 export const output = (node: Node): string => node.outputs[0]!

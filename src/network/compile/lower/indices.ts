@@ -1,4 +1,4 @@
-// Handlers of operators that choose elements by indices, and of cumulative sums.
+// Handlers of operators that select elements by index, and of cumulative sums.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
@@ -86,7 +86,7 @@ export interface Along {
 }
 
 /**
- * The elements of `data` at the same positions as the index's, except along the axis, where the index gives
+ * The elements of `data` at the same positions as the indices, except along the axis, where the index gives
  * the position.
  */
 export function viewAlong(node: Node, data: View, { index, axis }: Along): View {
@@ -121,15 +121,15 @@ export const OUTSIDE = number(-(2 ** 31), 'i32')
 
 /** Positions in a value seen as [named, ...rest], where the indexed axes are merged into one. */
 export interface Placed {
-  /** Without the last axis of the indices. */
+  /** The dims without the last axis of the indices. */
   readonly index: Ref
   readonly named: readonly number[]
   readonly rest: readonly number[]
 }
 
 /**
- * The indices' last axis has positions along the data's axes after the batch axes. They are merged into one
- * position along one axis, which is out of range if any of them is.
+ * The last axis of the indices holds positions along the data's axes after the batch axes. They are merged
+ * into one position along one axis, which is out of range if any of them is.
  */
 export function placesAmong(
   lowering: Lowering,
@@ -200,7 +200,7 @@ export const placesAlong = (lowering: Lowering, size: number, after: number): Re
 
 export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
 
-/** By doubling: after step s, each element is the sum of the 2^s elements ending there. */
+/** By doubling: after step s, each element is the sum of the 2^s elements that end there. */
 const cumSum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const x = lowering.values.ref(node, node.inputs[0]!)
@@ -229,7 +229,7 @@ const cumSum: Handler = (lowering, node) => {
   lowering.values.name(name, turn(sums))
 }
 
-/** The position of an extreme: the first or the last of equal ones. */
+/** The position of an extreme value: the first or the last among equals. */
 function extreme(how: 'max' | 'min'): Handler {
   return (lowering, node) => {
     const x = lowering.values.ref(node, node.inputs[0]!)

@@ -34,11 +34,11 @@ export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEn
   return policy === 'w4' ? 'w4_g32' : 'w8_g32'
 }
 
-/** Whether the codes fit in 4 bits: with zero points of their own, they need 8. */
+/** Whether the codes fit into 4 bits. With zero points of their own, they need 8. */
 const isNibbles = (codes: Codes | BlockCodes): boolean =>
   'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
 
-/** [m, k] times a constant [k, n]. Rows are quantised once for all the matrices they are multiplied by. */
+/** [m, k] times a constant [k, n]. Rows are quantised once for all matrices that they are multiplied by. */
 export function linear(lowering: Lowering, node: Node, a: Ref, matrix: Ref, encoding: MatrixEncoding): Ref {
   const [m, k] = dimsOf(a) as [number, number]
   const n = dimsOf(matrix)[1]!

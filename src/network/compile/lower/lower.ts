@@ -1,5 +1,5 @@
-// Lowers a graph whose sizes are known to a list of loops. The table of operators says how: by a body
-// for each element, by a view, or by a handler that makes loops.
+// Lowers a graph whose sizes are known to a list of loops. The table of operators says how: with a body for
+// each element, with a view, or with a handler that makes loops.
 
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
@@ -29,7 +29,7 @@ import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
 /**
- * Throws `unsupported` for a node that cannot be compiled, with its name and the reason, and `out-of-memory`
+ * Throws `unsupported`, with the name and the reason, for a node that cannot be compiled, and `out-of-memory`
  * for a node that exceeds the budget.
  */
 export function lower(graph: Graph, options: LowerOptions): LoopList {
@@ -103,7 +103,7 @@ const LOOPS: Readonly<Record<LoopOperator, Handler>> = {
   ...CODE_HANDLERS,
 }
 
-/** Undefined for an operator that loops do not run. */
+/** Undefined for operators that loops do not implement. */
 function handlerOf(node: Node): Handler | undefined {
   const lowered = rowOf(node)?.lower
   if (lowered === 'body') return elementwise

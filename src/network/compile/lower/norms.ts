@@ -53,7 +53,7 @@ function normed(isCentred: boolean): Handler {
   }
 }
 
-/** x + skip + bias, then the norm. The sum may be an output too. */
+/** x + skip + bias, then the norm. The sum may also be an output. */
 function skipNormed(isCentred: boolean): Handler {
   return (lowering, node) => {
     if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are used as outputs')
@@ -70,7 +70,7 @@ function skipNormed(isCentred: boolean): Handler {
   }
 }
 
-/** Each group of channels in a sample is normalised; scale and bias are per channel. */
+/** Each group of channels in a sample is normalised. Scale and bias are per channel. */
 function groupNormed(groupsOf: (node: Node, channels: number) => number): Handler {
   return (lowering, node) => {
     const x = first(lowering, node)

@@ -28,13 +28,13 @@ const trilu: Handler = (lowering, node) => {
   lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }
 
-/** An index outside the depth gives a row of off values. */
+/** An index beyond the depth gives a row of off values. */
 const oneHot: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const [indices, values] = [0, 2].map((index) => lowering.values.ref(node, node.inputs[index]!))
   const depth = Math.trunc(lowering.values.list(node, 1)[0] ?? -1)
   if (indices === undefined || values === undefined || depth < 0 || countOf(dimsOf(values)) !== 2)
-    throw unfit(node, `it has the depth ${depth} and ${values && countOf(dimsOf(values))} values`)
+    throw unfit(node, `it has depth ${depth} and ${values && countOf(dimsOf(values))} values`)
   const own = dimsOf(indices)
   const axis = axisOf(node, intOf(node, 'axis', -1), own.length + 1)
   const at = reshape(lowering, node, indices, own.toSpliced(axis, 0, 1))

@@ -13,7 +13,7 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { reduce } from './lowering/sums.ts'
 
-/** Maximum views that one loop reads: more would not fit in registers. */
+/** Maximum number of views that one loop reads, because more would not fit into registers. */
 const MAX_TAPS = 8
 
 /**
@@ -28,10 +28,10 @@ type Combine = (a: Tree, b: Tree) => Tree
 interface Combined {
   readonly combine: Combine
   readonly how: Reduction
-  /** Value in the padding: it never wins a maximum and adds nothing to a sum. */
+  /** The value of the padding: it never wins a maximum and adds nothing to a sum. */
   readonly fill: number
 }
-/** The window's taps along one axis, combined. */
+/** The taps of a window along one axis, combined. */
 function along(
   lowering: Lowering,
   node: Node,

@@ -26,7 +26,7 @@ const matMul: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, productOf(lowering, node, left, right))
 }
 
-/** The product of two references under the dims of the node's output. */
+/** The product of two references, with the dims of the node's output. */
 export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref): Ref {
   const isRow = dimsOf(left).length === 1
   const isColumn = dimsOf(right).length === 1
@@ -72,7 +72,7 @@ function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: S
   return ref
 }
 
-/** The product by an engine kernel; undefined if there is no kernel for it. */
+/** The product by an engine kernel; undefined if no kernel supports it. */
 function linearOf(lowering: Lowering, node: Node, { a, b, dims }: Sides): Ref | undefined {
   const matrix = isOneMatrix(b) ? { ...b, view: matrixOf(b.view) } : undefined
   const encoding = matrix && encodingOf(matrix, lowering.weights)
@@ -93,7 +93,7 @@ const matrixOf = ({ offset, dims, strides }: View): View => ({
 
 const rowsOf = ({ view }: Ref): number => countOf(view.dims.slice(0, -1))
 
-/** With one matrix for the whole batch, the batch's rows become rows of a single product. */
+/** With one matrix for the whole batch, the rows of the batch become rows of a single product. */
 function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefined {
   if (a.view.dims.length === 2 || !isOneMatrix(b)) return undefined
   const k = a.view.dims.at(-1)!
@@ -129,7 +129,7 @@ const gemm: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, map(lowering, node, args, whole, node.outputs[0]!))
 }
 
-/** A product of optionally transposed matrices, times a number. */
+/** A product of matrices, either of which may be transposed, times a number. */
 const fusedMatMul: Handler = (lowering, node) => {
   const sides = ['A', 'B'].map((side, index): Ref => {
     if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes its batch axes')

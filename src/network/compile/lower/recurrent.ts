@@ -1,5 +1,5 @@
-// Handlers of recurrent layers. All steps' products with the input weights are computed at once. Each step is
-// then a product with the state, and elementwise loops.
+// Handlers of recurrent layers. The products of all steps with the input weights are computed at once. Each
+// step is then a product with the state, followed by elementwise loops.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
@@ -21,7 +21,7 @@ const tanh = (x: Tree): Tree => apply('tanh', x)
 /** The inputs of a step in one direction. */
 interface Layer {
   readonly hidden: number
-  /** [batch, gates x hidden]: the products and biases of the step's inputs. */
+  /** [batch, gates x hidden]: the products of the step's inputs, plus biases. */
   readonly inputs: Ref
   /** [hidden, gates x hidden]. */
   readonly weights: Ref

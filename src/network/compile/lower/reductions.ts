@@ -1,4 +1,4 @@
-// Handlers of reductions, and of operators built on them along the same axes.
+// Handlers of reductions, and of operators built from them along the same axes.
 
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
@@ -12,10 +12,10 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { reduce } from './lowering/sums.ts'
 
-/** The number of elements that were reduced. */
+/** The number of reduced elements. */
 export const COUNTED = { kind: 'f32', size: 0 } as const
 
-/** A reduction with trees applied before (to each element) and after (to the result). */
+/** A reduction with one tree applied to each element before it and one to its result. */
 interface ReducedBy {
   readonly how: Reduction
   readonly before?: ((x: Tree) => Tree) | undefined
@@ -73,7 +73,7 @@ function exactly(lowering: Lowering, node: Node, how: Reduction): Reduction {
   return how === 'sum' || how === 'product' ? `${how} checked` : how
 }
 
-/** Over all positions of each channel. */
+/** The reduction over all positions of each channel. */
 const globalPool =
   (by: ReducedBy): Handler =>
   (lowering, node) => {
@@ -103,7 +103,7 @@ function softmaxOf(isLog: boolean): Handler {
   }
 }
 
-/** A reduced value with the reduced axes kept at size one. */
+/** A reduced value that keeps the reduced axes, at size one. */
 export const withAxes = (
   lowering: Lowering,
   node: Node,

@@ -1,4 +1,4 @@
-// Handlers of operators that write elements to indexed positions.
+// Handlers of operators that write elements to positions given by indices.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
@@ -29,7 +29,7 @@ function combined(node: Node, kind: Kind): Tree | undefined {
       return by('add', 'i.add')
     case 'mul':
       return by('mul', 'i.mul')
-    // ScatterElements is defined by a comparison, so an old NaN stays; ScatterND is defined to propagate NaN.
+    // ScatterElements is defined by a comparison, so an old NaN stays. ScatterND is defined to propagate NaN.
     case 'min':
       return isPart ? by('min', 'i.min') : select(apply(less, update, old), update, old)
     case 'max':
@@ -53,7 +53,7 @@ interface Parts {
 /** The inputs, and a copy of the data to write to. */
 function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 'updates'> & { out: Value } {
   const [data, index, updates] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref, Ref]
-  if (data.value.kind !== updates.value.kind) throw misfit(node, 'its inputs are of different types')
+  if (data.value.kind !== updates.value.kind) throw misfit(node, 'its inputs have different types')
   const [name = ''] = node.outputs
   const out = lowering.values.make(name, data.value.kind, dimsOf(data))
   const at = whole(out.dims)

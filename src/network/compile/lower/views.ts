@@ -10,7 +10,7 @@ import { first, type Handler, output, type SomeHandlers } from './handler.ts'
 import { joined, reshape, viewed } from './lowering/layouts.ts'
 import { checkSpread, misfit } from './lowering/misfit.ts'
 
-/** Handles every operator whose row says `view`: the shape rule gives the new dims. */
+/** Handles every operator whose row in the table says `view`. The shape rule gives the new dims. */
 export const reorganise: Handler = (lowering, node) => {
   const ref = reshape(lowering, node, first(lowering, node), lowering.values.dims(node, output(node)))
   viewed(lowering, node, output(node), ref)
@@ -60,13 +60,13 @@ const split: Handler = (lowering, node) => {
   }
 }
 
-/** Each part is written directly to its place, by the loop that makes it if that is legal. */
+/** Each part is written directly to its place by the loop that computes it, if that is legal. */
 const concat: Handler = (lowering, node) => {
   const dims = lowering.values.dims(node, output(node))
   const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
   const parts = node.inputs.map((name) => lowering.values.ref(node, name))
   const { kind } = parts[0]!.value
-  // Exporters concatenate an empty list of any rank.
+  // Exporters concatenate empty lists of any rank.
   const full = parts.filter((part) => countOf(dimsOf(part)) > 0)
   for (const part of full) {
     const isFit = `${dimsOf(part)}` === `${dims.with(axis, dimsOf(part)[axis] ?? 0)}`

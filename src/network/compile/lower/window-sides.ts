@@ -22,7 +22,7 @@ export function productSides(
   const [batch, group] = dims as [number, number]
   const [count, ...taps] = dimsOf(filters) as [number, ...number[]]
   const front = dims.length - taps.length
-  // The summed axes are taken in memory order, which makes runs long.
+  // The summed axes are taken in memory order, which makes the runs long.
   const sums = orderOf(axesOf(windows.view, front))
   const order = [...Array(front).keys(), ...sums.map((axis) => front + axis)]
   const a = { ...windows, view: transposed(windows.view, order) }
@@ -38,7 +38,7 @@ export function productSides(
   return { args: [reshape(lowering, node, a, plain), b] }
 }
 
-/** Undefined if runs are too short. */
+/** Undefined if the runs are too short. */
 function windowsOf(lowering: Lowering, view: View, front: number): Windows | undefined {
   const sums = collapsed(axesOf(view, front))
   const run = sums.dims.at(-1) ?? 0
@@ -59,10 +59,10 @@ function windowsOf(lowering: Lowering, view: View, front: number): Windows | und
   }
 }
 
-/** Planning units for finding a row's position, and for its part of a table's key. */
+/** Planning units for finding the position of a row, and for its part of a table's key. */
 const ROW_UNITS = 4
 
-/** Turns elements into bytes. Layers of the same shape share a table. */
+/** Converts elements to bytes. Layers with the same shape share a table. */
 function table(lowering: Lowering, elements: Int32Array): Ref {
   const bytes = elements.map((each) => 4 * each)
   return lowering.once(`table ${bytes}`, () =>

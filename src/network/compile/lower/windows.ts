@@ -18,7 +18,7 @@ function sidesOf(lowering: Lowering, node: Node) {
   const [name = '', filterName = '', biasName = ''] = node.inputs
   const x = lowering.values.ref(node, name)
   const filters = lowering.values.ref(node, filterName)
-  if (x.value.kind !== 'f32') throw unclaimed(node, 'its input is not of floats')
+  if (x.value.kind !== 'f32') throw unclaimed(node, 'its input does not hold floats')
   const bias = biasName === '' ? undefined : lowering.values.ref(node, biasName)
   return { x, filters, bias, group: intOf(node, 'group', 1) }
 }
@@ -79,10 +79,10 @@ function convolved(
   return { ...last, view: transposed(last.view, order) }
 }
 
-/** Taps that one loop sums. */
+/** Number of taps that one loop sums. */
 const MAX_TAPS = 4
 
-/** One filter per channel: each output is a sum of input views times per-channel numbers. */
+/** One filter per channel: each output is a sum of views of the input times numbers per channel. */
 function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, places }: Convolution): Ref {
   const channels = dimsOf(filters)[0]!
   const taps = countOf(axes.map(({ kernel }) => kernel))
@@ -161,7 +161,7 @@ function rowsOf(
 
 /**
  * The input's positions are spread by the stride, and the mirrored filters slide over them. If windows
- * neither overlap nor leave gaps, each position is a product of its own.
+ * neither overlap nor leave gaps, each position is a separate product.
  */
 const convTranspose: Handler = (lowering, node) => {
   const { x, filters, bias, group } = sidesOf(lowering, node)
@@ -207,19 +207,19 @@ const convTranspose: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, reshape(lowering, node, made, [batch, each * group, ...places]))
 }
 
-/** Whether the filters are finite; filters that stay in the file are assumed to be. */
+/** Whether the filters are finite. Filters that stay in the file are assumed to be. */
 function areFinite(lowering: Lowering, node: Node): boolean {
   const name = node.inputs[1]!
   const known = lowering.values.known(name)
   return known === undefined ? lowering.graph.constants.has(name) : numbersOf(known).every(Number.isFinite)
 }
 
-/** Values that one loop sums. */
+/** Number of values that one loop sums. */
 const MAX_SUMMED = 8
 
 /**
- * Spreads each tap's product by the stride and sums them all. Slower than a convolution, but no filter is
- * multiplied by the zeros between positions, where an infinite weight would give NaN.
+ * Spreads each tap's product by the stride and sums all of them. This is slower than a convolution, but no
+ * filter is multiplied by the zeros between positions, where an infinite weight would give NaN.
  */
 function tapByTap(
   lowering: Lowering,
@@ -269,7 +269,7 @@ function tapByTap(
   return made
 }
 
-/** Where each tap's products go. */
+/** The positions that each tap's products go to. */
 function bordersOfTaps(axes: readonly SpreadAxis[], kernel: readonly number[]): Apart[][] {
   const steps = stridesOf(kernel)
   return Array.from({ length: countOf(kernel) }, (_, tap) =>
@@ -303,8 +303,8 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
 }
 
 /**
- * An axis whose positions are spread apart: the index of the first one, and the resulting number of
- * positions.
+ * An axis whose positions are spread apart: the index of the first one, and the number of positions that
+ * result.
  */
 interface Apart {
   readonly stride: number
@@ -313,7 +313,8 @@ interface Apart {
 }
 
 /**
- * The input with `stride - 1` zeros between its positions, and zeros around it; anything outside is cropped.
+ * The input with `stride - 1` zeros between its positions, and zeros around it. Anything beyond that is
+ * cropped.
  */
 function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apart[]): Ref {
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
@@ -321,7 +322,7 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
   const isApart = axes.some(({ stride }) => stride > 1)
   let made = x
   if (isApart) {
-    // Zeros and input positions are written by separate loops; each output position belongs to one of them.
+    // Separate loops write zeros and input positions. Each output position belongs to one of them.
     const dims = [batch, channels, ...sizes.flatMap((size, at) => [size, axes[at]!.stride])]
     const around = dims.map((size, at): readonly [number, number] =>
       at >= 2 && at % 2 === 1 ? [0, size - 1] : [0, 0],

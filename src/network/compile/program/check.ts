@@ -10,7 +10,7 @@ const MAX_ROWS = 2 ** 31 - 1
 const MAX_INNER = 2 ** 29 - 1
 
 /**
- * Throws `out-of-memory` if a step has more rows or elements than it can count, and `internal` for accesses
+ * Throws `out-of-memory` if a step has more rows or elements than it can count, and `internal` for an access
  * outside a value; the error names the node and both numbers.
  */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
@@ -18,7 +18,7 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   checkCount('rows', countOf([...outer, product?.m ?? 1]), MAX_ROWS, nodes)
   checkCount('elements in a row', Math.max(inner, product?.k ?? 0, product?.n ?? 0), MAX_INNER, nodes)
   const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
-  // A selection writes rows of another length.
+  // A selection writes rows of a different length.
   const alike = selected === undefined ? streams : streams.slice(0, 1)
   for (const stream of alike) {
     const walks: Walk[] = rows.map((size, axis) => [size, stream.steps[axis]!])
@@ -39,12 +39,12 @@ function checkCount(what: string, count: number, most: number, nodes: readonly s
   if (count <= most) return
   throw new HalfbyteError(
     'out-of-memory',
-    `the step of ${nodes.join(', ')} covers ${count} ${what}, and at most ${most} are supported; give smaller inputs`,
+    `the step of ${nodes.join(', ')} covers ${count} ${what}, but at most ${most} are supported; give smaller inputs`,
     { count, most },
   )
 }
 
-/** A selection writes as many positions per row as it finds, and finds no more than the row has. */
+/** A selection writes as many positions per row as it finds, and cannot find more than the row has. */
 function checkSelected(
   { outer, inner, streams }: KernelCall,
   selected: number,

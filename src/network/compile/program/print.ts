@@ -14,7 +14,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'nodes' },
 ]
 
-/** One line per step, then the totals. `B` is how a product reads its second matrix. */
+/** One line per step, then the totals. `B` says how a product reads its second matrix. */
 export function printProgram(program: Program): string {
   const rows = program.steps.map((step, index) => {
     const { read, written } = movedBy(step)
@@ -62,7 +62,7 @@ function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
     ['loops', `${loops} in ${groups} groups, served by ${functions} functions${kernels}`],
     [
       'views',
-      `${viewNodes} nodes would move ${bytesText(viewBytes)} as copies, and move ${bytesText(copiedBytes)} when compiled`,
+      `${viewNodes} nodes would move ${bytesText(viewBytes)} as copies, but move ${bytesText(copiedBytes)} when compiled`,
     ],
     [
       'values',

@@ -1,5 +1,5 @@
-// Programs. In: an encoder exported by torch, and small graphs. Out: whether layouts need no copies, groups
-// are as large as allowed, values share memory, and no step reaches outside its values.
+// Tests programs. In: an encoder exported by torch, and small graphs. Out: whether layouts need no copies,
+// groups are as large as allowed, values share memory, and no step reaches outside its values.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -34,7 +34,7 @@ test('no layout change of an encoder is a copy, and its norms, softmax and sums 
   expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
 })
 
-test('a stage that is left out does not run', async () => {
+test('a disabled stage does not run', async () => {
   const all = await programOfBert(2, 5)
   const without = (stage: Stage) => programOfBert(2, 5, [stage])
   const isPacked = ({ steps }: typeof all) =>
@@ -135,7 +135,7 @@ test('a program is printed with its steps, their sizes and bytes, then the total
 1  3 passes  [5, 8]                  5    160 B   160 B  Softmax_1
 
 loops       5 in 2 groups, served by 2 functions
-views       0 nodes would move 0 B as copies, and move 0 B when compiled
+views       0 nodes would move 0 B as copies, but move 0 B when compiled
 values      unfused loops would read and write 2 864 B; the groups move 2 144 B
 arena peak  960 B; all values together take 960 B`,
   )

@@ -74,7 +74,7 @@ interface ProgramReport {
   readonly valueBytes: number
 }
 
-/** The last vector of a row may be read past its end. */
+/** The last vector of a row may read past the end of the row. */
 const PADDING = 64
 
 /** How many placed values are examined per planning unit. */
@@ -133,7 +133,7 @@ const INSTRUCTION_UNITS = 256
 const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
-/** A key that is equal for equal kernels. JSON has no infinities, NaN or -0. */
+/** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
 function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
@@ -146,7 +146,7 @@ function specialIn(tree: Tree): readonly string[] {
   return [Object.is(tree.value, -0) ? '-0' : `${tree.value}`]
 }
 
-/** Values read by the caller or another group. */
+/** Values that the caller or another group reads. */
 function readOutside({ outputs }: LoopList, groups: readonly Group[]): (value: Value) => boolean {
   const makers = new Map<Value, Group>()
   for (const group of groups) for (const { out } of group.loops) makers.set(out, group)
@@ -188,7 +188,7 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of lowered.outputs) touch(ref.value, steps.length)
   const shared = mayShare ? sharedPlaces(lowered, steps, spans) : new Map<Value, Value>()
-  // In the map's order, each value is written over one that was made before it.
+  // In the order of the map, each value is written over one that was made before it.
   const rooted = new Map<Value, Value>()
   for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
   const rootOf = (value: Value): Value => rooted.get(value) ?? value
@@ -222,8 +222,8 @@ function valuesOf(step: Step): readonly (Value | undefined)[] {
 }
 
 /**
- * Values written over another one, whose every element has been read for the last time before it is
- * overwritten.
+ * Values that are written over another value, each element of which has been read for the last time before it
+ * is overwritten.
  */
 function sharedPlaces(
   lowered: LoopList,
@@ -273,7 +273,7 @@ const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
   a.index === undefined &&
   `${a.steps}` === `${b.steps}`
 
-/** Bytes of values that a step reads and writes, counting each value once. */
+/** The bytes of values that a step reads and writes, counting each value once. */
 export function movedBy(step: Step) {
   if ('kernel' in step) {
     const { args, out } = step.kernel
@@ -287,7 +287,7 @@ export function movedBy(step: Step) {
   const made = new Map<Value, number>()
   for (const [at, stream] of streams.entries()) {
     const value = placedIn(stream)
-    // Counts only as many table rows as are gathered.
+    // Counts only as many rows of a table as are gathered.
     const bytes = stream.index === undefined ? (value ? bytesOf(value) : 0) : rows
     if (value !== undefined) (written.has(at) ? made : read).set(value, bytes)
   }
@@ -300,7 +300,7 @@ export function movedBy(step: Step) {
   return { read: sum(read), written: sum(made) }
 }
 
-/** Bytes of a matrix in the kernels' encoding. */
+/** Bytes of a matrix in the encoding of the kernels. */
 function weightBytes({ matrix, encoding }: LinearLoop): number {
   const [k, n] = dimsOf(matrix) as [number, number]
   return matrixBytes(encoding, n, k)
@@ -321,7 +321,7 @@ function reportOf(
   const { loops, viewBytes, viewNodes } = lowered
   const unfusedBytes = loops.reduce((sum, each) => {
     const { loop, args, out } = each
-    // Reads as much of a table as it writes.
+    // It reads as much of a table as it writes.
     const read = loop === 'gather' ? args.slice(1) : args
     const weights = loop === 'linear' ? weightBytes(each) : 0
     return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))

@@ -1,4 +1,4 @@
-// Reads codes of constants: the code and the scale of each element, or packed codes as integers.
+// Reads the codes of constants: the code and the scale of each element, or packed codes as integers.
 import { stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type BlockCodes, type Codes, type Packing, SIGNED_MIDDLE } from '../loops/loops.ts'
 
@@ -9,7 +9,7 @@ export interface Coded {
   scale(at: number): number
 }
 
-/** Codes with a single scale and zero point, or one for each index of an axis. */
+/** Codes with a single scale and zero point, or with one of each per index of an axis. */
 export function codedBy({ dims, data }: Tensor, { axis, scale, zero }: Codes): Coded {
   const step = stridesOf(dims)[axis] ?? 1
   const size = dims[axis] ?? 1
@@ -32,7 +32,7 @@ export function codedInBlocks(
   const nibble = (of: ArrayLike<number | bigint>, at: number): number =>
     (Number(of[at >> 1]) >> (4 * (at & 1))) & 15
   const isHalf = bits === 4
-  // Rows of zero points begin on a byte.
+  // Each row of zero points begins at a byte boundary.
   const zeroStride = isHalf ? Math.ceil(blocks / 2) * 2 : blocks
   const zero = (row: number, each: number): number => {
     if (zeros === undefined) return 2 ** (bits - 1)

@@ -1,4 +1,4 @@
-// The constants of a graph in linear memory: as they are or, for products, in panels of eight columns.
+// The constants of a graph in linear memory: unchanged or, for products, in panels of eight columns.
 import { readInto } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { memo } from '../../../core/base/values.ts'
@@ -40,7 +40,7 @@ export class Constants {
     this.#memory = memory
   }
 
-  /** A program no longer uses it. It is freed once nothing uses it. */
+  /** Call this when a program stops using it. It is freed once nothing uses it. */
   release(laid: LaidConstant): void {
     if (--laid.users > 0) return
     const forms = this.#laid.get(laid.constant)
@@ -194,18 +194,20 @@ export async function constantTensor(
   return tensorFromBytes(source.name, name, dtype, dims, bytes)
 }
 
-/** Throws `unsupported` for a number that cannot be represented in memory. `what`: the value that has it. */
+/**
+ * Throws `unsupported` for a number that cannot be represented in memory. `what`: the value that contains it.
+ */
 export function checkHeld(what: string, dtype: DType, data: Tensor['data']): void {
   const value = unheldOf(dtype, data)
   if (value === undefined) return
   throw new HalfbyteError(
     'unsupported',
-    `${what} has the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model without it`,
+    `${what} contains the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model without it`,
     { value: `${value}` },
   )
 }
 
-/** Writes elements as the four bytes that loops read; `checkHeld` has passed. */
+/** Writes elements as the four bytes that loops read, after `checkHeld` has passed. */
 export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data: Tensor['data']): void {
   if (kind === 'f32') {
     new Float32Array(memory, address, data.length).set(data as Float32Array)

@@ -131,7 +131,7 @@ export class Machine {
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Compiles the program's missing functions, and loads its constants. */
+  /** Compiles the functions that the program still needs, and loads its constants. */
   async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
@@ -201,7 +201,7 @@ export class Machine {
 
   /**
    * Rejects with `format` for an index outside its table, `unsupported` for an integer that overflows 32
-   * bits, `out-of-memory`, `internal` if a thread died, or the signal's reason. Runs must not overlap.
+   * bits, `out-of-memory` for a lack of memory, `internal` if a thread died, or with the signal's reason. Runs must not overlap.
    */
   async run(
     { program, graph }: LoadedProgram,
@@ -212,7 +212,7 @@ export class Machine {
     const { buffer } = this.#memory
     const addressOf = (value: Value): number => placed.base + program.places.get(value)!
     for (const [name, value] of program.lowered.inputs) {
-      // Unread inputs have no memory.
+      // Inputs that nothing reads have no memory.
       if (!program.places.has(value)) continue
       const { dtype, data } = feeds.get(name)!
       checkHeld(`the input ${name}`, dtype, data)
@@ -251,7 +251,7 @@ export class Machine {
   }
 
   /**
-   * Functions never read outside a table; they flag indices that would, and numbers that overflowed 32 bits.
+   * Functions never read outside a table, but flag indices that would, and numbers that overflowed 32 bits.
    * Returns the run's first such error and clears the flags.
    */
   #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
@@ -357,7 +357,7 @@ const hasStatus = (kernel: Kernel): boolean =>
 const leftError = ({ nodes }: Step): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${nodes.join(', ')} makes an integer that does not fit in 32 bits, which is how the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
+    `${nodes.join(', ')} computes an integer that does not fit into the 32 bits with which the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
     { nodes: nodes.join() },
   )
 

@@ -1,4 +1,4 @@
-// Matrices for the engine's kernels. In: random floats and codes. Out: whether their layout equals the
+// Tests matrices for the engine's kernels. In: random floats and codes. Out: whether their layout equals the
 // engine's packing, and whether codes from a file keep their values.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
@@ -44,7 +44,7 @@ test('codes from a file keep their values, except that their scales are rounded 
     for (let column = 0; column < n; column++) {
       const code = data[row * n + column]! - zero[column]!
       const error = Math.abs(found[column * k + row]! - code * scale[column]!)
-      // 128 is not a code of the kernels, so its group gets a scale of its own.
+      // The kernels have no code 128, so its group gets a scale of its own.
       expect(error).toBeLessThanOrEqual(0.51 * scale[column]!)
       if (error <= Math.abs(code) * scale[column]! * 2 ** -11) kept++
     }
@@ -58,7 +58,7 @@ test.each([false, true])('blocks of 4-bit codes keep their values (zero points: 
   const block = 32
   const blocks = k / block
   const bytes = Uint8Array.from({ length: (n * k) / 2 }, () => random.below(256))
-  // Rows of zero points begin on a byte: three nibbles take two bytes.
+  // Rows of zero points begin at a byte boundary: three nibbles take two bytes.
   const zeroBytes = Uint8Array.from({ length: n * 2 }, () => random.below(256))
   const scales = Float32Array.from({ length: n * blocks }, () => (1 + random.below(31)) / 64)
   const coded = codedInBlocks(

@@ -55,7 +55,7 @@ interface Group {
   readonly codes: Uint8Array
 }
 
-/** Returns the bit pattern of the scale, like every function that writes a group's codes. */
+/** Returns the bit pattern of the scale, like every function that writes the codes of a group. */
 function roundGroup(group: Group, elements: Tensor['data'], at: number, step: number, to: number): number {
   for (let i = 0; i < GROUP_SIZE; i++) group.floats[i] = elements[at + i * step] as number
   return rounded(group, to)

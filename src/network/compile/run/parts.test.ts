@@ -1,5 +1,5 @@
-// Parts of a run. In: steps of a program. Out: whether the parts cover each step and each unit once, in
-// order, and none takes much longer than the others.
+// Tests the parts of a run. In: steps of a program. Out: whether the parts cover each step and each unit
+// once, in order, and none takes much longer than the others.
 import { expect, test } from 'vitest'
 import type { Step } from '../program/program.ts'
 import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'

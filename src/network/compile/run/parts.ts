@@ -12,7 +12,7 @@ export interface RunPart {
 /** The size of a part in steps of `NetworkLimits`: about 200 ms. */
 export const PART_STEPS = 2 ** 32
 
-/** `cuts`: whether long steps may be split, which is not possible if threads synchronise after each step. */
+/** `cuts`: whether long steps may be split, which is impossible if threads synchronise after each step. */
 export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart[] {
   const parts: RunPart[] = []
   let from = 0

@@ -1,5 +1,5 @@
-// Memory across many programs. In: pieces that are allocated and freed, and runs of many sizes. Out: whether
-// pieces never overlap, and memory stays below a bound.
+// Tests memory across many programs. In: pieces that are allocated and freed, and runs of many sizes. Out:
+// whether pieces never overlap, and memory stays below a bound.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'

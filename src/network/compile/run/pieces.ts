@@ -9,7 +9,7 @@ interface Gap {
 export class Pieces {
   /** The end of the last piece. */
   top: number
-  /** Sorted by address; none ends at the top, and no two are adjacent. */
+  /** Sorted by address. None ends at the top, and no two are adjacent. */
   #gaps: Gap[] = []
   readonly #ends = new Map<number, number>()
 
@@ -17,7 +17,7 @@ export class Pieces {
     this.top = arenaAligned(top)
   }
 
-  /** Allocates this many bytes, plus padding: the last vector of a row may be read past its end. */
+  /** Allocates this many bytes plus padding, because the last vector of a row may read past its end. */
   take(bytes: number): number {
     const size = arenaAligned(bytes + ARENA_ALIGNMENT)
     const index = this.#gaps.findIndex(({ at, end }) => end - at >= size)
@@ -29,7 +29,7 @@ export class Pieces {
     return at
   }
 
-  /** `at`: the result of `take`. */
+  /** `at`: what `take` returned. */
   give(at: number): void {
     const given = { at, end: this.#ends.get(at)! }
     this.#ends.delete(at)

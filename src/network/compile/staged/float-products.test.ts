@@ -16,7 +16,7 @@ const graphOf = (...nodes: readonly Node[]): Graph => ({
   nodes,
 })
 
-test('no product may round its rows', () => {
+test('products must not round their rows', () => {
   const product = (level: Readonly<Record<string, Attribute>>) =>
     node('MatMulNBits', { K: int(64), bits: int(4), ...level })
   const other = node('Other', { accuracy_level: int(4) })

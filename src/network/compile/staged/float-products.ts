@@ -4,9 +4,7 @@ import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 /** The attribute of MatMulNBits that lets a runtime round rows, at level 4 to 8 bits. */
 const LEVEL = 'accuracy_level'
 
-/**
- * The graph and its nested graphs, with that permission removed. The reader limits how deeply graphs nest.
- */
+/** The graph and its nested graphs, without that permission. The reader limits how deeply graphs nest. */
 export function withFloatProducts(graph: Graph): Graph {
   return { ...graph, nodes: graph.nodes.map(inFloats) }
 }

@@ -5,7 +5,7 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import type { DType, Elements, Tensor } from '../../onnx/ir/tensor.ts'
 
-/** bf16 and 4-bit values cannot be passed to it. */
+/** bf16 and 4-bit values cannot be passed to onnxruntime-web. */
 const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>([
   ['f32', 'float32'],
   ['f64', 'float64'],
@@ -25,16 +25,17 @@ const DTYPES: ReadonlyMap<string, DType> = new Map([...NAMES].map(([dtype, name]
 /** Throws `unsupported` for a dtype that it does not accept. `reader`: the node that reads the value. */
 export function checkPassed(dtype: DType, name: string, reader: Node): void {
   if (!NAMES.has(dtype))
-    throw unclaimed(reader, `it reads ${name}, and values of ${dtype} cannot be passed to onnxruntime-web`)
+    throw unclaimed(reader, `it reads ${name}, and ${dtype} values cannot be passed to onnxruntime-web`)
 }
 
 /**
- * The dtype of an output. Throws `unsupported` for strings, sequences and anything else that isn't a tensor
+ * The dtype of an output. Throws `unsupported` for strings, sequences and anything else that is not a tensor
  * here.
  */
 export function dtypeFrom(type: string, name: string, maker: Node): DType {
   const dtype = DTYPES.get(type)
-  if (dtype === undefined) throw unclaimed(maker, `it makes ${name} of ${type}, which Halfbyte does not read`)
+  if (dtype === undefined)
+    throw unclaimed(maker, `it produces ${name} of type ${type}, which Halfbyte cannot read`)
   return dtype
 }
 
@@ -46,7 +47,7 @@ export function toOrt(make: TensorConstructor, { dtype, dims, data }: Tensor): O
 export function fromOrt({ type, dims, data }: OrtTensor, name: string, maker: Node): Tensor {
   const dtype = dtypeFrom(type, name, maker)
   if (dtype !== 'f16') return { dtype, dims, data: data as Elements }
-  // Newer browsers have their own array for it.
+  // Newer browsers have a typed array for this dtype.
   const { buffer, byteOffset, length } = data as Uint16Array
   const table = halfTable()
   return {

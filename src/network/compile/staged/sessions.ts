@@ -16,11 +16,11 @@ type Runtime = typeof import('onnxruntime-web/wasm')
 
 /** Maximum number of open sessions; the oldest is released first. */
 const MAX_SESSIONS = 32
-/** Its mark for an unknown size: -1 as an unsigned number. */
+/** Its value for an unknown size: -1 as an unsigned number. */
 const UNKNOWN = 2 ** 32 - 1
 /** A protobuf message is at most 2 GiB. */
 const MAX_BYTES = 2 ** 31 - 1
-/** Errors already contain what it would log. */
+/** Errors already contain everything that it would log. */
 const QUIET = { logSeverityLevel: 4 } as const
 /** Constants with at most this many elements are compared by their bytes. */
 const MAX_COMPARED = 1024
@@ -29,7 +29,7 @@ const MAX_COMPARED = 1024
 async function loadRuntime(): Promise<Runtime> {
   try {
     const runtime = await import('onnxruntime-web/wasm')
-    // Its workers would need scripts and a policy of their own. A number that the page has set is left alone.
+    // Its workers would need scripts and a policy of their own. A number that the page has set stays.
     runtime.env.wasm.numThreads ??= 1
     return runtime
   } catch (cause) {
@@ -65,7 +65,7 @@ export class Sessions {
   /**
    * The types and sizes of a part's outputs, as far as they are known before it runs. Throws `unsupported`
    * if the package is missing or doesn't support a node, `network` if it does not start, and
-   * `out-of-memory`. `types`: those of the inputs, with or without sizes.
+   * `out-of-memory`. `types`: the types of the inputs, with or without sizes.
    */
   async outputTypes(
     part: Part,
@@ -81,7 +81,7 @@ export class Sessions {
         const dims = made.shape.map((size, axis): Dim => {
           const given = typeof size === 'string' ? dimFrom(size) : size
           const isKnown = typeof given === 'string' ? symbols.has(given) : given !== UNKNOWN
-          // Symbol names that it invents are local to a session.
+          // The names of symbols that it invents are local to a session.
           return isKnown ? given : dimFrom(`[${made.name} ${axis}]`)
         })
         // An empty list may also mean that the rank is unknown.
@@ -131,7 +131,7 @@ export class Sessions {
     return new TextDecoder('latin1').decode(writeModel(model, (constant) => this.#marks.of(constant)))
   }
 
-  /** Equal parts for different shapes share one session. A part always has the same types. */
+  /** Equal parts share one session for all shapes. A part always has the same types. */
   async #session(
     part: Part,
     types: ReadonlyMap<string, Type>,
@@ -188,7 +188,7 @@ async function modelBytes(model: WrittenModel, signal?: AbortSignal): Promise<Ui
     if (total > MAX_BYTES)
       throw new HalfbyteError(
         'out-of-memory',
-        `the constants of nodes for onnxruntime-web take ${total} bytes, and it reads ${MAX_BYTES} at most; export the model with these nodes replaced`,
+        `the constants of nodes for onnxruntime-web take ${total} bytes, but its limit is ${MAX_BYTES}; export the model with these nodes replaced`,
         { bytes: total, most: MAX_BYTES },
       )
   }
@@ -224,11 +224,11 @@ const unknownTo = (nodes: readonly Node[], why: string, cause?: unknown): Halfby
     { cause },
   )
 
-/** onnxruntime-web does not retry: every later load reports the first failure. */
+/** onnxruntime-web does not retry: later loads all report the first failure. */
 const notStarted = (cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',
-    `onnxruntime-web did not start: ${reasonOf(cause)}; check that its .wasm file is in the build and that the policy of the page allows to fetch it, then reload the page`,
+    `onnxruntime-web did not start: ${reasonOf(cause)}; check that its .wasm file is in the build and that the page's security policy allows fetching it, then reload the page`,
     { package: 'onnxruntime-web' },
     { cause },
   )

@@ -10,7 +10,7 @@ import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 
 const COUNT = 200
 
-/** A part's outputs, given the values before it. */
+/** A part's outputs, computed from the earlier values. */
 function computed(part: Part, values: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
   const inputs = part.inputs.map((name) => ({ name }))
   return evaluate({ ...part, name: 'part', inputs }, values)
@@ -109,7 +109,7 @@ test('adjacent foreign nodes form one part, others are separate parts, and their
   expect(next.foreign[0]!.inputs).toEqual(['e', 'd'])
 })
 
-test('foreign nodes of two operator-set versions form two parts', () => {
+test('foreign nodes with two operator-set versions form two parts', () => {
   const nodes = [node('Foreign', ['x'], 'a', 17), node('Foreign', ['a'], 'b', 20)]
   const { foreign, rest } = splitGraph(graphOf(nodes), FOREIGN)
   expect(foreign.map(({ nodes }) => nodes.map(({ name }) => name))).toEqual([['a']])

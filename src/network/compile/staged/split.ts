@@ -6,11 +6,11 @@ import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
 import type { Runtime } from '../refusal.ts'
 
-/** Nodes that run together, with their inputs and the outputs that others read. */
+/** Nodes that run together, with their inputs and with the outputs that other nodes read. */
 export interface Part {
   readonly runtime: Runtime | 'compiled'
   readonly nodes: readonly Node[]
-  /** Names of values computed before it. */
+  /** Names of values that are computed before it. */
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly constants: ReadonlyMap<string, Constant>
@@ -135,8 +135,7 @@ function connected(nodes: readonly Node[]): readonly Node[][] {
 }
 
 /**
- * The rest of the graph, whose inputs are the values computed before it. `typeOf`: the known type of a
- * value.
+ * The rest of the graph, whose inputs are the values computed before it. `typeOf`: the known type of a value.
  */
 export function restOf(
   { name, constants, outputs }: Graph,
@@ -169,7 +168,7 @@ export function namesOfSizes({ nodes, constants }: Graph): ReadonlySet<string> {
   return known
 }
 
-/** Whether passes compute the node when its inputs are known, or take its branch. */
+/** Whether passes compute the node, or take its branch, once its inputs are known. */
 function isComputed(node: Node): boolean {
   if (node.op === 'If' && node.domain === '') return true
   const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')

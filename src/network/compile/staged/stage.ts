@@ -31,7 +31,10 @@ export interface PlannedStage {
   readonly reasons: readonly ForeignNode[]
   /** The types of all values, as far as known before the foreign parts run. */
   readonly types: ReadonlyMap<string, Type>
-  /** The remaining graph, which reads the foreign parts, without its inputs' types; undefined at the end. */
+  /**
+   * The remaining graph, which reads the outputs of the foreign parts, without the types of its inputs;
+   * undefined at the end.
+   */
   readonly rest: Graph | undefined
 }
 

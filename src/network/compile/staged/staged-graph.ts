@@ -21,7 +21,9 @@ import type { Sessions } from './sessions.ts'
 import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes, runtimes } from './stage.ts'
 
-/** A stage whose program is loaded, and the stages after it, keyed by the sizes of its parts' outputs. */
+/**
+ * A stage whose program is loaded, and the stages after it, keyed by the sizes of the outputs of its parts.
+ */
 interface Stage extends Omit<PlannedStage, 'compiled'> {
   readonly compiled: LoadedProgram | undefined
   readonly next: LruCache<string, Stage>
@@ -87,7 +89,7 @@ export class StagedGraph implements RunnableGraph {
     return [...this.#foreign.values()]
   }
 
-  /** Waits for the current run. */
+  /** Waits for the current run to end. */
   async dispose(): Promise<void> {
     this.#isClosed = true
     await this.#queue.run(async () => this.#sessions?.close())
@@ -95,8 +97,8 @@ export class StagedGraph implements RunnableGraph {
   }
 
   /**
-   * Every input must be present and have its dtype. Throws `unsupported` for a shape that does not fit and
-   * for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
+   * Every input must be present and have the right dtype. Throws `unsupported` for a shape that does not fit
+   * and for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(() => this.#run(feeds, signal), signal)

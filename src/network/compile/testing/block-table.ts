@@ -15,8 +15,8 @@ interface TableShape {
 }
 
 /**
- * Input: `ids` i64 [batch, tokens]. Output: `y`. `bytes`: those of the table, its scales, and its zero points
- * as i32.
+ * Input: `ids` i64 [batch, tokens]. Output: `y`. `bytes`: the size of the table, its scales, and its zero
+ * points as i32.
  */
 export function blockTable({ rows, width, bits, hasZeros }: TableShape) {
   const blocks = width / BLOCK

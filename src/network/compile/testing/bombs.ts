@@ -58,20 +58,20 @@ function loops(n: number, depth: number): Graph {
 }
 
 /**
- * Keyed by the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a
- * chain.
+ * Keyed by the resource that they exhaust. `n`: the amount, an integer of at least 2; for a chain, at most
+ * 2^18.
  */
 export const BOMBS = {
   'resized places': (n) => resize(n, { mode: text('linear') }),
   'nearest places': (n) => resize(n, { mode: text('nearest') }),
-  'resized places of nothing': (n) => resize(n, { mode: text('linear') }, [0, 1, 4, 4]),
-  'taps of one place': (n) =>
+  'resized empty positions': (n) => resize(n, { mode: text('linear') }, [0, 1, 4, 4]),
+  'taps of one position': (n) =>
     resize(1, { mode: text('cubic'), antialias: int(1) }, [1, 1, 1, Math.min(n, 2 ** 18)]),
   'a mean of a long window': (n) =>
     graphOf([node('AveragePool', ['x'], 'y', { kernel_shape: ints(1, n) })], {}, [1, 1, 1, n]),
   'the largest of a long window': (n) =>
     graphOf([node('MaxPool', ['x'], 'y', { kernel_shape: ints(1, n) })], {}, [1, 1, 1, n + 3]),
-  'one of many': (n) =>
+  'a one-hot row of many': (n) =>
     graphOf([node('Cast', ['x'], 'i', { to: int(7) }), node('OneHot', ['i', 'depth', 'values'], 'y')], {
       depth: list(n),
       values: tensorOf('f32', [2], [0, 1]),
@@ -82,7 +82,7 @@ export const BOMBS = {
     graphOf([node('Pad', ['x', 'border'], 'y')], { border: list(0, 0, 0, 0, n, 0, 0, 0) }),
   repeats: (n) =>
     graphOf([node('Tile', ['x', 'times'], 'w'), node('Neg', ['w'], 'y')], { times: list(n, 1, 1, 1) }),
-  'a product of repeats': (n) =>
+  'a product of repeated rows': (n) =>
     graphOf(
       [
         node('Expand', ['x', 'wide'], 'a'),
@@ -93,7 +93,7 @@ export const BOMBS = {
       { wide: list(n, n), high: list(n, n) },
       [1, 1],
     ),
-  'a sum of repeats': (n) =>
+  'a sum of repeated rows': (n) =>
     graphOf(
       [node('Expand', ['x', 'wide'], 'w'), node('ReduceSum', ['w'], 'y')],
       { wide: list(n, n) },
@@ -106,7 +106,7 @@ export const BOMBS = {
   'a chain of views': (n) => graphOf(chain(n, (from, to) => [node('Transpose', [from], to)])),
   'a chain of rows': (n) =>
     graphOf(chain(n, (from, to) => [node('Softmax', [from], to, { axis: int(2 + (from.length % 2)) })])),
-  'a sum of many': (n) =>
+  'a sum of many inputs': (n) =>
     graphOf([
       node(
         'Sum',
@@ -123,7 +123,7 @@ export const BOMBS = {
         { axis: int(1) },
       ),
     ]),
-  'loops in loops': (n) => loops(n, 6),
+  'nested loops': (n) => loops(n, 6),
 } satisfies Readonly<Record<string, (n: number) => Graph>>
 
 export type BombName = keyof typeof BOMBS
@@ -136,6 +136,6 @@ export const LARGEST: Partial<Record<BombName, number>> = {
   'a chain': 2 ** 16,
   'a chain of views': 2 ** 16,
   'a chain of rows': 2 ** 16,
-  'a sum of many': 2 ** 16,
+  'a sum of many inputs': 2 ** 16,
   'many parts': 2 ** 16,
 }

@@ -9,7 +9,7 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 
 /** Relative size of a change: two f32 rounding errors. */
 const ROUNDING = 2 ** -23
-/** How often the graph is computed with different roundings. */
+/** How many times the graph is computed, each time with different rounding. */
 const TRIALS = 4
 
 /** Nested graphs are computed without perturbation. */

@@ -5,12 +5,12 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 /** The evaluator sums in f64 and its functions are exact; f32 sums differ by rounding. */
 const TOLERANCE = 2e-4
 /**
- * Tolerance as a multiple of how far other roundings move an element: for a norm of nearly equal numbers,
- * the error is set by its input's rounding.
+ * Tolerance, as a multiple of how far other roundings move an element. For a norm of nearly equal numbers,
+ * the rounding of its input determines the error.
  */
 const ROUNDINGS = 8
 
-/** `spread` is called only if elements differ: it computes the graph several times. */
+/** `spread` is called only if elements differ, because it computes the graph several times. */
 export function difference(
   wanted: Tensor,
   found: Tensor | undefined,

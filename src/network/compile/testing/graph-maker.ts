@@ -1,4 +1,4 @@
-// A generator of random graphs. In: random numbers, and extra steps that are used less often than its own.
+// A generator of random graphs. In: random numbers, and extra steps that it uses less often than its own.
 // Out: a graph of elementwise operators, broadcasts, views, reductions, norms, gathers, concatenations and
 // products with several readers, and tensors for its inputs.
 import type { Random } from '../../../../test/helpers/random.ts'
@@ -172,7 +172,7 @@ export class GraphMaker {
     this.write(limited, 'Clip', [name, low, high])
     this.#values.push({ name: limited, dims })
     const op = this.pick(UNARY)
-    // Two summation orders may fall on different sides of their discontinuities.
+    // Two summation orders may end up on different sides of their discontinuities.
     if ((op === 'Floor' || op === 'Round') && !this.feeds.has(name)) return
     this.node(op, [limited], dims)
   }
@@ -285,7 +285,7 @@ export class GraphMaker {
     else this.node('LayerNormalization', [...inputs, this.constant(this.floats([size]))], value.dims)
   }
 
-  /** Along one or two axes, in groups or not, with padding, strides and dilations. */
+  /** Along one or two axes, with or without groups, with padding, strides and dilations. */
   #conv(): void {
     const value = this.value(({ dims }) => (dims.length === 3 || dims.length === 4) && countOf(dims) < 3000)
     if (value === undefined) return

@@ -107,7 +107,7 @@ function channelNorm(graph: GraphMaker): void {
       Float32Array.from({ length: channels }, () => 0.5 + graph.random.unit()),
     ),
   )
-  // A variance near zero would turn rounding errors into numbers.
+  // A variance near zero would turn rounding errors into large numbers.
   const epsilon: Attribute = { kind: 'float', value: 0.1 }
   const kind = graph.random.below(3)
   if (kind === 0) graph.node('BatchNormalization', [name, one(), one(), one(), positive], dims, { epsilon })

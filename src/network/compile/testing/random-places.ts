@@ -78,7 +78,10 @@ function oneHot(graph: GraphMaker): void {
   graph.node('OneHot', inputs, own.toSpliced(axis, 0, depth), { axis: int(axis) })
 }
 
-/** An input of the graph: discontinuous functions must not read values that depend on the order of a sum. */
+/**
+ * An input of the graph, because discontinuous functions must not read values that depend on the order of a
+ * sum.
+ */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.length > 0)
 

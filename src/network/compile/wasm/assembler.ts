@@ -23,7 +23,7 @@ const EMPTY = 0x40
 const ALIGNED_TO_4 = 2
 const ALIGNED_TO_8 = 3
 
-/** A local variable of the function that made it. */
+/** A local variable of the function that created it. */
 export interface Local {
   readonly index: number
   readonly type: ValueType
@@ -161,12 +161,12 @@ export class FunctionBody {
     return this.#push(VECTOR_PREFIX, EXTRACT_LANE, lane)
   }
 
-  /** Puts an f32 into one lane of the vector below it. */
+  /** Writes an f32 into one lane of the vector below it on the stack. */
   floatLane(lane: number): this {
     return this.#push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
   }
 
-  /** Picks lanes of the two vectors on the stack: 0 to 3 are the first's, 4 to 7 the second's. */
+  /** Picks lanes of the two vectors on the stack: 0 to 3 are from the first, 4 to 7 from the second. */
   shuffle(lanes: readonly number[]): this {
     return this.#push(
       VECTOR_PREFIX,
@@ -213,7 +213,7 @@ export class FunctionBody {
   }
 
   #push(...bytes: number[]): this {
-    // A loop, because a long list of arguments overflows the stack.
+    // A loop, because a long argument list would overflow the stack.
     for (const byte of bytes) this.#bytes.push(byte)
     return this
   }

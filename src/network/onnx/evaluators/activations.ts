@@ -1,4 +1,4 @@
-// Evaluators of activations, and of softmax and its like.
+// Evaluators of activations, softmax and similar operators.
 import { erf } from '../../../../src/core/base/erf.ts'
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
@@ -24,7 +24,7 @@ function geluOf(node: Node): Compute {
   throw unfit(node, `its attribute approximate is ${kind} but must be none or tanh`)
 }
 
-/** The bias is one number for each index of the last axis. */
+/** The bias has one number for each index of the last axis. */
 export function biased(
   node: Node,
   input: Tensor,
@@ -43,7 +43,7 @@ export function biased(
   return made
 }
 
-/** Of x, or of x and a bias. */
+/** An activation of x, or of the sum of x and a bias. */
 const activation =
   (computeOf: (node: Node) => Compute): Evaluate =>
   (context) => {
@@ -58,10 +58,10 @@ const scaled = (otherwise: number, compute: (x: number, alpha: number, node: Nod
   })
 const plain = (compute: Compute): Evaluate => activation(() => compute)
 
-/** Writes the result for the numbers of one line. */
+/** Writes the result for one line of numbers. */
 type Line = (values: Float64Array) => void
 
-/** Before opset 13 all axes from the given one on are one line. */
+/** Before opset 13, all axes from the given one on form one line. */
 function alongAxis(compute: Line): Evaluate {
   return (context) => {
     const { node } = context

@@ -16,7 +16,7 @@ export interface Heads {
   readonly at: (batch: number, head: number, row: number, dim: number) => number
 }
 
-/** Of [batch][head][row][dim], or of [batch][row][head dim] with a count of heads. */
+/** Reads [batch][head][row][dim], or [batch][row][head dim] with a number of heads. */
 export function headsOf(node: Node, tensor: Tensor, count: number | undefined): Heads {
   const { dims } = tensor
   const read = reader(tensor)
@@ -47,7 +47,7 @@ export function withPast(node: Node, own: Heads, past: Tensor | undefined, dtype
   return joinRows(own, before, Array(own.batch).fill(earlier), earlier + own.rows, dtype)
 }
 
-/** `rows` rows for each sequence: as many of `past` as it has `before`, then its own, then zeros. */
+/** `rows` rows for each sequence: first `before` rows of `past`, then its own, then zeros. */
 export function joinRows(
   own: Heads,
   past: Heads | undefined,
@@ -72,21 +72,21 @@ export function joinRows(
 export interface Scoring {
   readonly scale: number
   readonly softcap: number
-  /** Added to a score; -Infinity where a query does not see a key. */
+  /** The value added to a score; -Infinity if the query does not see the key. */
   readonly bias: (batch: number, head: number, query: number, key: number) => number
-  /** Rounds what comes after the product, the cap, the mask and the softmax. Default: nothing is rounded. */
+  /** Rounds the results of the product, the cap, the mask and the softmax. Default: no rounding. */
   readonly round?: (value: number) => number
-  /** Called with the scores of each query after the step that is due. */
+  /** Called with the scores of each query after the requested step. */
   readonly onScores?: { readonly after: number; readonly take: (place: number, values: Float64Array) => void }
 }
 
-/** After the product, the cap, the mask, the softmax. The numbers of `qk_matmul_output_mode`. */
+/** After the product, the cap, the mask or the softmax, with the numbers of `qk_matmul_output_mode`. */
 const PRODUCT = 0
 const CAPPED = 1
 const MASKED = 2
 const PROBABILITIES = 3
 
-/** A query that sees no key gets zeros. `write` gets the elements of [batch][head][query][dim]. */
+/** A query that sees no key gets zeros. `write` receives the elements of [batch][head][query][dim]. */
 export function attend(
   node: Node,
   query: Heads,
@@ -126,7 +126,7 @@ export function attend(
         const isSeen = mask.some((each) => each !== -Infinity)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]! + mask[k]!)
         report(MASKED, place)
-        // A score that is not a number must not spoil a query that sees nothing.
+        // A NaN score must not spoil a query that sees no keys.
         if (isSeen) softmax(scores)
         else scores.fill(0)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]!)
@@ -159,7 +159,7 @@ export function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   if (q.dims.length !== k.dims.length || q.dims.length !== v.dims.length)
     throw unfit(node, `its inputs have ${q.dims.length}, ${k.dims.length} and ${v.dims.length} dimensions`)
   if ((inputs[4] === undefined) !== (inputs[5] === undefined))
-    throw unfit(node, 'it has past keys or past values without the other')
+    throw unfit(node, 'it has only one of past keys and past values')
   const query = headsOf(node, q, intOf(node, 'q_num_heads', undefined))
   const heads = intOf(node, 'kv_num_heads', undefined)
   const keys = withPast(node, headsOf(node, k, heads), inputs[4], k.dtype)
@@ -174,7 +174,8 @@ export function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   const after = intOf(node, 'qk_matmul_output_mode', PRODUCT)
   if (after < PRODUCT || after > PROBABILITIES) throw unfit(node, `its qk_matmul_output_mode is ${after}`)
   const precision = DTYPES.get(intOf(node, 'softmax_precision', 1))
-  if (precision === undefined || !FLOATS.includes(precision)) throw unfit(node, 'its softmax is in no floats')
+  if (precision === undefined || !FLOATS.includes(precision))
+    throw unfit(node, 'its softmax is not computed in floats')
   attend(
     node,
     query,
@@ -199,14 +200,14 @@ export function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   return [y, keys, values, wants(node, 3) ? scores : undefined]
 }
 
-/** Masks of the node, one after another: its own, causal, window, padding. */
+/** The node's masks, one after another: its own, causal, window, padding. */
 function biasOf(context: Evaluation, query: Heads, key: Heads): Scoring['bias'] {
   const { node, inputs } = context
   const [, , , mask, past, , lengths] = inputs
   if (lengths !== undefined && (lengths.data.length !== query.batch || past !== undefined))
     throw unfit(
       node,
-      `it has ${lengths.data.length} lengths for ${query.batch} sequences, or a past beside them`,
+      `it has ${lengths.data.length} lengths for ${query.batch} sequences, or a past in addition to them`,
     )
   const own = mask === undefined ? () => 0 : maskOf(node, mask, query, key.rows)
   const isCausal = flagOf(node, 'is_causal')

@@ -28,7 +28,7 @@ import { biased } from './activations.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from './attention.ts'
 import { rotated, rowOf, written } from './rotations.ts'
 
-/** Inputs of GroupQueryAttention that only some graphs have. */
+/** Optional inputs of GroupQueryAttention. */
 const POSITIONS = 9
 const BIAS = 10
 
@@ -76,7 +76,7 @@ function tokenPositions(node: Node, positions: Tensor, { batch, rows }: Heads): 
   )
 }
 
-/** Some columns of each row, as a separate tensor. */
+/** A range of columns of each row, as a separate tensor. */
 function columnsOf(tensor: Tensor, from: number, to: number): Tensor {
   const width = tensor.dims.at(-1)!
   const made = zeros(tensor.dtype, tensor.dims.with(-1, to - from))
@@ -85,7 +85,7 @@ function columnsOf(tensor: Tensor, from: number, to: number): Tensor {
   return made
 }
 
-/** Queries, keys and values are in one tensor if the input for keys is left out. */
+/** Queries, keys and values are in one tensor if there is no input for keys. */
 function queryParts(context: Evaluation, heads: number, shared: number): [Tensor, Tensor, Tensor] {
   const q = given(context, QKV.query)
   if (q.dims.length !== 3) throw unfit(context.node, `its input has the shape [${q.dims}]`)
@@ -101,8 +101,8 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
 }
 
 /**
- * The state is a buffer: the new rows of each sequence follow its old ones. A token attends to itself and the
- * tokens before it, as far back as the window.
+ * The state is a buffer in which each sequence's new rows follow its old ones. A token attends to itself and
+ * to earlier tokens within the window.
  */
 export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
@@ -167,7 +167,7 @@ function joined(
   return joinRows(own, old, before, rows, dtype)
 }
 
-/** The elements of the heads after the rotation that the node specifies. */
+/** The elements of the heads after the node's rotation. */
 function rotationOf(context: Evaluation, before: readonly number[]): (heads: Heads) => Heads['at'] {
   const { node, inputs } = context
   if (!flagOf(node, 'do_rotary')) return (heads) => heads.at
@@ -193,13 +193,13 @@ function rotationOf(context: Evaluation, before: readonly number[]): (heads: Hea
   }
 }
 
-/** What is added where a padding mask, [batch, keys] or [batch, rows, keys], is 0. */
+/** The value added where a padding mask, [batch, keys] or [batch, rows, keys], is 0. */
 function paddingOf(
   node: Node,
   mask: Tensor | undefined,
 ): (batch: number, row: number, key: number) => number {
   if (mask === undefined) return () => 0
-  if (mask.dims.length < 2) throw unclaimed(node, 'its mask of padding tells lengths')
+  if (mask.dims.length < 2) throw unclaimed(node, 'its padding mask contains lengths')
   const [rows, keys] = [mask.dims.length === 2 ? 1 : mask.dims[1]!, mask.dims.at(-1)!]
   const fill = floatOf(node, 'mask_filter_value', -10000)
   return (batch, row, key) => (mask.data[(batch * rows + (row % rows)) * keys + key] ? 0 : fill)

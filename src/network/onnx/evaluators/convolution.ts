@@ -1,5 +1,5 @@
 // Evaluator of ONNX Runtime's CausalConvWithState. In: rows, weights, a bias, the newest inputs of earlier
-// steps. Out: each channel's sums over its own and earlier inputs, and the newest inputs.
+// steps. Out: each channel's sums over its current and earlier inputs, and the newest inputs.
 import { type Evaluation, given, stringOf, unclaimed, unfit, wants } from '../ir/operator.ts'
 import { reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { sigmoid } from './activations.ts'

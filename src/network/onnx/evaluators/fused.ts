@@ -1,4 +1,4 @@
-// Evaluators of fused operators: attention, rotations, and products and rows of codes in blocks.
+// Evaluators of fused operators: attention, rotations, and products and table rows with codes in blocks.
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf } from '../ir/broadcast.ts'
 import { type Evaluation, flagOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
@@ -57,7 +57,7 @@ function weightsOf(context: Evaluation): (row: number, at: number) => number {
   if (data.data.length !== n * blocks * bytes || scales.data.length !== n * blocks)
     throw unfit(
       node,
-      `${data.data.length} bytes and ${scales.data.length} scales are no ${n} rows of ${blocks}`,
+      `${data.data.length} bytes and ${scales.data.length} scales do not make ${n} rows of ${blocks} blocks`,
     )
   if (zeros !== undefined && zeros.data.length !== dueZeros)
     throw unfit(node, `it has ${zeros.data.length} zero points instead of ${dueZeros}`)
@@ -88,12 +88,12 @@ function evaluateGather(context: Evaluation): Tensor {
   const along = axisOf(node, intOf(node, 'quantize_axis', 1), rank)
   const block = intOf(node, 'block_size', 128)
   if (block < 16 || (packed > 1 && (along !== rank - 1 || axis === rank - 1)))
-    throw unfit(node, `it gathers along axis ${axis} what has blocks of ${block} along axis ${along}`)
+    throw unfit(node, `it gathers along axis ${axis}, but has blocks of ${block} along axis ${along}`)
   const dims = data.dims.with(-1, data.dims.at(-1)! * packed)
   const blocked = dims.with(along, Math.ceil(dims[along]! / block))
   const zeroDims = packed === 1 ? blocked : blocked.with(-1, Math.ceil(blocked.at(-1)! / packed))
   if (`${scales.dims}` !== `${blocked}` || (zeros_ !== undefined && `${zeros_.dims}` !== `${zeroDims}`))
-    throw unfit(node, `scales of shape [${scales.dims}] are not the blocks [${blocked}] of [${dims}]`)
+    throw unfit(node, `scales of shape [${scales.dims}] do not match the blocks [${blocked}] of [${dims}]`)
   const scale = reader(scales)
   const choose = reader(indices)
   const integer = (tensor: Tensor, own: readonly number[], at: number): number => {

@@ -1,4 +1,4 @@
-// Evaluators of image operators: convolutions, pooling, resizing, and channels that become positions.
+// Evaluators of image operators: convolutions, pooling, resizing, and moving channels to positions.
 import type { Evaluators } from '../evaluate.ts'
 import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
 import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
@@ -120,7 +120,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   const sizes = x.dims.slice(2)
   const axes = spreadAxes(node, sizes, filters.dims.slice(2))!
   const places = axes.map(({ made }) => made as number)
-  if (places.some((size) => size < 0)) throw unfit(node, `its borders leave the shape [${places}]`)
+  if (places.some((size) => size < 0)) throw unfit(node, `its padding leaves the shape [${places}]`)
   const made = zeros('f64', [batch, each * group, ...places])
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(sizes)
@@ -153,7 +153,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   return result
 }
 
-/** `combine` starts at `start`; a mean is divided by the number of positions that count. */
+/** `combine` starts from `start`. For a mean, the sum is divided by the number of counted positions. */
 interface Pooling {
   readonly start: number
   readonly combine: (a: number, b: number) => number
@@ -196,7 +196,7 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
-/** Over all positions of each channel. */
+/** Pools over all positions of each channel. */
 function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
   const x = given(context, 0)
   const made = zeros(
@@ -214,7 +214,7 @@ function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Poo
   return made
 }
 
-/** One axis after another. */
+/** Resizes one axis after another. */
 function evaluateResize(context: Evaluation): Tensor[] {
   const { node, inputs } = context
   const x = given(context, 0)

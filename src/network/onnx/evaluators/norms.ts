@@ -17,7 +17,7 @@ interface Normed {
   readonly y: Tensor
   /** Statistics of each row. */
   readonly mean: Float64Array
-  /** 1 over the root of the variance, or of the mean square, and epsilon. */
+  /** 1 over the square root of the variance, or of the mean square, plus epsilon. */
   readonly inverse: Float64Array
 }
 
@@ -51,7 +51,7 @@ function normed(
   return { y, mean, inverse }
 }
 
-/** The element of `tensor` that belongs to a position in a tensor of shape `dims`. */
+/** The element of `tensor` for a position in a tensor of shape `dims`. */
 function factors(
   node: Node,
   tensor: Tensor | undefined,
@@ -67,7 +67,7 @@ function factors(
   return (at) => read(places[at]!)
 }
 
-/** A row spans all axes from a given one on. */
+/** Norms of rows that span all axes from a given one on. */
 function evaluateRows(context: Evaluation, isCentred: boolean, means: readonly (number | undefined)[]) {
   const { node, inputs } = context
   const input = given(context, 0)

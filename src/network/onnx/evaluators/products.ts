@@ -1,4 +1,4 @@
-// Evaluators of products of codes, and of products whose operands are transposed first.
+// Evaluators of products of codes, and of products with transposed operands.
 import type { Evaluators } from '../evaluate.ts'
 import { walk } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
@@ -35,7 +35,7 @@ function evaluateDynamicQuantizeLinear(context: Evaluation): Tensor[] {
   return [y, tensorOf('f32', [], [scale]), tensorOf('u8', [], [zero])]
 }
 
-/** The tensor as integers, less its zero points: one in all, one per row of A, or one per column of B. */
+/** The tensor as integers minus its zero points: a single one, one per row of A, or one per column of B. */
 export function centred(
   node: Node,
   tensor: Tensor,
@@ -80,7 +80,7 @@ function evaluateQLinear(context: Evaluation): Tensor {
   return made
 }
 
-/** `total` times the scales: one in all, or one per column. */
+/** `total` times the scales: a single one, or one per column. */
 function scaled(node: Node, total: Tensor, a: number, scales: Tensor, bias: Tensor | undefined): Tensor {
   const columns = total.dims.at(-1) ?? 1
   const count = scales.data.length

@@ -7,14 +7,14 @@ import { isBackward, recurrenceOf } from '../operators/recurrent.ts'
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
-/** One row's step, which replaces the state. `inputs` and `states`: the products, by gate. */
+/** One step of a row; replaces the state. `inputs` and `states`: the products, by gate. */
 type Step = (of: {
   readonly node: Node
   readonly hidden: number
   readonly inputs: Float64Array
   /** The product of a state and row `row` of the state weights. */
   readonly along: (state: Float64Array, row: number) => number
-  /** Input biases, then state biases. */
+  /** Biases of the inputs, then biases of the state. */
   readonly bias: (row: number) => number
   readonly state: Float64Array
   readonly cell: Float64Array

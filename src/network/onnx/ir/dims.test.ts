@@ -1,4 +1,4 @@
-// Symbolic dims. In: expressions. Out: whether equal sizes are equal strings.
+// Tests symbolic dims. In: expressions. Out: whether equal sizes are equal strings.
 import { expect, test } from 'vitest'
 import {
   addDims,
@@ -12,21 +12,21 @@ import {
   subtractDims,
 } from './dims.ts'
 
-test('sums are equal in whatever order they were made', () => {
+test('sums are equal, whatever the order of their terms', () => {
   expect(addDims('tokens', 'past')).toBe('past + tokens')
   expect(addDims('past', 'tokens')).toBe('past + tokens')
   expect(subtractDims(addDims('past', 'tokens'), 'past')).toBe('tokens')
   expect(addDims(multiplyDims('tokens', 2), -3)).toBe('2*tokens - 3')
 })
 
-test('a symbol named as a sum is read as a sum', () => {
+test('a symbol whose name is a sum is read as a sum', () => {
   expect(dimFrom('past_sequence_length + sequence_length')).toBe(
     addDims('sequence_length', 'past_sequence_length'),
   )
   expect(dimFrom('2 + 3')).toBe(5)
 })
 
-test('a name that is not an expression is put in brackets, and reading it again gives the same name', () => {
+test('a name that is not an expression gets brackets, and reading it again gives the same name', () => {
   const dim = dimFrom('batch size?')
   expect(dim).toBe('[batch size?]')
   expect(addDims(dim, 0)).toBe(dim)

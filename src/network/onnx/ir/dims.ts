@@ -82,7 +82,7 @@ function limit(kind: 'min' | 'max', left: Dim, right: Dim): Dim {
   return bounded(`${kind}(${[left, right].map(String).sort().join(', ')})`)
 }
 
-/** -1 or 1 if a difference cannot be above or below 0: names are sizes, which are never negative. */
+/** 1 or -1 if a difference cannot be below or above 0: names are sizes, which are never negative. */
 function signOf(dim: Dim): -1 | 1 | undefined {
   if (typeof dim === 'number') return dim < 0 ? -1 : 1
   const terms = [...read(dim)]
@@ -198,7 +198,7 @@ function shownAs(polynomial: Polynomial): Dim {
 
 const bounded = (text: string): string => (text.length > MAX_LENGTH ? unknown(text) : text)
 
-/** A name that stands for an expression that is too long to keep. Equal expressions give equal names. */
+/** A name for an expression that is too long to keep. Equal expressions get equal names. */
 function unknown(text: string): string {
   let hash = 0
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0

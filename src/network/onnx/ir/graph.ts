@@ -5,7 +5,7 @@ import { memo } from '../../../core/base/values.ts'
 import type { Dim } from './dims.ts'
 import { type DType, numbersOf, type Tensor } from './tensor.ts'
 
-/** The node that makes each value. */
+/** The node that produces each value. */
 export const producersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, Node> =>
   memo(PRODUCERS, nodes, () => {
     const producers = new Map<string, Node>()
@@ -42,7 +42,7 @@ export function readOnce(graph: Graph): ReadonlySet<string> {
   return once
 }
 
-/** Names that a node reads from its own graph; graphs in its attributes also have names of their own. */
+/** Names that a node reads from its own graph. Graphs in its attributes also have names of their own. */
 export function readsOf(node: Node): string[] {
   const outer = node.inputs.filter((name) => name !== '')
   if (!hasGraph(node)) return outer
@@ -85,15 +85,15 @@ export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
 }
 
 /**
- * The nodes sorted so that each comes after the producers of its inputs, otherwise in the given order;
- * converters append the casts they insert. Nodes in a cycle come in any order.
+ * The nodes sorted so that each comes after the producers of its inputs, and otherwise in the given order,
+ * because converters append the casts that they insert. Nodes in a cycle come in any order.
  */
 export function inOrder(nodes: readonly Node[]): readonly Node[] {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
   const ordered = new Set<Node>()
   const begun = new Set<Node>()
   for (const first of nodes) {
-    // A stack instead of recursion: a graph may be a chain of many thousands of nodes.
+    // A stack instead of recursion, because a graph may be a chain of many thousands of nodes.
     const waiting = [first]
     for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
       const before = begun.has(node)
@@ -113,7 +113,7 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
 const MAX_KNOWN = 1024
 const FOLLOWED: readonly DType[] = ['i64', 'i32', 'bool']
 
-/** The same object for the same constant. */
+/** Returns the same object for the same constant. */
 export const typeOf = (constant: Constant): Type => memo(CONSTANT_TYPES, constant, () => madeType(constant))
 
 const CONSTANT_TYPES = new WeakMap<Constant, Type>()

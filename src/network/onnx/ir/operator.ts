@@ -29,11 +29,11 @@ export function define(definition: Definition): Operator {
 
 const MICROSOFT = 'com.microsoft'
 
-/** An operator of ONNX Runtime. These have a single version. */
+/** An operator of ONNX Runtime. These operators have a single version. */
 export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): Operator =>
   define({ ...definition, domain: MICROSOFT, since: 1, until: 1 })
 
-/** The rule of operators whose output has the first input's dtype and shape. */
+/** The shape rule of operators whose output has the first input's dtype and shape. */
 export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => [
   input && { dtype: input.dtype, dims: input.dims },
 ]
@@ -60,7 +60,7 @@ function found<K extends AttributeKind>(node: Node, name: string, kind: K): Valu
   if (attribute.kind === kind) return attribute.value as never
   throw new HalfbyteError(
     'format',
-    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} instead of ${kind}; ` +
+    `node ${node.name} (${node.op}): its attribute ${name} has type ${attribute.kind} instead of ${kind}; ` +
       'export the model again',
     { node: node.name, attribute: name },
   )
@@ -70,7 +70,7 @@ function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallb
   return found(node, name, kind) ?? fallback
 }
 
-/** Each throws `format` if the attribute has another kind. */
+/** Each throws `format` if the attribute has another type. */
 export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
   or(node, name, 'int', fallback)
 export const flagOf = (node: Node, name: string, fallback = false): boolean =>
@@ -112,7 +112,7 @@ export interface Evaluation {
   readonly node: Node
   /** Undefined if the input is omitted. */
   readonly inputs: readonly (Tensor | undefined)[]
-  /** Charges for work beyond the elements that are read and written, before it is done. */
+  /** Charges for work beyond reading and writing the elements, before it is done. */
   spend(units: number): void
   /**
    * Runs a graph in an attribute, which sees the values of the enclosing graphs. Its outputs are held until
@@ -132,7 +132,7 @@ export interface Operator {
   readonly name: string
   readonly domain: Domain
   /**
-   * First and last opset whose definition the entry implements. `node.version` is the one that a node uses.
+   * First and last opset whose definition the entry implements. `node.version` is the opset that a node uses.
    */
   readonly versions: readonly [number, number]
   readonly schema: Schema
@@ -167,7 +167,7 @@ export function unclaimed(node: Node, what: string): HalfbyteError {
 /** Throws `unsupported` for a value that exceeds the maximum number of axes. */
 export function checkAxes(node: Node, dims: readonly unknown[] = []): void {
   if (dims.length > MAX_AXES)
-    throw unclaimed(node, `it makes a value of ${dims.length} axes, and the maximum is ${MAX_AXES}`)
+    throw unclaimed(node, `it produces a value with ${dims.length} axes, but the maximum is ${MAX_AXES}`)
 }
 
 /** An input that the schema requires. */

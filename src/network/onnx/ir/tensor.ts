@@ -138,7 +138,7 @@ export function countToMake(dims: readonly number[]): number {
   if (isShape && count <= MAX_ELEMENTS) return count
   throw new HalfbyteError(
     isShape ? 'out-of-memory' : 'format',
-    `a graph computes a value of shape [${dims}] , and the maximum is ${MAX_ELEMENTS} elements; use another export`,
+    `a graph computes a value of shape [${dims}], but the maximum is ${MAX_ELEMENTS} elements; use another export`,
     { count, most: MAX_ELEMENTS },
   )
 }
@@ -214,7 +214,7 @@ export const bfloat16Of = (pattern: number): number => {
 }
 
 /**
- * Rounds to the nearest value of the dtype; returns the value unchanged if the dtype's array class rounds.
+ * Rounds to the nearest value of the dtype. Returns the value unchanged if the dtype's array class rounds it.
  */
 export function rounder(dtype: DType): (value: number) => number {
   if (dtype === 'f16') return (value) => halfToFloat(floatToHalf(value))

@@ -91,7 +91,7 @@ type Binary<T> = (left: T, right: T) => T
 
 interface Arithmetic {
   readonly number: Binary<number>
-  /** For integers up to 32 bits if f64 would lose digits of the result. Default: `number`. */
+  /** For integers up to 32 bits, if f64 would lose digits of the result. Default: `number`. */
   readonly whole?: Binary<number>
   readonly big: Binary<bigint>
   /** Undefined if the result is uncertain. */
@@ -246,13 +246,11 @@ function evaluatePow(context: Evaluation): Tensor {
   return made
 }
 
-/** As in C: any power of 1, and an infinite power of -1, is 1. */
+/** As in C, any power of 1 and any infinite power of -1 is 1. */
 export const power = (x: number, y: number): number =>
   x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y
 
-/**
- * By repeated squaring that wraps at 2^64. With negative exponents, everything but powers of 1 and -1 is 0.
- */
+/** By repeated squaring that wraps at 2^64. With negative exponents, only powers of 1 and -1 are not 0. */
 function bigPower(x: bigint, y: bigint): bigint {
   if (y < 0n) return x === 1n || x === -1n ? bigPower(x, -y) : 0n
   let made = 1n

@@ -1,5 +1,5 @@
-// Attention: the types of its outputs, which are the attention result, keys and values including those of
-// earlier steps, and scores.
+// Attention: the types of its outputs, which are the result, the keys and values including those of earlier
+// steps, and the scores.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'

@@ -1,4 +1,4 @@
-// Operators that make new tensors: constants, filled tensors, ranges, triangles.
+// Operators that create tensors: constants, filled tensors, ranges, triangles.
 
 import { type Dim, divideDims, maxDims, subtractDims } from '../ir/dims.ts'
 import { type Node, typeOf } from '../ir/graph.ts'

@@ -1,4 +1,4 @@
-// Einsum: sums of products over the letters that are missing in the result.
+// Einsum: sums of products over the letters that the result lacks.
 
 import { walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -43,7 +43,7 @@ export function equationOf(node: Node, ranks: readonly number[]): Equation {
   return { inputs, output }
 }
 
-/** Without an arrow, the result has the letters that occur once, in order. */
+/** Without an arrow, the result has the letters that occur once, in alphabetical order. */
 const lone = (inputs: readonly string[]): string =>
   [...inputs.join('')]
     .filter((letter, _, all) => !DOTS.includes(letter) && all.filter((each) => each === letter).length === 1)
@@ -84,7 +84,7 @@ const einsum: Operator = define({
       node,
       shapes.map(({ length }) => length),
     )
-    // Which of two symbols an ellipsis axis takes depends on which is 1.
+    // Which of two symbols an axis of the ellipsis takes depends on which one is 1.
     const isSure = shapes.flat().every((size) => typeof size === 'number')
     if (!isSure && DOTS_USED.test(equation.inputs.join(''))) return [{ dtype }]
     const sizes = sizesOf(node, equation.inputs, shapes)

@@ -17,7 +17,7 @@ import {
 } from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
-/** Maximum steps of a loop: a file with a count of 2^60 must not hang. */
+/** Maximum number of steps of a loop, because a file with a count of 2^60 must not hang. */
 const MAX_STEPS = 2 ** 16
 
 function bodyOf(node: Node, name: string): Graph {
@@ -59,7 +59,7 @@ function outputsOf(node: Node, made: readonly Tensor[]): readonly Tensor[] {
   throw unfit(node, `its graph has ${made.length} outputs instead of ${node.outputs.length}`)
 }
 
-/** Only the dtypes of carried values are known, because their shape may change with each step. */
+/** Only the dtypes of carried values are known, because their shapes may change with each step. */
 const loose = (type: Type | undefined): Type | undefined => type && { dtype: type.dtype }
 
 const loop: Operator = define({
@@ -71,7 +71,7 @@ const loop: Operator = define({
   dtypes: [['i64'], ['bool'], ALL_DTYPES],
   infer({ node, inputs, subgraph }: Inference) {
     const carried = inputs.slice(2).map(loose)
-    // The count and the condition have the shape that the body states: a number, or a list of one.
+    // The count and the condition have the shape that the body states: a number, or a list with one number.
     const made = subgraph(bodyOf(node, 'body'), [undefined, undefined, ...carried])
     return made.slice(1).map(loose)
   },
@@ -104,10 +104,10 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
   return [...state, ...stackedOutputs(node, steps, body.outputs.length - carries.length - 1)]
 }
 
-/** The results of all steps, one tensor for each of `count` outputs. */
+/** The results of all steps: one tensor for each of `count` outputs. */
 function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count: number): Tensor[] {
   return Array.from({ length: count }, (_, at) => {
-    if (steps.length === 0) throw unclaimed(node, 'it runs no step, so the shape of its output is unknown')
+    if (steps.length === 0) throw unclaimed(node, 'it runs no steps, so the shape of its output is unknown')
     return stack(
       node,
       steps.map((made) => made[at]!),
@@ -115,7 +115,7 @@ function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count
   })
 }
 
-/** The shape of one element that a graph's input has. */
+/** The shape of one element along the first axis, as stated by a graph's input. */
 export const single = (graph: Graph, input: number): number[] =>
   graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
 
@@ -125,7 +125,7 @@ function stack(node: Node, steps: readonly Tensor[]): Tensor {
   const made = zeros(first!.dtype, [steps.length, ...first!.dims])
   for (const [at, step] of steps.entries()) {
     if (`${step.dims}` !== `${first!.dims}` || step.dtype !== first!.dtype)
-      throw unfit(node, `its steps make shapes [${first!.dims}] and [${step.dims}]`)
+      throw unfit(node, `its steps produce shapes [${first!.dims}] and [${step.dims}]`)
     made.data.set(step.data as never, at * step.data.length)
   }
   return made

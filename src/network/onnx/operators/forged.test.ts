@@ -43,7 +43,7 @@ const nodeOf = ({ name, domain, versions, schema }: Operator) => {
   const attributes = Object.entries(schema.attributes).map(([key, kind]) =>
     fc.option(VALUES[kind].map((value): [string, Attribute] => [key, { kind, value } as Attribute])),
   )
-  // Mostly dtypes that the schema allows, to reach the code after its check.
+  // Mostly dtypes that the schema allows, to reach the code behind that check.
   const most = Math.min(schema.inputs[1], schema.inputs[0] + 5)
   const inputs = Array.from({ length: most }, (_, at) => {
     const due = schema.dtypes[Math.min(at, schema.dtypes.length - 1)] ?? ALL_DTYPES

@@ -1,4 +1,4 @@
-// Operators that choose elements by indices, or replace them.
+// Operators that select elements by index, or replace them.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -199,7 +199,7 @@ const scatterND: Operator = define({
   },
 })
 
-/** An index outside the depth gives a row of off values. */
+/** An index beyond the depth gives a row of off values. */
 const oneHot: Operator = define({
   name: 'OneHot',
   since: 9,
@@ -225,7 +225,7 @@ function evaluateOneHot(context: Evaluation): Tensor {
   const values = given(context, 2)
   const depth = Math.trunc(scalarOf(given(context, 1)) ?? -1)
   if (depth < 0 || values.data.length !== 2)
-    throw unfit(node, `it has the depth ${depth} and ${values.data.length} values`)
+    throw unfit(node, `it has depth ${depth} and ${values.data.length} values`)
   const axis = axisOf(node, intOf(node, 'axis', -1), indices.dims.length + 1)
   const inner = countOf(indices.dims.slice(axis))
   const made = zeros(values.dtype, indices.dims.toSpliced(axis, 0, depth))

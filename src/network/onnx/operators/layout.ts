@@ -55,7 +55,7 @@ const transpose: Operator = {
   },
 }
 
-/** Axes are an attribute up to opset 12, an input from 13. */
+/** Axes are an attribute up to opset 12, and an input from 13 on. */
 const axesSchema: Operator['schema'] = {
   inputs: [1, 2],
   outputs: [1, 1],
@@ -89,7 +89,7 @@ const unsqueeze: Operator = {
   },
 }
 
-/** Without axes: all axes of size one. A squeezed symbol must be one. */
+/** If no axes are given: all axes of size one. A squeezed symbol must be one. */
 function squeezed(node: Node, dims: readonly Dim[], axes: readonly number[] | undefined): Dim[] {
   const at = new Set(axes?.map((axis) => axisOf(node, axis, dims.length)))
   for (const axis of at) {
@@ -195,7 +195,7 @@ function sliceLength(size: Dim, start: Dim, end: Dim, step: number): Dim | undef
     return range(size, start, end, step).count
   if (step !== 1) return undefined
   const place = (at: Dim): Dim | undefined => {
-    // Exporters write the largest integer to mean the end.
+    // Exporters write the largest integer to mean the end of the axis.
     if (typeof at === 'number') return at >= 2 ** 31 - 1 ? size : at < 0 ? addEnd(size, at) : minOf(at, size)
     return at.startsWith('-') ? undefined : minOf(at, size)
   }
@@ -217,7 +217,7 @@ function range(size: number, start: number, end: number, step: number): { first:
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
-/** Starts, ends, axes and steps: as many of each, no axis twice, no step of 0. */
+/** Starts, ends, axes and steps: equally many of each, no axis twice, and no step of 0. */
 function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
   const [starts, , axes, steps] = lists
   const isFit = lists.every((list) => list.length === starts!.length) && new Set(axes).size === axes!.length

@@ -16,10 +16,10 @@ export function stashOf(node: Node): DType {
   const number = intOf(node, 'stash_type', 1)
   const dtype = DTYPES.get(number)
   if (dtype === 'f32' || dtype === 'f64') return dtype
-  throw unclaimed(node, `it computes in the ONNX data type ${number}`)
+  throw unclaimed(node, `it computes in ONNX data type ${number}`)
 }
 
-/** Sizes of the means: those of the input before the axis, 1 from it on. */
+/** Sizes of the means: the input's sizes before the axis, and 1 from the axis on. */
 export const meanDims = <D extends Dim>(dims: readonly D[], axis: number): (D | number)[] =>
   dims.map((size, at) => (at < axis ? size : 1))
 
@@ -55,7 +55,7 @@ const rmsNormalization: Operator = define({
   dtypes: [FLOATS],
 })
 
-/** ONNX Runtime has it in ONNX's own domain although it is not in the standard. */
+/** ONNX Runtime puts it in ONNX's own domain, although it is not part of the standard. */
 const simplifiedLayerNormalization: Operator = define({
   ...ROWS,
   name: 'SimplifiedLayerNormalization',

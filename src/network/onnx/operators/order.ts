@@ -85,7 +85,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   return [values, indices]
 }
 
-/** The first of equal extremes, or the last if the node asks for it. NaN counts as the extreme. */
+/** The first of equal extremes, or the last if the node requests it. NaN counts as the extreme. */
 function extreme(name: string, sign: number): Operator {
   const reduced = <D>(node: Inference['node'], dims: readonly D[], axis: number): (D | number)[] =>
     flagOf(node, 'keepdims', true) ? dims.with(axis, 1 as D) : dims.toSpliced(axis, 1)

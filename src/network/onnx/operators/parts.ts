@@ -30,7 +30,7 @@ import {
 } from '../ir/tensor.ts'
 import { pick, wholeNumbers } from './layout.ts'
 
-/** Sizes are an attribute up to opset 12, an input from 13; without them the parts are equal. */
+/** Sizes are an attribute up to opset 12, and an input from 13 on; without them the parts are equal. */
 const split: Operator = define({
   name: 'Split',
   since: 2,
@@ -46,7 +46,7 @@ const split: Operator = define({
 function equalParts(node: Node, size: number): number[] {
   const count = intOf(node, 'num_outputs', node.outputs.length)
   if (count !== node.outputs.length)
-    throw unfit(node, `its attribute num_outputs is ${count} and it has ${node.outputs.length} outputs`)
+    throw unfit(node, `its attribute num_outputs is ${count} but it has ${node.outputs.length} outputs`)
   const each = Math.ceil(size / count)
   return Array.from({ length: count }, (_, at) => Math.max(0, Math.min(each, size - at * each)))
 }
@@ -142,7 +142,7 @@ function gathered(dims: readonly number[], step: (axis: number, at: number) => n
   return places
 }
 
-/** Padding before and after each axis; negative padding crops. An input since opset 11. */
+/** Padding before and after each axis; negative padding crops. It is an input since opset 11. */
 const pad: Operator = define({
   name: 'Pad',
   since: 11,
@@ -177,7 +177,7 @@ function evaluatePad(context: Evaluation): Tensor {
   const axes = inputs[3] === undefined ? input.dims.map((_, axis) => axis) : numbersOf(inputs[3])
   const around = borders(node, input.dims.length, pads, axes)
   const dims = input.dims.map((size, axis) => size + around[axis]![0] + around[axis]![1])
-  if (dims.some((size) => size < 0)) throw unfit(node, `padding of [${pads}] leaves the shape [${dims}]`)
+  if (dims.some((size) => size < 0)) throw unfit(node, `padding of [${pads}] results in the shape [${dims}]`)
   const place = sourceOf(node, stringOf(node, 'mode', 'constant'))
   const strides = stridesOf(input.dims)
   // NaN marks a position outside the input.
@@ -194,7 +194,7 @@ function evaluatePad(context: Evaluation): Tensor {
   return made
 }
 
-/** The position that an element of the padding is copied from; undefined if none. */
+/** The position from which an element of the padding is copied; undefined if there is none. */
 function sourceOf(node: Node, mode: string): (at: number, size: number) => number | undefined {
   const modulo = (at: number, size: number) => ((at % size) + size) % size
   switch (mode) {
@@ -250,7 +250,7 @@ const size: Operator = define({
   evaluate: (context) => [tensorOf('i64', [], [given(context, 0).data.length])],
 })
 
-/** As in inference: nothing is dropped. */
+/** As in inference, nothing is dropped. */
 const dropout: Operator = define({
   name: 'Dropout',
   since: 7,

@@ -24,7 +24,7 @@ export const matMul: Operator = define({
   evaluate: (context) => [product(context, given(context, 0), given(context, 1))],
 })
 
-/** Both operands with at least two axes; a vector is a row on the left and a column on the right. */
+/** Both operands, with at least two axes. A vector is a row on the left and a column on the right. */
 function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly D[]) {
   if (left.length === 0 || right.length === 0) throw unfit(node, 'one of its inputs is a single number')
   const one = 1 as D
@@ -72,7 +72,7 @@ export function product(
   spend(made.data.length * k)
   const from = broadcastIndices(a.slice(0, -2), batch)
   const to = broadcastIndices(b.slice(0, -2), batch)
-  // None of its dtypes is 64 bits wide.
+  // None of its dtypes has 64 bits.
   const x = left.data as Float32Array
   const y = right.data as Float32Array
   const write = writer(made)
@@ -128,7 +128,7 @@ function evaluateGemm(context: Evaluation): Tensor {
   const made = zeros(a.dtype, [rows, columns])
   context.spend(rows * k * columns)
   if (c !== undefined && `${broadcast(node, [c.dims, made.dims])}` !== `${made.dims}`)
-    throw unfit(node, `it adds a tensor of shape [${c.dims}] to one of [${made.dims}]`)
+    throw unfit(node, `it adds a tensor of shape [${c.dims}] to one of shape [${made.dims}]`)
   const bias = c && broadcastIndices(c.dims, made.dims)
   const x = reader(a)
   const y = reader(b)

@@ -1,4 +1,4 @@
-// Quantisation: floats to integers with scales and zero points and back, and products of integers.
+// Quantisation: floats to integers with scales and zero points, the reverse, and products of integers.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
@@ -68,7 +68,7 @@ function quantisedOf(node: Node, zero: DType | undefined): DType {
     throw unfit(node, `its zero point is ${zero} but its output is ${stated}`)
   const dtype = zero ?? stated ?? 'u8'
   if (QUANTISED.includes(dtype)) return dtype
-  throw unclaimed(node, `it makes ${dtype}`)
+  throw unclaimed(node, `it produces ${dtype}`)
 }
 
 const quantizeLinear: Operator = define({

@@ -1,4 +1,4 @@
-// Recurrent layers: a state passed from step to step of a sequence, forwards, backwards or both.
+// Recurrent layers: a state that passes from step to step of a sequence, forwards, backwards or both ways.
 
 import type { Dim } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
@@ -48,7 +48,7 @@ export function recurrenceOf(
   weights: readonly number[],
   states: readonly number[],
 ): Recurrence {
-  if (hasInput(node, 4)) throw unclaimed(node, 'its sequences have individual lengths')
+  if (hasInput(node, 4)) throw unclaimed(node, 'its sequences have different lengths')
   if (hasInput(node, 7)) throw unclaimed(node, 'it has peepholes')
   if (flagOf(node, 'layout') || flagOf(node, 'input_forget'))
     throw unclaimed(node, 'it has the batch axis before steps, or coupled input and forget gates')

@@ -33,7 +33,8 @@ type Fold = (values: Float64Array) => number
 type BigFold = (values: BigInt64Array) => bigint
 
 /**
- * Axes are an attribute in early opsets and an input later: from 13 for ReduceSum, from 18 for the others.
+ * Axes are an attribute in early opsets and an input later: from 13 on for ReduceSum, from 18 on for the
+ * others.
  */
 function reduction(name: string, fold: Fold, big?: BigFold): Operator {
   const dtypes = NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype))
@@ -52,9 +53,7 @@ function reduction(name: string, fold: Fold, big?: BigFold): Operator {
   }
 }
 
-/**
- * Each axis once. If none is named: all of them, unless the node says that nothing is reduced in that case.
- */
+/** Each axis once. If no axes are given: all of them, unless the node says that nothing is reduced then. */
 function axesOf(node: Node, rank: number, named: readonly number[] | undefined): number[] {
   if (named !== undefined && named.length > 0)
     return [...new Set(named.map((axis) => axisOf(node, axis, rank)))]
@@ -118,7 +117,7 @@ const logSumExp: Fold = (values) => {
 export const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
 const squares: Fold = (values) => values.reduce((total, value) => total + value * value, 0)
 
-/** Along an axis; before opset 13, along all axes from it on. Evaluated by loops only. */
+/** Along an axis; before opset 13, along that axis and all later ones. Evaluated only by loops. */
 const alongAxis = (name: string): Operator =>
   define({ name, since: 1, attributes: { axis: 'int' }, dtypes: [FLOATS], infer: sameType })
 

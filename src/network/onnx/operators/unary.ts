@@ -1,4 +1,4 @@
-// Elementwise operators of one input.
+// Elementwise operators with one input.
 
 import { erf } from '../../../core/base/erf.ts'
 import { subtractDims } from '../ir/dims.ts'

@@ -21,7 +21,7 @@ async function simplified(graph: WrittenGraph): Promise<readonly string[]> {
 
 const node = (op: string, input: string, output: string) => ({ op, inputs: [input], outputs: [output] })
 
-test('the node before a copy makes the output itself, and other readers use that', async () => {
+test('the node before a copy produces the output itself, which other readers then use', async () => {
   const nodes = [
     node('Neg', 'x', 'a'),
     node('Abs', 'a', 'b'),

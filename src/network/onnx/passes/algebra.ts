@@ -60,7 +60,7 @@ function joinedSlice(
     const first = all.get(axis)
     if (first === undefined) all.set(axis, { start, end })
     else {
-      // Both count from the front, so the second lies within the first.
+      // Both count from the front, so the second range lies within the first.
       if (start < 0 || end < 0 || first.start < 0 || first.end < 0) return undefined
       all.set(axis, {
         start: Math.min(first.start + start, first.end),
@@ -135,7 +135,7 @@ export const simplify: Pass = {
           names.set(output, source)
           continue
         }
-        // The output keeps its name, which the node before takes over.
+        // The output keeps its name, which passes to the node before.
         const maker = makers.get(source)
         if (maker !== undefined && !outputs.has(source)) {
           const made = { ...maker, outputs: maker.outputs.map((name) => (name === source ? output : name)) }
@@ -155,7 +155,7 @@ export const simplify: Pass = {
   },
 }
 
-/** The input that the node's output equals; undefined if it may differ. */
+/** The input that the node's output equals; undefined if the two may differ. */
 function sameAs(node: Node, graph: Graph, types: Types): string | undefined {
   const [input = '', other = ''] = node.inputs
   switch (node.op) {
@@ -240,7 +240,7 @@ function merged(
   return node.op === 'Cast' && isExact ? { ...node, inputs } : node
 }
 
-/** Dtypes that hold every value of another. */
+/** Dtypes that hold every value of another dtype. */
 const WIDER: Partial<Record<DType, readonly DType[]>> = {
   f16: ['f32', 'f64'],
   bf16: ['f32', 'f64'],

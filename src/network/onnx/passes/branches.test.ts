@@ -68,7 +68,7 @@ test('the branch of a constant condition replaces the node, whatever its names',
   expect(results(after)).toEqual(results(graph))
 })
 
-test('a condition that depends on an input stays', async () => {
+test('an If whose condition depends on an input stays', async () => {
   const graph = await read({
     nodes: [chosenBy('is', 'a')],
     constants: [number('d', 10)],

@@ -38,8 +38,8 @@ export const takeBranches: Pass = {
 }
 
 /**
- * Names of a graph's values, and of those in the graphs of its nodes: a value given one of these names would
- * be mistaken for theirs.
+ * Names of a graph's values, and of the values in its nodes' graphs. A value that was given one of these
+ * names would be mistaken for theirs.
  */
 export function namesIn({ inputs, constants, nodes }: Graph): string[] {
   const inner = nodes.flatMap(({ attributes }) =>
@@ -53,7 +53,7 @@ export function namesIn({ inputs, constants, nodes }: Graph): string[] {
   return [...own, ...inner]
 }
 
-/** The branch that is taken; undefined if that is unknown. */
+/** The branch that is taken; undefined if it is unknown. */
 function takenBranch(node: Node, constants: Graph['constants']): Graph | undefined {
   if (node.op !== 'If' || node.domain !== '') return undefined
   const condition = constants.get(node.inputs[0] ?? '')
@@ -61,13 +61,13 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
   return graphOf(node, Number(condition.data[0]) === 0 ? 'else_branch' : 'then_branch')
 }
 
-/** The graph that another one is inlined into: its names (`namesIn`) and constants. Both grow. */
+/** The graph into which another one is inlined: its names (`namesIn`) and constants. Both grow. */
 export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>
 }
 
-/** The nodes of the branch, and its outputs under the names of the node's. */
+/** The nodes of the branch, with its outputs renamed to the node's. */
 function taken(node: Node, branch: Graph, around: Around): Node[] {
   const { nodes, outputs } = inlined(node, branch, around)
   for (const [at, name] of node.outputs.entries()) {

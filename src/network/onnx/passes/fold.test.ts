@@ -1,5 +1,5 @@
-// Constant folding. In: nodes of constants that cannot be computed, and sizes that depend on computed sizes.
-// Out: the remaining graph, and the number of rounds.
+// Constant folding. In: nodes that read constants but cannot be computed, and sizes that depend on computed
+// sizes. Out: the remaining graph, and the number of rounds.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../core/base/bytes.ts'
 import { PASSES } from '../passes.ts'

@@ -19,7 +19,7 @@ import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Pass, withNodes } from './pass.ts'
 
-/** Maximum elements of a constant that folding makes: masks and position tables, not weights. */
+/** Maximum number of elements in a constant that folding creates: masks and position tables, not weights. */
 const MAX_ELEMENTS = 2 ** 22
 /** Operators whose result differs between runs. */
 export const RANDOM: ReadonlySet<string> = new Set([
@@ -66,7 +66,7 @@ class Folding {
       this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
   }
 
-  /** Adds the node's outputs to the constants; false if they cannot be computed. */
+  /** Adds the node's outputs to the constants. Returns false if they cannot be computed. */
   fold(node: Node): boolean {
     const { constants } = this
     const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
@@ -87,8 +87,8 @@ class Folding {
   }
 
   /**
-   * Adds the node's outputs as far as inference knows them, for instance from sizes; false if it does not
-   * know all elements.
+   * Adds the node's outputs as far as inference knows them, for instance from sizes. Returns false if it does
+   * not know all elements.
    */
   take(node: Node, types: Map<string, Type>): boolean {
     const known = node.outputs.map((name) => {
@@ -107,7 +107,7 @@ class Folding {
     return true
   }
 
-  /** From now on the resulting graph holds its constants. */
+  /** From here on, the resulting graph holds its constants. */
   end(): void {
     this.#budget.release(this.#heldBytes)
   }
@@ -134,7 +134,7 @@ class Folding {
   }
 }
 
-/** Products need less memory for codes than for floats, so a matrix of codes is not folded. */
+/** Products need less memory for codes than for floats, so matrices of codes are not folded. */
 const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
   op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
 

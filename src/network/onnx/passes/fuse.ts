@@ -31,12 +31,12 @@ interface Room {
   /** Values that are read exactly once. */
   readonly once: ReadonlySet<string>
   readonly types: Types
-  /** Maximum number of axes seen in a formula's constants. */
+  /** Maximum number of axes of a formula's constants. */
   axes: number
 }
 
 const CLOSE = 1e-6
-/** Relative tolerance for a formula's constants, exact and when rounded to a short float type. */
+/** Relative tolerances of a formula's constants: exact, and rounded to a short float type. */
 const ROUNDED: Partial<Record<DType, number>> = { f16: 2 ** -11, bf16: 2 ** -8 }
 const isNear = (room: Room, x: string, found: number, wanted: number): boolean =>
   Math.abs(found - wanted) <= wanted * (ROUNDED[room.types.get(x)?.dtype ?? 'f32'] ?? CLOSE)
@@ -91,7 +91,7 @@ function geluOf(room: Room, node: Node): Node | undefined {
     if (sum.names.length !== 1 || sum.number !== 1 || inner === undefined) continue
     const isTanh = inner.op === 'Tanh' && isCubic(room, inner.inputs[0]!, x)
     if (!isTanh && !(inner.op === 'Erf' && isScaled(room, inner.inputs[0]!, x, Math.SQRT1_2))) continue
-    // A constant [1, 1, 1] would add axes.
+    // A constant [1, 1, 1] would add axes to the result.
     if (from === undefined ? room.axes > 0 : `${from}` !== `${to}`) continue
     const value = isTanh ? 'tanh' : 'none'
     const attributes: Node['attributes'] = new Map([['approximate', { kind: 'string', value }]])
@@ -182,7 +182,7 @@ function withSum(node: Node, own: Maker, types: Types): Node | undefined {
 
 const flag = (is: boolean): Attribute => ({ kind: 'int', value: Number(is) })
 
-/** Operands that a preceding node transposes. */
+/** Operands that an earlier node transposes. */
 function turnedSides(node: Node, before: Maker, types: Types): Node | undefined {
   if (node.op !== 'Gemm') return undefined
   const sides = [0, 1].map((index) => {

@@ -135,7 +135,7 @@ test('GELU becomes one node even if its input is a product, such as a product of
   }
 })
 
-test('a chain whose factors double with every node terminates', async () => {
+test('the search of a chain whose factors double with every node terminates', async () => {
   const nodes = Array.from({ length: 60 }, (_, at) =>
     node('Mul', [at === 0 ? 'x' : `m${at}`, at === 0 ? 'x' : `m${at}`], `m${at + 1}`),
   )

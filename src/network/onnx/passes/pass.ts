@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { type Attribute, type Graph, hasGraph, type Node, sizeOf } from '../ir/graph.ts'
 
-/** Output names must stay: the caller keeps the node that makes one. */
+/** Output names must stay, so the caller keeps the node that produces one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
   if (names.size === 0) return graph
   return { ...graph, nodes: graph.nodes.map((node) => renamedNode(node, names)) }
@@ -63,7 +63,7 @@ interface PassOptions {
   readonly verify?: ((before: Graph, after: Graph, pass: string) => void) | undefined
 }
 
-/** Maximum rounds: a pass may create work for others. */
+/** Maximum number of rounds, because a pass may create work for others. */
 const MAX_ROUNDS = 8
 /** Work units of a pass per name of a node. */
 const NAME_UNITS = 8
@@ -75,9 +75,9 @@ export function runPasses(
   { budget = graphBudget(), until, onGraph, verify }: PassOptions = {},
 ): { readonly graph: Graph; readonly reports: readonly PassReport[] } {
   const last = until === undefined ? passes.length - 1 : passes.findIndex(({ name }) => name === until)
-  if (last < 0 && passes.length > 0) throw new HalfbyteError('internal', `no pass is called ${until}`)
+  if (last < 0 && passes.length > 0) throw new HalfbyteError('internal', `there is no pass ${until}`)
   const reports: PassReport[] = []
-  /** The last graph in which each pass found nothing to change. */
+  /** For each pass, the last graph in which it found nothing to change. */
   const settled = new Map<Pass, Graph>()
   let current = graph
   onGraph?.('as read', graph)

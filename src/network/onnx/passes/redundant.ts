@@ -22,7 +22,7 @@ export const removeDead: Pass = {
 }
 
 const RANDOM = /^Random|^Bernoulli$|^Multinomial$|^Dropout$/
-/** Maximum elements of a constant that is compared with others. */
+/** Maximum number of elements in a constant that is compared with others. */
 const MAX_ELEMENTS = 256
 
 export const shareCommon: Pass = {
@@ -45,7 +45,7 @@ export const shareCommon: Pass = {
   },
 }
 
-/** Nodes of one operator with one first input, keyed by their computation. A single node needs no key. */
+/** Nodes with the same operator and first input, keyed by their computation. A single node needs no key. */
 interface Alike {
   readonly single: Node
   keys: Map<string, Node> | undefined

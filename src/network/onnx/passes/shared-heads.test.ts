@@ -94,7 +94,7 @@ for (const masks of [[], ['mask'], ['mask per text', 'mask'], ['mask per head']]
     const names = after.nodes.flatMap(({ outputs }) => outputs)
     expect(names).not.toContain('k 3')
     expect(names).not.toContain('v 3')
-    // Nothing between the products is merged and split again.
+    // Nothing between the products is merged and then split again.
     expect(after.nodes.filter(({ op }) => op === 'Reshape').length).toBeLessThan(6 + masks.length)
     expect(runPasses(after, [shareHeads, removeDead]).graph).toBe(after)
   })
@@ -112,14 +112,14 @@ test('a graph is unchanged if no product reads repeated rows along its batch', (
   const ends = { ...rest, outputs: ['k 3'] }
   const cases: readonly Graph[] = [
     { ...ends, nodes: repeated('k') },
-    // Repeats a product's rows, not its batch.
+    // This repeats a product's rows, not its batch.
     {
       ...rest,
       constants: new Map([...CONSTANTS, ['heads', list([BATCH, SHARED, EACH * KEYS, WIDTH])]]),
       nodes: [...repeated('k'), node('MatMul', ['k 3', 'w'], 'y')],
       inputs: [...rest.inputs, { name: 'w', type: { dtype: 'f32', dims: [WIDTH, 2] } }],
     },
-    // Repeats each key once.
+    // This repeats each key once.
     {
       ...rest,
       constants: new Map([...CONSTANTS, ['heads', list([BATCH, SHARED, KEYS, WIDTH])]]),

@@ -76,7 +76,7 @@ class Sharing {
     return this.#carried(isRow ? withAxis(node) : node, split, rank, false)
   }
 
-  /** Repeated rows that are merged with the axis they are repeated along. */
+  /** Repeated rows that are merged with the axis along which they are repeated. */
   #begin(node: Node): void {
     const [from = '', to = ''] = [node.inputs[0], node.outputs[0]]
     const maker = this.#producers.get(from)
@@ -102,7 +102,7 @@ class Sharing {
     return this.#made({ ...node, attributes }, [split.apart], { ...split, axis })
   }
 
-  /** The node over both axes. Undefined if another input does not have them. */
+  /** The node over both axes. Undefined if another input does not have both. */
   #carried(node: Node, split: Split, rank: number, isProduct: boolean): Split | undefined {
     if (isProduct && split.axis >= rank - 2) return undefined
     const dims = this.#dims(node.outputs[0]!)

@@ -1,5 +1,5 @@
 // Sinking concatenations below arithmetic. In: rotations and other concatenations followed by arithmetic.
-// Out: whether values are unchanged, and whether arithmetic moves to the parts exactly if a part would
+// Out: whether values are unchanged, and whether arithmetic moves to the parts if and only if a part would
 // otherwise be copied.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
@@ -76,7 +76,7 @@ test('a rotation is computed half by half and concatenated last', () => {
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Slice' && inputs[0] === 'cos')).toHaveLength(2)
 })
 
-test('a concatenation with other readers, or that is an output, stays in place', () => {
+test('a concatenation that has other readers or is an output stays in place', () => {
   const sum = node('Add', ['turned', 'sines'], 'y')
   for (const graph of [
     rotation([sum, node('Tanh', ['swapped'], 'z')], ['y', 'z']),

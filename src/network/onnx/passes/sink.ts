@@ -21,7 +21,7 @@ const SLICE_INPUTS = 13
 export const sinkJoins: Pass = {
   name: 'concatenations below arithmetic',
   run(graph) {
-    // Types are inferred only if a concatenation may sink.
+    // Types are inferred only if some concatenation may sink.
     const readers = readersOf(graph)
     const maySink = (node: Node) => isJoin(node) && readers.get(node.outputs[0]!)?.some(isArithmetic)
     return graph.nodes.some(maySink) ? new Sinking(graph, readers).run() : graph
@@ -45,7 +45,7 @@ class Sinking {
   readonly #producers: ReadonlyMap<string, Node>
   readonly #readers: ReadonlyMap<string, readonly Node[]>
   readonly #constants: Map<string, Graph['constants'] extends ReadonlyMap<string, infer C> ? C : never>
-  /** Nodes that replace one. */
+  /** Nodes that replace one node. */
   readonly #made = new Map<Node, readonly Node[]>()
 
   constructor(graph: Graph, readers: ReadonlyMap<string, readonly Node[]>) {

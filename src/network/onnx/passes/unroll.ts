@@ -10,9 +10,9 @@ import { whyUnclaimed } from '../operators.ts'
 import { type Around, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
 
-/** Maximum nodes in all steps of one loop: a longer plan would take longer to make than to run. */
+/** Maximum number of nodes in all steps of one loop: a longer plan would take longer to make than to run. */
 const MAX_NODES = 2048
-/** Maximum nodes of a graph in which loops are still unrolled. */
+/** Maximum number of nodes in a graph in which loops are still unrolled. */
 const MAX_IN_GRAPH = 16_384
 /** Work units per name of a body per step, for renaming and type inference. */
 const STEP_UNITS = 64
@@ -25,9 +25,9 @@ interface Steps {
   readonly body: Graph
   /** Values that are carried into the first step. */
   readonly carried: readonly string[]
-  /** How many of the body's outputs precede the carried ones. */
+  /** How many of the body's outputs come before the carried ones. */
   readonly skipped: number
-  /** The body's inputs in a step, from the values carried over from the step before. */
+  /** The body's inputs in a step, given the values carried over from the step before. */
   inputsOf(step: number, carried: readonly string[]): readonly string[]
 }
 
@@ -171,7 +171,7 @@ class Unrolling {
     return free
   }
 
-  /** An unused name. */
+  /** A name that is not used yet. */
   #free(name: string): string {
     const { names } = this.around
     let free = name
@@ -190,8 +190,8 @@ const isTrue = (tensor: Tensor | undefined): boolean =>
   tensor?.data.length === 1 && Number(tensor.data[0]) !== 0
 
 /**
- * Whether a body that continues once continues until the last step: its condition is constantly true or
- * passed through unchanged.
+ * Whether a body that continues once continues until the last step, because its condition is constantly true
+ * or passed through unchanged.
  */
 function staysTrue({ inputs, outputs, nodes, constants }: Graph): boolean {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))

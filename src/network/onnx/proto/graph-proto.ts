@@ -21,7 +21,7 @@ const MAX_NODES = 200_000
 const MAX_NAMES = 1_000_000
 const MAX_DOCUMENTATION = 2 ** 26
 
-/** Counts over all graphs of a file. */
+/** Counts over all graphs in a file. */
 export class Counts {
   #nodes = 0
   #names = 0
@@ -131,7 +131,7 @@ function readValueName(message: Message): string {
   return name
 }
 
-/** A ValueInfoProto. Throws `unsupported` for anything but a dense tensor. */
+/** A ValueInfoProto. Throws `unsupported` for anything other than a dense tensor. */
 export function readValue(message: Message): Input {
   let name = ''
   let type: Type | undefined

@@ -66,14 +66,14 @@ function readEntry(message: Message, entries: Map<string, string>): void {
 
 export function dtypeOf(file: string, name: string, type: number): DType {
   const dtype = DTYPES.get(type)
-  if (dtype === undefined) throw unsupportedTensor(file, name, `has the ONNX data type ${type}`)
+  if (dtype === undefined) throw unsupportedTensor(file, name, `has ONNX data type ${type}`)
   return dtype
 }
 
 /** Stored bytes. Throws `format` for dims that are not sizes. */
 function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[]): number {
   if (dims.length > MAX_RANK)
-    throw malformed(file, `tensor ${name} has ${dims.length} dimensions, and the maximum is ${MAX_RANK}`)
+    throw malformed(file, `tensor ${name} has ${dims.length} dimensions, but the maximum is ${MAX_RANK}`)
   let count = 1
   for (const size of dims) count *= size
   const bytes = Math.ceil((count * BITS[dtype]) / 8)

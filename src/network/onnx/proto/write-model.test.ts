@@ -1,4 +1,4 @@
-// Written models. In: nodes with every kind of attribute, constants of every dtype, types. Out: whether
+// Tests written models. In: nodes with every type of attribute, constants of every dtype, types. Out: whether
 // reading the bytes restores them.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../core/base/bytes.ts'

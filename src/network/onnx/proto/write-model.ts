@@ -6,7 +6,7 @@ import { BITS, DTYPES, type DType, type Tensor } from '../ir/tensor.ts'
 import { ProtoWriter } from './proto-writer.ts'
 
 export interface WrittenModel {
-  /** All nodes of one domain must have the same version. */
+  /** All nodes in one domain must have the same version. */
   readonly nodes: readonly Node[]
   readonly constants: ReadonlyMap<string, Constant>
   /** The type of each input. */
@@ -110,7 +110,7 @@ function writeTensor(name: string, { dtype, dims }: Constant, bytes: Uint8Array,
   to.bytes(9, bytes)
 }
 
-/** Without a type, the reader infers it. */
+/** If the type is missing, the reader infers it. */
 function writeValue(name: string, type: Type | undefined, to: ProtoWriter): void {
   to.text(1, name)
   if (type === undefined) return

@@ -1,10 +1,11 @@
-// Findings: facts about the whole model that handlers note while they translate its nodes. In: the properties
-// of one layer. Out: the properties common to all layers, or an error that names the node that differs.
+// Findings: facts about the whole model that handlers record while they translate its nodes. In: the
+// properties of one layer. Out: the properties common to all layers, or an error that names the node that
+// differs.
 import type { RopeScaling } from '../../../core/arch/config/config.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 
-/** Frequencies, and the cosine and sine tables that they were derived from. */
+/** Frequencies, with the cosine and sine tables from which they were derived. */
 interface FoundRotation {
   readonly table: string
   readonly theta: number
@@ -55,11 +56,14 @@ export function noteHeads(
 ): void {
   const isSame = findings.heads === heads && findings.kvHeads === kvHeads && findings.headDim === headDim
   if (findings.heads !== 0 && !isSame)
-    throw unclaimed(node, `it has ${heads} heads of ${headDim} where layers before it have ${findings.heads}`)
+    throw unclaimed(
+      node,
+      `it has ${heads} heads of width ${headDim} but earlier layers have ${findings.heads}`,
+    )
   Object.assign(findings, { heads, kvHeads, headDim })
 }
 
-/** A step's RoPE tables, until it is known whether there are two. */
+/** A step's RoPE tables, until it is known whether there are two rotations. */
 export const ROPE_TABLE = { all: 0, local: 1 } as const
 
 /** The rotation of layers with a window, if it differs from that of the others. */
@@ -87,7 +91,7 @@ export function knownRope(
   return known
 }
 
-/** Layers of one kind must rotate alike; throws `unsupported` for another base. */
+/** Layers of one kind must rotate in the same way; throws `unsupported` for another base. */
 export function noteRope(
   findings: Findings,
   node: Node,
@@ -99,15 +103,15 @@ export function noteRope(
   if (known !== undefined && !rotatesLike(known, rope))
     throw unclaimed(
       node,
-      `it rotates ${rope.dims} numbers by base ${rope.theta} and layers before it ${known.dims} by base ` +
-        `${known.theta}, or by other factors`,
+      `it rotates ${rope.dims} numbers with base ${rope.theta} but earlier layers rotate ${known.dims} with base ` +
+        `${known.theta}, or with other factors`,
     )
   findings.ropes[kind] = rope
   if (positions !== undefined)
     findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
 }
 
-/** Notes that a control value is proven only for this many positions. */
+/** Records that a control value is proven only for this many positions. */
 export function limitProof(findings: Findings, positions: number, why: string): void {
   const { proven } = findings
   if (proven === undefined || positions < proven.positions) findings.proven = { positions, why }

@@ -16,9 +16,9 @@ type Tables = readonly [Constant, Constant]
 
 interface TableRope {
   readonly rope: Omit<FoundRope, 'precision'>
-  /** Rotated numbers of a head. */
+  /** Number of rotated numbers in a head. */
   readonly dims: number
-  /** Rows of the tables. */
+  /** Number of rows in the tables. */
   readonly positions: number
 }
 
@@ -43,7 +43,7 @@ export async function proveRope(
   noteRope(t.findings, node, kind, { ...rope, table, dims }, positions)
 }
 
-/** The rotation by tables [position][dims / 2], or by those that an If chooses. */
+/** The rotation by tables [position][dims / 2], or by the tables that an If chooses. */
 export async function ropeOf(t: Translator, node: Node, names: Names): Promise<TableRope> {
   const tables = tablesIn(t.graph.constants, names)
   if (tables !== undefined) return found(await tableRope(t, node, tables, names), tables)
@@ -111,10 +111,10 @@ async function chosenRope(t: Translator, node: Node, choice: Node, names: Names)
   return { ...long, rope: { theta, scaling } }
 }
 
-/** Maximum difference of magnitudes that are equal in f16. */
+/** Maximum difference between magnitudes that are equal in f16. */
 const MAX_APART = 2 ** -10
 
-/** The branch taken by the shortest text, and the longest text that takes it; undefined if all do. */
+/** The branch that the shortest text takes, and the longest text that takes it; undefined if all texts do. */
 async function lengthOf(t: Translator, choice: Node): Promise<{ first: boolean; last: number | undefined }> {
   const [condition = ''] = choice.inputs
   let first: boolean | undefined

@@ -7,9 +7,9 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past keys or values,
- * an input. `present`: the same, followed by the step's own. `control`: masks, positions, lengths, and
- * anything computed from them and from shapes. `constant`: a weight that is not read yet. `gate`: an
- * activation of rows that a product may still join. `sigmoid`: the sigmoid of rows, until they are
+ * an input. `present`: the same, followed by the keys or values of the step. `control`: masks, positions,
+ * lengths, and anything computed from them and from shapes. `constant`: a weight that is not read yet.
+ * `gate`: an activation of rows that a product may still join. `sigmoid`: the sigmoid of rows, until they are
  * multiplied by it. `scaled`: rows times a constant, which their only reader absorbs. `matrix`: a constant in
  * codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id or by
  * position; the first position is row `from`. `terms`: a recurrent layer's computation between its matrices.
@@ -92,8 +92,8 @@ export interface WholeProduct {
 }
 
 /**
- * Intermediate values of a norm over the last axis: `square` is x^2, `mean` that of x, `centred` x minus its
- * mean, `variance` the mean of squares, `root` its square root with epsilon, `inverse` 1 / root.
+ * Intermediate values of a norm over the last axis: `square` is x^2, `mean` the mean of x, `centred` x minus
+ * its mean, `variance` the mean of squares, `root` its square root with epsilon, `inverse` 1 / root.
  */
 export interface Statistic {
   readonly is: 'statistic'
@@ -105,7 +105,7 @@ export interface Statistic {
 }
 export type RowsMeaning = Extract<Meaning, { is: 'rows' }> | Heads
 
-/** Rows divided by their root mean square, or standard deviation; a weight may still come. */
+/** Rows divided by their root mean square or standard deviation. A weight may still follow. */
 export interface Normed {
   readonly is: 'normed'
   readonly of: RowsMeaning
@@ -131,7 +131,7 @@ export interface Heads {
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
   readonly rope?: Rotation | undefined
-  /** Their range after norm and rotation, before `scale`. */
+  /** The range of the heads after norm and rotation, before `scale`. */
   readonly limits?: Limits | undefined
   /** The state before the tokens; `''` if there is none, as before a concatenation. */
   readonly past: string
@@ -196,7 +196,7 @@ export interface Turned {
   readonly by?: string | undefined
 }
 
-/** Rotated numbers of heads, starting at `from`, before the rest is appended. */
+/** Rotated numbers of heads, starting at `from`, before the remaining numbers are appended. */
 export interface RotatedPart {
   readonly is: 'rotated'
   /** The heads as they were. */
@@ -212,9 +212,12 @@ export interface Scores {
   readonly k: Heads
   readonly scale: number
   readonly cap: number
-  /** Their range after `scale`. */
+  /** The range of the scores after `scale`. */
   readonly limits?: Limits | undefined
-  /** `causal`: the operator itself hides later positions. Several masks hide whatever any of them hides. */
+  /**
+   * `causal`: the operator itself hides later positions. With several masks, whatever one of them hides is
+   * hidden.
+   */
   readonly mask?: readonly Mask[] | 'causal' | undefined
   readonly isSoft: boolean
 }

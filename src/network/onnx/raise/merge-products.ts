@@ -51,7 +51,7 @@ export function nameSteps(graph: Graph, weights: WeightTable): Graph {
 type Linear = NodeOf<'linear'>
 
 /**
- * A single product reads its rows once and is split among threads once, and a gate can only be fused into a
+ * A single product reads its rows once and is split among threads once. A gate can only be fused into a
  * product of both halves. Products stay separate if their inputs differ, if only some have a bias, or if
  * another node also reads one of the matrices.
  */
@@ -126,7 +126,7 @@ const stacked = (weights: readonly WeightRef[]): WeightRef => ({
   parts: weights.flatMap(({ parts }) => parts),
 })
 
-/** How many nodes read a weight, by its name. */
+/** How many nodes read each weight, by name. */
 function usesOf(graph: Graph): ReadonlyMap<string, number> {
   const uses = new Map<string, number>()
   for (const node of graph.nodes) {

@@ -17,7 +17,7 @@ export interface StepSizes {
 /** The value of one of the graph's integer inputs in a run. */
 type Given = 'zeros' | 'ones' | 'positions' | 'last' | 'total'
 
-/** The nodes that a value is computed from. */
+/** The nodes from which a value is computed. */
 interface Part {
   readonly graph: Graph
   /** Shapes that inference knows. Values with these shapes may depend on weights, which are not read. */
@@ -85,7 +85,7 @@ export class Prober {
       if (reader !== undefined)
         throw unclaimed(
           reader,
-          `${name} depends on the input ${input.name}, and only ids, masks, positions and lengths are known`,
+          `${name} depends on the input ${input.name}, but only ids, masks, positions and lengths are known`,
         )
     }
     const kept = new Map([...shapes].filter(([shape]) => used.has(shape)))

@@ -26,8 +26,8 @@ export class Products {
   }
 
   /**
-   * Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the
-   * plan. `runs`: starts and counts of columns. Undefined for rows that do not come from a product.
+   * Columns of a product as a separate product. If nothing else reads the whole product, the plan omits it.
+   * `runs`: starts and counts of columns. Undefined for rows that do not come from a product.
    */
   columns(label: string, value: Value, runs: StoredRuns): Value | undefined {
     const product = this.#made.get(value)

@@ -17,7 +17,7 @@ const HIDDEN = -1e4
 
 /**
  * The window of positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows later
- * positions, hides near ones, differs between heads, or cannot be computed without tokens.
+ * positions, hides nearby ones, differs between heads, or cannot be computed without tokens.
  */
 export async function proveMask(
   t: Translator,
@@ -60,7 +60,7 @@ export async function proveMask(
 export const narrowest = (windows: readonly number[]): number =>
   windows.reduce((least, each) => (least === 0 || (each > 0 && each < least) ? each : least), 0)
 
-/** The window of each mask; undefined if one is not a decoder's mask by itself. */
+/** The window of each mask; undefined if one of them is not a decoder's mask by itself. */
 async function windowsAlone(
   t: Translator,
   node: Node,
@@ -180,7 +180,7 @@ function seenOf(
   return window
 }
 
-/** The numbers that a step must have, by index in the list. */
+/** The numbers that a step must have, by their index in the list. */
 const DUE = {
   'the positions of its tokens': ({ tokens, past }: StepSizes) => ({ count: tokens, first: past, step: 1 }),
   'the total number of positions minus one': ({ tokens, past }: StepSizes) => ({
@@ -194,7 +194,11 @@ const DUE = {
     step: 0,
   }),
   'minus the number of its tokens': ({ tokens }: StepSizes) => ({ count: 1, first: -tokens, step: 0 }),
-  'ones, which mask nothing': ({ tokens, past }: StepSizes) => ({ count: past + tokens, first: 1, step: 0 }),
+  'ones, which do not mask anything': ({ tokens, past }: StepSizes) => ({
+    count: past + tokens,
+    first: 1,
+    step: 0,
+  }),
 } as const
 
 /**
@@ -243,13 +247,13 @@ export const provePositions = (t: Translator, node: Node, name: string, end?: nu
 /** The table row of position 0; the following rows must be those of position 1 and so on. */
 export async function firstRow(t: Translator, node: Node, name: string, rows: number): Promise<number> {
   const [from = 0] = numbersOf(await t.control.prober.value(name, { tokens: 1, past: 0 }))
-  if (!(from >= 0 && from < rows)) throw unclaimed(node, `its first position has the row ${from} of ${rows}`)
+  if (!(from >= 0 && from < rows)) throw unclaimed(node, `its first position is row ${from} of ${rows}`)
   await proveNumbers(t, node, name, 'the positions of its tokens', { end: rows - from, from })
   return from
 }
 
 /**
- * A value that becomes wrong at or beyond this length only limits the context; one that is wrong earlier is
+ * A value that becomes wrong at or beyond this length only limits the context; a value that is wrong earlier is
  * rejected.
  */
 const MIN_CONTEXT = 1024

@@ -61,7 +61,7 @@ export function asMemory({ rank, terms }: Terms): Terms | undefined {
   return undefined
 }
 
-/** The decay in exp(decay * step): a constant [channels, states], or -exp of one. */
+/** The decay in exp(decay * step): a constant [channels, states], or -exp of a constant. */
 function decayOf(
   { source: { inner }, axes }: Of<'call'>,
   due: readonly number[],
@@ -120,7 +120,7 @@ function summed(factors: readonly Factor[], axis: number): Factor | undefined {
   return undefined
 }
 
-/** If the product is x * sigmoid(x): that x. */
+/** If the product is x * sigmoid(x), returns x. */
 export function asSilu(left: Terms, right: Terms): Terms | undefined {
   for (const [x, by] of [
     [left, right],
@@ -153,7 +153,7 @@ export interface Scanned {
   readonly memory: Memory
   readonly c: Value
   readonly z: Value
-  /** Name of the constant that x is multiplied by. */
+  /** The name of the constant by which x is multiplied. */
   readonly skip: string
   readonly axes: readonly number[]
 }

@@ -20,7 +20,7 @@ test.each([
   [
     'Relu',
     false,
-    'it reads x of shape [batch, tokens, 64] (control), and this operator is not supported: activations',
+    'it reads x of shape [batch, tokens, 64] (control), and this operator is not supported: SiLU',
   ],
   [
     'QMoE',
@@ -35,7 +35,7 @@ test.each([
   [
     'Slice',
     true,
-    'it reads x of shape [batch, tokens, 64] (control), and this form is not supported: rows are sliced',
+    'it reads x of shape [batch, tokens, 64] (control), and this form is not supported: rows can be sliced',
   ],
 ])('%s names the shape and the nearest form', (op, isKnown, begin) => {
   expect(whyUnread(nodeOf(op), rows, isKnown).slice(0, begin.length)).toBe(begin)
@@ -44,7 +44,7 @@ test.each([
 test('operators without a similar form and values of unknown shape are described', () => {
   const seen = { name: 'x', meaning: undefined, dims: undefined }
   expect(whyUnread(nodeOf('Det'), seen, false)).toBe(
-    'it reads x (no part of a step), and this operator is not supported',
+    'it reads x (not part of a step), and this operator is not supported',
   )
 })
 
@@ -53,6 +53,6 @@ test('a graph without attention is described by its inputs and outputs', () => {
   const graph = { inputs, outputs: ['features'], constants: new Map(), nodes: [] } as unknown as Graph
   expect(whyNoDecoder(graph, ['batch', 768])).toBe(
     'nothing between the inputs pixels, mask, a, b and others and the output features of shape [batch, 768] ' +
-      'attends or keeps a state; text decoders do, and make logits [batch, tokens, vocabulary] from input_ids',
+      'attends or keeps a state; text decoders do, and produce logits [batch, tokens, vocabulary] from input_ids',
   )
 })

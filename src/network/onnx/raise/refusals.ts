@@ -7,7 +7,7 @@ import type { Meaning } from './meaning.ts'
 const NEAREST: readonly (readonly [RegExp, string])[] = [
   [
     /^(\w*Relu|Elu|Celu|Selu|Mish|Erf|Hard\w+|Softsign|Clip)$/,
-    'activations are SiLU, GELU and ReLU, alone or of a gate',
+    'SiLU, GELU and ReLU are supported, alone or in a gate',
   ],
   [/MoE|TopK|Scatter|NonZero/, 'experts are supported only in GGUF and safetensors'],
   [/Conv/, "only Mamba's convolutions are supported, in a step of one token"],
@@ -17,23 +17,23 @@ const NEAREST: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^(Slice|Split|Gather\w*)$/,
-    'rows are sliced along their last axis, heads into runs or pairs of their numbers, and tables are indexed by ids and positions',
+    'rows can be sliced along their last axis, heads into runs or pairs of their numbers, and tables can be indexed by ids and positions',
   ],
   [
     /^(Reshape|Transpose|Squeeze|Unsqueeze|Flatten)$/,
-    'rows [batch, tokens, width] become heads [batch, tokens, heads, numbers], whose heads and tokens are then swapped',
+    'rows [batch, tokens, width] can become heads [batch, tokens, heads, numbers], whose heads and tokens are then swapped',
   ],
-  [/^(Expand|Tile)$/, 'the copies of a head are adjacent'],
+  [/^(Expand|Tile)$/, 'the copies of a head must be adjacent'],
   [
     /MatMul|Gemm/,
-    'rows are multiplied by constant matrices, queries by keys, and attention weights by values',
+    'rows can be multiplied by constant matrices, queries by keys, and attention weights by values',
   ],
-  [/Norm/, 'norms are over the last axis, of rows or of each head'],
+  [/Norm/, 'norms must be over the last axis, of rows or of each head'],
   [
     /^(Mul|Div|Add|Sub|Neg|Concat)$/,
-    'rows are added, and multiplied by a number, a gate or the weight of a norm; heads are rotated by halves or adjacent pairs',
+    'rows can be added, and multiplied by a number, a gate or the weight of a norm; heads can be rotated by halves or adjacent pairs',
   ],
-  [/Attention/, "tokens attend to each other and to the previous step's state"],
+  [/Attention/, "tokens must attend to each other and to the previous step's state"],
 ]
 
 /** `seen`: a value that is not control. `isKnown`: whether other forms of the operator are supported. */
@@ -50,7 +50,7 @@ export function whyUnread(
   const shape = dims === undefined ? '' : ` of shape ${shown(dims)}`
   const how = isKnown ? 'this form is not supported' : 'this operator is not supported'
   const nearest = NEAREST.find(([pattern]) => pattern.test(op))?.[1]
-  return `it reads ${name}${shape} (${meaning?.is ?? 'no part of a step'}), and ${how}${nearest ? `: ${nearest}` : ''}`
+  return `it reads ${name}${shape} (${meaning?.is ?? 'not part of a step'}), and ${how}${nearest ? `: ${nearest}` : ''}`
 }
 
 /** The message for a graph without decoder layers. */
@@ -59,7 +59,7 @@ export function whyNoDecoder({ inputs, outputs }: Graph, dims: readonly Dim[] | 
   const more = inputs.length > MAX_NAMES ? ' and others' : ''
   return (
     `nothing between the inputs ${names.join(', ')}${more} and the output ${outputs[0]} of shape ` +
-    `${dims === undefined ? 'unknown' : shown(dims)} attends or keeps a state; text decoders do, and make logits ` +
+    `${dims === undefined ? 'unknown' : shown(dims)} attends or keeps a state; text decoders do, and produce logits ` +
     '[batch, tokens, vocabulary] from input_ids'
   )
 }

@@ -87,7 +87,7 @@ test.each<[string, Round]>([
   ['f32', Math.fround],
   ['f16', f16],
   ['bf16', bf16],
-])('%s tables that change their base at a position are not a rotation', async (_, table) => {
+])('%s tables whose base changes at some position are not a rotation', async (_, table) => {
   const theta = (position: number) => (position < 700 ? 10_000 : 40_000)
   expect(await recognised({ theta, half: 16, table, angle: Math.fround })).toBeUndefined()
 })

@@ -42,7 +42,7 @@ export async function tableRope(
     rows: async (from, to) => ({ cos: await part(cos, from, to), sin: await part(sin, from, to) }),
   })
   if (found === undefined)
-    throw unclaimed(node, `its tables ${names.join(' and ')} are not a rotation by fixed frequencies`)
+    throw unclaimed(node, `its tables ${names.join(' and ')} are not a rotation with fixed frequencies`)
   if (read < positions)
     limitProof(
       t.findings,
@@ -73,7 +73,8 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
       sin: first.sin.subarray(from * half, to * half),
     }),
   })
-  if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are not a rotation by fixed frequencies`)
+  if (found === undefined)
+    throw unclaimed(node, `${cos} and ${sin} are not a rotation with fixed frequencies`)
   const turning = turningOf(half, found)
   await prove(t, node, [cos, sin], {
     shape: { width: dims },
@@ -83,7 +84,7 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
       if (wrong === undefined) return
       throw unclaimed(
         node,
-        `${cos} and ${sin} rotate position ${wrong} by other frequencies than those before it, ` +
+        `${cos} and ${sin} rotate position ${wrong} with other frequencies than earlier positions, ` +
           `in a step of ${sizes.tokens} tokens after ${sizes.past}`,
       )
     },
@@ -91,7 +92,7 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
   return found
 }
 
-/** The angles of each token: the whole row, or one of each equal pair. */
+/** The angles of each token: the whole row, or one of every equal pair. */
 function rowsOf(
   node: Node,
   name: string,
@@ -142,7 +143,7 @@ export interface FoundRope {
   readonly precision: Precision
 }
 
-/** How far cosines and sines may deviate from those of exact angles. */
+/** How far cosines and sines may deviate from those of the exact angles. */
 export interface Precision {
   readonly value: number
   /** Error per position: an f32 angle is rounded by position * 2^-24. */
@@ -179,8 +180,8 @@ const USUAL_BASE = 10_000
 const BLOCK = 1024
 
 /**
- * Undefined if the rows are not a rotation by fixed frequencies. The base is a round number if one fits;
- * otherwise the frequencies are those of base 10,000 with a divisor each.
+ * Undefined if the rows are not a rotation with fixed frequencies. The base is a round number if one fits;
+ * otherwise the frequencies are those of base 10,000, each with a divisor.
  */
 export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefined> {
   const { half, positions } = rows

@@ -21,7 +21,7 @@ export interface Factor {
 }
 
 /**
- * The kind of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
+ * The type of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
  * taps] of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
  * longer than 1 of `constant`; the axes of `inner`, in order, of `call`.
  */
@@ -29,7 +29,7 @@ export type Source =
   | { readonly of: 'rows'; readonly value: Value }
   | { readonly of: 'gate'; readonly value: Value; readonly activation: Activation }
   | { readonly of: 'constant'; readonly name: string }
-  /** `from`: how many leading taps are omitted. */
+  /** `from`: how many leading taps are left out. */
   | { readonly of: 'state'; readonly name: string; readonly from: number }
   | Recent
   | Memory
@@ -48,7 +48,10 @@ export interface Recent {
   readonly from: number
 }
 
-/** The newest inputs of earlier steps followed by all of this step's, or only as many as the state holds. */
+/**
+ * The newest inputs of earlier steps, followed by all inputs of this step, or only by as many as the state
+ * holds.
+ */
 export interface Joined {
   readonly of: 'joined' | 'kept'
   readonly state: string
@@ -76,7 +79,7 @@ export interface Call {
   readonly depth: number
 }
 
-/** Limits above what a recurrent layer needs: a graph could double its terms with every node. */
+/** Limits beyond what a recurrent layer needs, because a graph could double its terms with every node. */
 const MAX_TERMS = 4
 const MAX_FACTORS = 8
 const DEEPEST = 3
@@ -102,7 +105,7 @@ export const factorTerms = (source: Source, axes: readonly number[], rank: numbe
   terms: [{ sign: 1, factors: [{ source, axes }] }],
 })
 
-/** The single factor that makes up a value; undefined if there is more. */
+/** The single factor of which a value consists; undefined if there are more. */
 export function onlyFactor({ terms: [first, ...others] }: Terms): Factor | undefined {
   return others.length === 0 && first?.sign === 1 && first.factors.length === 1 ? first.factors[0] : undefined
 }
@@ -124,7 +127,7 @@ export const moved = (value: Terms, rank: number, to: (axis: number) => number):
   })),
 })
 
-/** Axes are counted from the last, as broadcasting does. */
+/** Axes are counted from the last one, as in broadcasting. */
 const widened = (value: Terms, rank: number): Terms => moved(value, rank, (axis) => axis + rank - value.rank)
 
 export function product(left: Terms, right: Terms): Terms {
@@ -144,7 +147,7 @@ export function sum(left: Terms, right: Terms): Terms {
   return { is: 'terms', rank, terms: [...widened(left, rank).terms, ...widened(right, rank).terms] }
 }
 
-/** A text that is equal for equal values. */
+/** A text that is the same for equal values. */
 export function textOf({ rank, terms }: Terms): string {
   const texts = terms.map(
     ({ sign, factors }) =>

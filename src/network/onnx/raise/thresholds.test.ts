@@ -82,7 +82,7 @@ describe('steps', () => {
     expect(stepsAround(far, { end: 4096, hasState: true, shape: 'square' }).reach).toBe(4999)
   })
 
-  test('cover, without a state, the longest prompt tried', () => {
+  test('cover the longest prompt tried if there is no state', () => {
     const far = { ...thresholds, numbers: [3000] }
     expect(stepsAround(far, { end: 4096, hasState: false, shape: 'square' }).reach).toBe(2999)
     expect(stepsAround(far, { end: 4096, hasState: false, shape: { width: 64 } }).reach).toBe(5999)

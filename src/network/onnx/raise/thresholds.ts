@@ -10,7 +10,10 @@ interface Thresholds {
   readonly numbers: readonly number[]
   /** Their pairwise sums, differences, products and quotients. */
   readonly pairs: readonly number[]
-  /** Rows of the longest table, which may have a different value at each position; 0 if there is none. */
+  /**
+   * Number of rows in the longest table, which may have a different value at each position; 0 if there is no
+   * table.
+   */
   readonly tableRows: number
 }
 
@@ -21,7 +24,7 @@ const MAX_NUMBERS = 64
  * tables.
  */
 const MAX_LISTED = 256
-/** Above this many numbers, none are combined. */
+/** If there are more numbers than this, none are combined. */
 const MAX_PAIRED = 8
 /** Multiples of a chunk size at which its chunks end. */
 const MULTIPLES = [2, 3]
@@ -129,7 +132,7 @@ const LONGEST_CHUNK = 600
 /** Maximum elements of a value with `width` numbers per position. */
 const MAX_LINE = 2 ** 20
 
-/** The numbers per token: one for every position, or `width`. */
+/** The numbers per token: one per position, or `width`. */
 export type ValueShape = 'square' | { readonly width: number }
 
 export interface Steps {
@@ -160,7 +163,7 @@ export function stepsAround(
   const within = (total: number) => total >= 1 && total <= end
   const totals = [...new Set([...near, ...SPREAD, end])].filter(within).sort((left, right) => left - right)
   const walked = tableRows > 0 ? walk(Math.min(tableRows, end), shape, hasState) : []
-  // If not all prompts can be tried, those around the numbers themselves are.
+  // If not all prompts can be tried, those around the numbers themselves are tried.
   const own = new Set(numbers.flatMap((each) => [each, each + 2]))
   const ordered = totals.toSorted((one, other) => Number(own.has(other)) - Number(own.has(one)))
   const prompts = promptsOf(ordered, ends, shape, hasState)

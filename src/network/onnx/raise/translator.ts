@@ -61,9 +61,9 @@ interface Control {
   readonly masks: Map<string, number>
 }
 
-/** What handlers know about rows beyond the node that makes them. */
+/** What handlers know about rows beyond the node that produces them. */
 interface RowFacts {
-  /** For normed rows: the rows before the norm, and the norm. */
+  /** For normalised rows: the rows before the norm, and the norm. */
   readonly normed: Map<Value, Pick<Heads, 'value' | 'norm'>>
   /** Known ranges of rows. */
   readonly limited: Map<Value, Limits>
@@ -89,7 +89,7 @@ export class Translator {
   readonly facts: RowFacts = { normed: new Map(), limited: new Map(), biased: new Set() }
   readonly #handlers: Handlers
   readonly #readers: ReadonlyMap<string, readonly Node[]>
-  /** Nodes that were translated together with another. */
+  /** Nodes that were translated together with another node. */
   readonly #done = new Set<Node>()
 
   constructor(
@@ -145,7 +145,7 @@ export class Translator {
     return this.#readers.get(name) ?? []
   }
 
-  /** The only node that reads an output, and reads it once. */
+  /** The node that reads an output, if only one node does, and only once. */
   onlyReader(node: Node, output = 0): Node | undefined {
     const name = node.outputs[output] ?? ''
     if (this.graph.outputs.includes(name)) return undefined
@@ -177,7 +177,7 @@ export class Translator {
     const logits = this.meanings.of(first)
     const { hidden } = this.tail
     if (logits?.is !== 'rows' || hidden === undefined)
-      throw unclaimed(end, `the output ${first} is not computed from a step's rows, as logits must be`)
+      throw unclaimed(end, `the output ${first} is not computed from a step's rows, although logits must be`)
     this.states.check(end, this.graph.outputs, (name) => this.meanings.of(name))
     return this.b.finish(logits.value, hidden)
   }
@@ -225,7 +225,7 @@ export class Translator {
     if (why !== undefined) throw unclaimed(node, why)
   }
 
-  /** Mismatched rows would be a bug in a family's graph, but here they are the file's fault. */
+  /** Mismatched rows would be a bug in a family's graph, but here the file is to blame. */
   async #handle(handler: Handler, node: Node): Promise<boolean> {
     try {
       return await handler(this, node)
@@ -242,7 +242,7 @@ function meaningOfInput(name: string, dtype: DType): Meaning {
     : { is: 'control', name }
 }
 
-/** Creates the nodes of an unresolved meaning. Undefined if it is not rows. */
+/** Creates the nodes of an unresolved meaning. Undefined if it does not stand for rows. */
 function openRows(t: Translator, meaning: Meaning, label: string): Value | undefined {
   if (meaning.is === 'normed') return normedRows(t, meaning, meaning.weight?.node.outputs[0] ?? label)
   if (meaning.is === 'scaled') return t.b.rescale(label, meaning.value, meaning.scale, meaning.cap)

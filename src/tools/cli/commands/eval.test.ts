@@ -70,7 +70,7 @@ test('resumes after Ctrl-C with the same result', async () => {
   }, 2)
   const { code } = await ended(child)
   clearInterval(watch)
-  // On a fast machine, it may already have finished.
+  // On a fast machine, the run may already have finished.
   if (code === 130) {
     expect(existsSync(output)).toBe(false)
     const refused = await halfbyte('eval', model, ...few, '--output', output)
@@ -101,7 +101,7 @@ test('replies are generated in conversations, scored, stored and listed', async 
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line))
-  // Only the texts of the examples and the question, because that is the given template.
+  // The template renders only the texts of the examples and the question.
   const length = 'Question: c\nAnswer:so\n#### 7Question: a\nAnswer:'.length
   expect(items).toHaveLength(2)
   for (const { task, result } of items) {

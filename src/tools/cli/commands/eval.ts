@@ -99,7 +99,7 @@ export function evalCommand(): Command {
     .option('--no-bos', "don't add BOS, even if the tokenizer does")
     .option('--name <name>', "the model's label in the table and plot; default: its file name")
     .option('--output <file>', 'write the result as JSON; meanwhile <file>.work holds partial results')
-    .option('--resume', 'continue an unfinished run')
+    .option('--resume', 'resume an unfinished run')
     .option('--samples <file>', "write each item's numbers or reply as JSON lines")
     .option('--markdown <file>', 'write the table; default: stdout')
     .option('--plot <file>', 'write an SVG plot')

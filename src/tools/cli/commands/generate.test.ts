@@ -72,7 +72,7 @@ describe.concurrent('generate', () => {
     for (const run of runs) expect(run).toEqual({ code: 0, out: runs[0]?.out, err: '' })
   })
 
-  test('passes on every sampler flag and stop text', async () => {
+  test('passes every sampler flag and stop text to the engine', async () => {
     const numbers = Object.entries(TRIALS).map(([name, value]) => `${flagOf(name)} ${value}`)
     const sampler = `${numbers.join(' ')} --max-tokens 24 --context 200 --dry-breaker x`
     const run = (...flags: string[]) =>

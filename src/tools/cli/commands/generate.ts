@@ -68,10 +68,10 @@ export function generateCommand(): Command {
   ])
 }
 
-/** The prompt is given as an argument or an option. */
+/** The prompt, given as an argument or an option. */
 function demandPrompt(command: Command): void {
   const given = [command.args[1], command.getOptionValue('prompt')].filter((text) => text !== undefined)
-  if (given.length === 0) command.error("error: missing argument 'prompt', what to say")
+  if (given.length === 0) command.error("error: missing argument 'prompt'; give the text to answer")
   if (given.length > 1) command.error('error: there are two prompts; omit the argument or --prompt')
 }
 

@@ -165,7 +165,7 @@ function sizeFlag(
   return new Map([...before, [name, Number(count)]])
 }
 
-/** The plan. For a graph model, first the changes made to the graph. */
+/** The plan, preceded for a graph model by the changes made to its graph. */
 const describePlan = ({ file, plan }: PreparedModel): string =>
   [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 

@@ -54,7 +54,7 @@ async function measure(model: string, output: string, flags: MeasureFlags): Prom
   })
 }
 
-/** How much faster than dense each matrix is with half of its weights. */
+/** How much faster each matrix is with half of its weights than with all. */
 function summaryOf({ restMs, matrices }: CostTable): string {
   const lines = matrices.map(({ n, k, denseMs, ...curves }) => {
     const gains = COST_FORMATS.map((name) => {

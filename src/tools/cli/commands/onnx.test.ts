@@ -1,5 +1,5 @@
-// The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether its packs
-// equal those of the same weights under canonical names, whichever way they are made.
+// The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether each command
+// makes the same pack from it as from the same weights under canonical names.
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   expect(await halfbyte('convert', graph, plain, '--weights', 'f32')).toMatchObject({ code: 0, err: '' })
 })
 
-test('the pack of a graph computes what the graph computes', async () => {
+test('the pack of a graph computes the same as the graph', async () => {
   const logits = async (model: string) => {
     const output = `${model}.logits`
     await halfbyte(
@@ -79,7 +79,7 @@ test.each([
   ['quantize', few],
   ['prune', [...few, '--sparsity', '0.5', '--pattern', 'sv32']],
 ])(
-  '%s of a graph writes the same bytes as for its pack',
+  '%s writes the same bytes for a graph as for its pack',
   async (command, flags) => {
     const own = path(`${command}-graph.hbm`)
     const due = path(`${command}-pack.hbm`)

@@ -1,4 +1,4 @@
-// halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, killed runs, and
+// halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, resumed runs, and
 // the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -68,7 +68,7 @@ describe('prune', () => {
     expect((await tail(pack)).equals(await tail(again))).toBe(true)
   }, 240_000)
 
-  test('resumes after being killed, with the same bytes, and only if asked', async () => {
+  test('resumes after being killed, with the same bytes, and only with --resume', async () => {
     const whole = path('whole-pruned.hbm')
     const output = path('killed.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -92,7 +92,7 @@ describe('prune', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('--speed gives each product its own sparsity, and the same one after a restart', async () => {
+  test('--speed gives each product its own sparsity, which a restart does not change', async () => {
     const whole = path('fast.hbm')
     const output = path('fast-stopped.hbm')
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
@@ -154,7 +154,7 @@ describe('prune', () => {
     const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
     expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
     const table = JSON.parse(await readFile(costs, 'utf8'))
-    // Times on a busy machine are unreliable; the budget leaves half of the products' time.
+    // Times on a busy machine are unreliable, so the budget leaves half of the products' time.
     const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
     const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
       ...each,
@@ -171,7 +171,7 @@ describe('prune', () => {
     expect(prediction.tokensPerSecond).toBeGreaterThanOrEqual(150)
     const far = await halfbyte('prune', model, output, '--force', ...asked, '--tokens-per-second', '501')
     expect(far.err).toMatch(
-      /^unsupported: 501 tokens per second leave 2.00 ms .* takes 2.00 ms; ask for fewer than 500/,
+      /^unsupported: 501 tokens per second leave 2.00 ms .* takes 2.00 ms; choose fewer than 500/,
     )
     await writeFile(costs, '{"version": 2}')
     const old = await halfbyte('prune', model, path('none.hbm'), ...asked, '--speed', '1.2')
@@ -180,7 +180,7 @@ describe('prune', () => {
     )
   }, 240_000)
 
-  test('drops few weights and keeps 8 bits unless told how many to drop', async () => {
+  test('by default drops few weights and keeps 8 bits', async () => {
     const output = path('mild.hbm')
     const { code, out } = await halfbyte('prune', model, output, ...few)
     expect(code).toBe(0)

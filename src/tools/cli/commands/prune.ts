@@ -39,7 +39,7 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly as: 'hbm' | 'safetensors'
 }
 
-/** As typed: the defaults for what to drop depend on each other. */
+/** As typed, because the defaults depend on which of these are given. */
 type AskedFlags = Omit<PruneFlags, 'pattern' | 'weights'> & Partial<Pick<PruneFlags, 'pattern' | 'weights'>>
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
@@ -160,7 +160,10 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
   }
 }
 
-/** Everything that the result depends on: an unfinished run's work is reused only if this is the same. */
+/**
+ * Everything that the result depends on. A run reuses an unfinished run's work only if all of this is the
+ * same.
+ */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
   const { method, weights, damp, sweeps, scope } = flags
   return {

@@ -1,5 +1,5 @@
-// halfbyte quantize and calibrate. In: the real program on a tiny model. Out: packs, resumed ones too, and
-// the messages for mistakes.
+// halfbyte quantize and calibrate. In: the real program on a tiny model. Out: packs, also from resumed runs,
+// and the messages for mistakes.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -32,13 +32,13 @@ describe('quantize', () => {
     expect(json.reason).toMatch(/^there was no held-out text; give --calibration FILE/)
     const converted = path('converted.hbm')
     await halfbyte('convert', model, converted, '--weights', 'w4')
-    // convert rounds in the same way.
+    // `convert` rounds in the same way.
     const tail = async (file: string) => (await readFile(file)).subarray(-30_000)
     expect((await tail(rounded)).equals(await tail(converted))).toBe(true)
     expect((await readdir(folder)).filter((name) => /\.(part|work)$/.test(name))).toEqual([])
   }, 180_000)
 
-  test('resumes after Ctrl-C with the same bytes, and only if asked', async () => {
+  test('resumes after Ctrl-C with the same bytes, and only with --resume', async () => {
     const whole = path('whole.hbm')
     const output = path('stopped.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -63,7 +63,7 @@ describe('quantize', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('stores tables as requested, and reports where it cannot', async () => {
+  test('stores tables as requested, and reports what it cannot store', async () => {
     const output = path('tables.hbm')
     const asked = [
       'embedded',
@@ -104,7 +104,7 @@ describe('quantize', () => {
     })
   }, 60_000)
 
-  test('solves only a table, and explains why there is nothing else to do', async () => {
+  test('solves only the table, and explains why nothing else would change', async () => {
     const output = path('kept.hbm')
     const keep = ['--weights', 'keep'] as const
     const { code, out } = await halfbyte('quantize', 'embedded', output, ...keep, '--head', 'w4', ...few)
@@ -129,7 +129,7 @@ describe('quantize', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
   })
 
-  test('two formats are evaluated on the same held-out windows, and eight bits are better', async () => {
+  test('two formats are evaluated on the same held-out windows, and 8 bits do better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]
       return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
@@ -178,7 +178,7 @@ describe('quantize', () => {
     expect(existsSync(path('no.gguf'))).toBe(false)
   }, 120_000)
 
-  test('a text of any length takes no more memory than its windows', async () => {
+  test('a text takes no more memory than the windows it is used for', async () => {
     const long = path('long.txt')
     await writeFile(long, 'the cat and the hat. '.repeat(2 << 20))
     const short = path('short.txt')
@@ -199,7 +199,7 @@ describe('quantize', () => {
 
   test("a full disk is reported, and no file is left under the pack's name", async () => {
     const output = path('full.hbm')
-    // Files may have 16 blocks of 1024 bytes; the first block's rows take more.
+    // The limit on file sizes is 16 blocks of 1024 bytes; the first block's rows take more.
     const limited = spawn('bash', [
       '-c',
       'ulimit -f 16; exec "$0" "$@"',

@@ -59,7 +59,7 @@ export function quantizeCommand(): Command {
     .addOption(
       new Option(
         '--weights <format>',
-        "w4: groups of 32 with one scale; w4m: also a minimum; w8: 8 bits; mixed: a mix that fits --budget; keep: the model's own, for --table and --head",
+        "w4: groups of 32 with one scale; w4m: also a minimum; w8: 8 bits; mixed: formats mixed to fit --budget; keep: the model's own, for --table and --head",
       )
         .choices(Object.keys(FORMATS))
         .default('w4'),

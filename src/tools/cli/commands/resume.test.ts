@@ -1,5 +1,5 @@
-// Resuming unfinished jobs. In: the real program, killed at early points or paused, and inputs changed since.
-// Out: the same bytes as an uninterrupted run, or an error with the reason.
+// Resuming unfinished jobs. In: the real program, killed early or paused, and inputs changed in between. Out:
+// the same bytes as an uninterrupted run, or an error with the reason.
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -89,7 +89,7 @@ describe('a job that was killed', () => {
   }, 60_000)
 })
 
-describe('a job resumes only if it is the same job', () => {
+describe('a job resumes only if nothing about it has changed', () => {
   test('not with different weights, adapter, text or version', async () => {
     const output = path('same.hbm')
     const mine = path('mine.gguf')
@@ -132,7 +132,7 @@ describe('a job resumes only if it is the same job', () => {
     await sameAs(output, straight)
   }, 240_000)
 
-  test('not an evaluation whose model differs by one byte', async () => {
+  test('not for an evaluation whose model differs by one byte', async () => {
     const mine = path('scored.gguf')
     const output = path('scored.json')
     await copyFile(model, mine)
@@ -149,7 +149,7 @@ describe('a job resumes only if it is the same job', () => {
     ] as const
     await killedAt('job.json', output, ...job)
     const bytes = await readFile(mine)
-    // The last weight: far from the middle of its matrix.
+    // The last weight, because it is far from the middle of its matrix.
     bytes[bytes.length - 2]! ^= 1
     await writeFile(mine, bytes)
     expect(await halfbyte(...job, '--resume')).toMatchObject({
@@ -164,7 +164,7 @@ describe('a job resumes only if it is the same job', () => {
 describe('a folder in use by a process', () => {
   const halted: ChildProcess[] = []
 
-  test('is denied to a second process, naming the first, and released once that is killed', async () => {
+  test('is closed to a second process, with the first one’s id in the message, until the first is killed', async () => {
     const output = path('held.hbm')
     const job = ['quantize', model, output, ...asked] as const
     const first = start(...job)
@@ -184,7 +184,7 @@ describe('a folder in use by a process', () => {
     await sameAs(output, whole)
   }, 120_000)
 
-  test('is granted to one of two that start at the same time', async () => {
+  test('belongs to only one of two processes that start at the same time', async () => {
     const output = path('both.hbm')
     const job = ['quantize', model, output, ...asked, '--resume', '--force'] as const
     const both = await Promise.all([halfbyte(...job), halfbyte(...job)])
@@ -196,7 +196,7 @@ describe('a folder in use by a process', () => {
     await rm(output)
   }, 120_000)
 
-  test("is free if its lock's process id has been reused by another process", async () => {
+  test('is free if another process has reused the process id of its lock', async () => {
     const output = path('reused.hbm')
     await mkdir(`${output}.work`)
     const { pid } = process

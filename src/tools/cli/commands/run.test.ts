@@ -40,10 +40,10 @@ test('without inputs it lists them', async () => {
   expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('input_ids (i64 [batch, tokens])') })
 })
 
-test("a graph that is not a decoder is printed as a network's plan", async () => {
+test("the plan of a graph that is not a decoder is printed as a network's plan", async () => {
   const ended = await halfbyte('inspect', model, '--plan', '--size', 'tokens=5')
   expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('input_ids [1, 5]') })
-  expect(ended.out).toMatch(/views +\d+ nodes would move [\d ]+ B as copies, and move 0 B when compiled/)
+  expect(ended.out).toMatch(/views +\d+ nodes would move [\d ]+ B as copies, but move 0 B when compiled/)
 })
 
 test('.npy files keep dtype, shape and elements; others are rejected', () => {

@@ -1,4 +1,4 @@
-// What `quantize` and `prune` share: a work folder in which a later run can continue, progress, one line per
+// What `quantize` and `prune` share: a work folder from which a later run can resume, progress, one line per
 // matrix, and a summary.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -95,7 +95,7 @@ export function withCompressOptions(command: Command): Command {
         whole(0),
         HELD_OUT,
       )
-      .option('--resume', 'continue an unfinished run')
+      .option('--resume', 'resume an unfinished run')
       .addOption(forceOption())
       .addOption(loraOption())
       .option('--name <name>', "the model's name; default: its own")

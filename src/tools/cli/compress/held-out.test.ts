@@ -1,4 +1,5 @@
-// Held-out windows. In: window counts, changes in loss. Out: how a text is split, and the printed text.
+// Held-out windows. In: window counts, changes in loss. Out: how a text is split, and how a change is
+// printed.
 import { expect, test } from 'vitest'
 import { meaningOf, qualityText, splitWindows } from './held-out.ts'
 
@@ -15,7 +16,7 @@ test.each([
   [10, 4, 8, 4, 6],
   [12, 12, 0, 12, 0],
 ])(
-  'of %i windows, with %i and %i requested, %i calibrate and %i evaluate',
+  'of %i windows, with %i and %i requested, %i are for calibration and %i for evaluation',
   (count, windows, heldOut, own, held) => {
     const all = Array.from({ length: count }, (_, at) => [at])
     const split = splitWindows(all, { windows, heldOut })

@@ -1,5 +1,5 @@
 // Killed runs. In: the real program on tiny models, killed at ten points. Out: whether --resume, or repeating
-// the command, gives the bytes of an uninterrupted run.
+// the command, produces the bytes of an uninterrupted run.
 import { existsSync, watch } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename } from 'node:path'

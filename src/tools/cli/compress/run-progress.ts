@@ -9,7 +9,7 @@ interface ProgressOutput {
   readonly now: () => number
   /** Replaces the terminal's last line. */
   readonly overwrite: (text: string) => void
-  /** Writes a line if `overwrite` shows nothing; undefined on a terminal. */
+  /** Writes a line when there is no terminal to overwrite; undefined on a terminal. */
   readonly line: ((text: string) => void) | undefined
 }
 
@@ -22,7 +22,7 @@ export function runProgress({ now, overwrite, line }: ProgressOutput): (progress
   let last = now()
   let began: { readonly segment: number; readonly at: number } | undefined
   return ({ segment, segments, what, done, total }) => {
-    // A survey visits all blocks before they are solved.
+    // A survey visits all blocks before the first is solved.
     if (first === undefined || segment < (began?.segment ?? 0)) first = { segment, at: now() }
     if (began?.segment !== segment) began = { segment, at: now() }
     const finished = began.segment - first.segment

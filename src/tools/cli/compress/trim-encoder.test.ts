@@ -47,7 +47,7 @@ describe('an encoder', () => {
     expect(await vectorOf(output, TEXT)).toEqual(await vectorOf(encoder, TEXT))
     const config = JSON.parse(await readFile(join(output, 'config.json'), 'utf8'))
     expect(config).toMatchObject({ vocab_size: tokens.after, pad_token_id: 0 })
-    // The output can be trimmed again, and is replaced only if asked.
+    // The output can be trimmed again, and is replaced only with --force.
     const again = await halfbyte('trim', output, path('smaller'), '--languages', 'en')
     expect(again.out).toMatch(/more of the scripts Latn.*\n(.*\n)*not compared with the original/)
     const refused = await halfbyte('trim', encoder, output, ...flags)
@@ -63,7 +63,7 @@ describe('an encoder', () => {
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(message) })
   })
 
-  test('as GGUF is rejected, and so is a conversation', async () => {
+  test('as GGUF is rejected, and so is text with conversations', async () => {
     const ended = await halfbyte('trim', gguf, path('out'), '--keep-text', text)
     expect(ended).toMatchObject({
       code: 1,
@@ -76,7 +76,7 @@ describe('an encoder', () => {
   })
 })
 
-test('without a text or languages nothing would be kept, which is an error', async () => {
+test('without a text or languages no token would be kept, which is an error', async () => {
   const ended = await halfbyte('trim', 'embedded', path('none.hbm'))
   expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/give --keep-text FILE, --languages/) })
 })

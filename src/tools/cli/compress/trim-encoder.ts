@@ -1,4 +1,4 @@
-// `halfbyte trim` for sentence encoders and rerankers: in, a folder of safetensors; out, a smaller folder in
+// `halfbyte trim` for sentence encoders and rerankers. In: a folder of safetensors. Out: a smaller folder in
 // the same layout.
 import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -165,7 +165,7 @@ async function modulePaths(model: string): Promise<readonly InnerPath[]> {
     .map((path) => pathInside(path, 'modules.json'))
 }
 
-/** Undefined without held-out texts, and for a reranker, which has no vectors. */
+/** Returns undefined without held-out texts, and for a reranker, which makes no vectors. */
 async function likenessOf(
   model: string,
   output: string,

@@ -1,4 +1,4 @@
-// The output of `trim`: in, counts and comparisons; out, lines.
+// The output of `trim`. In: counts and comparisons. Out: lines for the user.
 import type { DivergenceAcross } from '../../evaluate/divergence-across.ts'
 import type { KeptTokens } from '../../shrink/vocabulary/choose-tokens.ts'
 import { visible } from '../terminal/failure.ts'

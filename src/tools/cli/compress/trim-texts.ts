@@ -1,5 +1,5 @@
-// The texts of `trim`: in, files; out, counts of their tokens, held-out pieces, and the proof that a trimmed
-// tokenizer reads and writes them.
+// The texts of `trim`. In: files. Out: counts of their tokens, held-out pieces, and the proof that a trimmed
+// tokenizer encodes and decodes them.
 import { piecesOf } from '../../../core/base/bytes.ts'
 import { encodeChat } from '../../../core/text/chat/chat-template.ts'
 import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
@@ -15,9 +15,9 @@ export interface HeldText {
   readonly text: string
 }
 
-/** What reads the texts in files. */
+/** Tokenizes the texts in files. */
 export interface TextReader {
-  /** Undefined for an encoder, whose texts are not conversations. */
+  /** Undefined for an encoder, which has no conversations. */
   readonly tokenizer: Tokenizer | undefined
   readonly idsOf: (text: HeldText) => readonly number[]
 }
@@ -77,7 +77,7 @@ interface Piece {
 }
 
 /**
- * The pieces of all files, with the same pieces held out every time. Throws what reading the files throws.
+ * The pieces of all files. Every call holds out the same pieces. Throws what reading the files throws.
  */
 async function* allPieces(
   files: readonly string[],
@@ -98,8 +98,8 @@ async function* allPieces(
 }
 
 /**
- * How often each token occurs in the pieces that are not held out; undefined without files. Throws what
- * reading them throws.
+ * Counts how often each token occurs in the pieces that are not held out. Returns undefined without files.
+ * Throws what reading them throws.
  */
 export async function countTokens(
   files: readonly string[],
@@ -122,8 +122,8 @@ export async function countTokens(
 }
 
 /**
- * Windows of the pieces that are not held out, in `after`'s tokens, taken evenly from the whole text.
- * `before`: the reader given to `countTokens`. Text shorter than one window has none.
+ * Makes windows, in `after`'s tokens, of the pieces that are not held out, taken evenly from the whole text.
+ * `before`: the reader given to `countTokens`. Returns none for text shorter than one window.
  */
 export async function windowsOf(
   files: readonly string[],
@@ -169,7 +169,7 @@ export async function provenTexts(
   return { texts: proof.texts, samePieces: proof.samePieces, foreign: proof.foreign }
 }
 
-/** Both cover the same text; a longer text is cut where a token begins in both. */
+/** Both sequences cover the same text; a longer text is cut where both have a token boundary. */
 export function twiceEncoded(
   text: HeldText,
   before: Tokenizer,

@@ -1,5 +1,5 @@
-// halfbyte trim. In: the real program on the embedded model and stories260K. Out: packs that give the
-// original's output, and the messages for mistakes.
+// halfbyte trim. In: the real program on the embedded model and stories260K. Out: packs with the original's
+// output, and the messages for mistakes.
 
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const PARTS = [
   'Then she saw him under a tree. They were both very happy, and they played until the sun went down.\n',
 ]
 
-/** Halfbyte Stories with unrounded weights. */
+/** Halfbyte Stories with unquantized weights. */
 const FLOAT = join(ROOT, 'lab/train/models/halfbyte-stories')
 
 const START = 'Once upon a time'
@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 
 describe('trim', () => {
-  test('a text of kept tokens gets the same predictions, and the same text is generated', async () => {
+  test('the predictions for a text of kept tokens and the generated text stay the same', async () => {
     const output = path('trimmed.hbm')
     const { code, out, err } = await halfbyte('trim', 'embedded', output, '--keep-text', text, '--json')
     expect([code, err]).toEqual([0, ''])
@@ -47,7 +47,7 @@ describe('trim', () => {
     expect(tokens.after).toBeLessThan(tokens.before / 4)
     expect(table.after / table.before).toBeCloseTo(tokens.after / tokens.before, 2)
     expect(texts.samePieces).toBeGreaterThan(10)
-    // The removed tokens' probability is redistributed.
+    // The remaining tokens share the removed tokens' probability.
     expect(quality.kl.value).toBeLessThan(1e-5)
     expect(quality.change.value).toBeLessThan(0)
     expect(quality.tokensAfter).toBe(quality.tokens)
@@ -55,7 +55,7 @@ describe('trim', () => {
     expect(original).toMatch(/Lily/)
   }, 120_000)
 
-  test('fewer tokens and coarser codes lose more, which is reported; all texts are counted', async () => {
+  test('fewer tokens and coarser codes lose more, and the report shows it; all texts are counted', async () => {
     const output = path('small.hbm')
     const flags = ['--keep-text', text, '--keep-text', other, '--keep', '40', '--table', 'w4'] as const
     const { code, out } = await halfbyte('trim', 'embedded', output, ...flags)
@@ -117,7 +117,7 @@ describe('trim', () => {
     const latin = await trim('--languages', 'en')
     const greek = await trim('--languages', 'el')
     expect([latin.scripts, greek.scripts]).toEqual([['Latn'], ['Grek']])
-    // Its vocabulary is English: the kept tokens have no letters, and bytes can spell any text.
+    // Its vocabulary is English, so the kept tokens have no letters, and bytes spell any text.
     expect(latin.tokens.after).toBeGreaterThan(greek.tokens.after * 5)
     expect(greek.texts.unchanged).toBe(latin.texts.unchanged)
     expect(latin).not.toHaveProperty('quality')

@@ -46,7 +46,7 @@ const WINDOW_TOKENS = 256
 export function trimCommand(): Command {
   const command = new Command('trim')
     .description(
-      "Trim a model's vocabulary to the tokens of a text; writes a .hbm pack, or a folder for an encoder. The embedding loses the rows of all other tokens; the model can still read and write any text.",
+      "Trim a model's vocabulary to the tokens of a text, and write a .hbm pack, or a folder for an encoder. The embedding loses the rows of all other tokens; the model can still read and write any text.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm file to write, or the folder of an encoder')
@@ -126,7 +126,7 @@ interface Made {
   readonly scripts: readonly string[] | undefined
 }
 
-/** Nothing is written until the trimmed tokenizer has encoded and decoded all texts. */
+/** The pack is not written until the trimmed tokenizer has encoded and decoded all texts. */
 async function write(
   prepared: PreparedModel,
   output: string,
@@ -159,7 +159,7 @@ async function write(
 }
 
 /**
- * GPTQ codes for the logits matrix, solved for the text's hidden states. Undefined if no format is
+ * Solves GPTQ codes of the logits matrix for the text's hidden states. Returns undefined if no format is
  * requested, if the matrix already has it, or if there is less than one window of text; the weights are then
  * rounded.
  */
@@ -194,7 +194,7 @@ async function solvedTable(
 const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): number =>
   tensors.reduce((sum, { name, bytes }) => sum + (TABLES.includes(name) ? bytes : 0), 0)
 
-/** Both run in their stored encodings: most of their matrices are the same. */
+/** Both run in their stored encodings, because most of their matrices are the same. */
 async function judge(
   model: string,
   output: string,

@@ -1,4 +1,4 @@
-// The tasks of `halfbyte eval`. In: their names, and files of data. Out: items to score.
+// The tasks of `halfbyte eval`. In: their names and data files. Out: items to score.
 import { createHash } from 'node:crypto'
 import { InvalidArgumentError } from 'commander'
 import type { TextPieces } from '../../../core/base/bytes.ts'
@@ -79,7 +79,7 @@ const REPLY_TASKS: ReadonlyMap<string, (files: Streams, options: Gsm8kOptions) =
 
 export const TASK_NAMES: readonly string[] = [...WINDOW_TASKS, ...TASKS, ...REPLY_TASKS].map(([name]) => name)
 
-/** Tasks that read a second file, and whether they need it. */
+/** Tasks that read a second file, and whether it is required. */
 const SECOND_FILES: ReadonlyMap<string, 'needed' | 'optional'> = new Map([
   ['piqa', 'optional'],
   ['gsm8k', 'optional'],
@@ -109,7 +109,7 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
 
 interface OpenedTask {
   readonly spec: TaskSpec
-  /** Undefined for files that are read in pieces. */
+  /** Returns undefined for files that are read in pieces. */
   readonly files: Files | undefined
   readonly data: TaskReport['data']
 }
@@ -134,7 +134,8 @@ async function hashFile(path: string): Promise<string> {
 }
 
 /**
- * Undefined for tasks that are read in pieces. Throws `format` for lines that do not match the task's format.
+ * Returns undefined for tasks that are read in pieces. Throws `format` for lines that do not match the task's
+ * format.
  */
 export const itemTask = ({ spec, files }: OpenedTask, seed: number | undefined): Task | undefined =>
   files && TASKS.get(spec.name)!(files, seed)
@@ -154,7 +155,9 @@ export async function makeTask(
   return windowTask({ ...rules, ids, total: count, forward: forwardRows(model.built) })
 }
 
-/** Undefined for tasks without replies. Throws `format` for lines that do not match the task's format. */
+/**
+ * Returns undefined for tasks without replies. Throws `format` for lines that do not match the task's format.
+ */
 export async function makeReplyTask(
   { name, paths }: TaskSpec,
   options: Gsm8kOptions,

@@ -1,5 +1,5 @@
 // The catalogue on the command line. In: the real program, a fake hub with a tiny model at every URL. Out:
-// whether each name gets an answer, and what is printed before the download.
+// whether each name resolves to a model that answers, and what is printed before the download.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LLAMA_1B } from '../../../../lab/bench/shapes.ts'
@@ -47,7 +47,7 @@ describe.each(CATALOGUE)('$id', (model) => {
   }, 120_000)
 })
 
-test('its repository alone selects the same file', async () => {
+test('the repository’s name alone selects the same file', async () => {
   const { repo, file } = parseHubAddress(CATALOGUE[0]!.address)!
   hub.requests.length = 0
   expect(await there(['inspect', repo])).toMatchObject({ code: 0 })
@@ -68,7 +68,7 @@ test('a model that does not fit is rejected before its download, with advice', a
   hub.behaviour = {}
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toMatch(
-    /^out-of-memory: SmolLM2 135M needs 6\d{3}.* MB of memory, but [\d.]+ MB can be had; add --weights w4/,
+    /^out-of-memory: SmolLM2 135M needs 6\d{3}.* MB of memory, but [\d.]+ MB are available; add --weights w4/,
   )
 }, 60_000)
 

@@ -42,7 +42,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = MODELS.filter(
 export const embeddedModel = (id: string): EmbeddedModel | undefined =>
   MODELS.find((model) => model.id === id)
 
-/** Throws `format` if the file is not there. */
+/** Throws `format` if the file is missing. */
 export function embeddedPath({ id, file }: EmbeddedModel): string {
   const path = pathOf(file)
   if (path !== undefined) return path

@@ -70,12 +70,12 @@ describe('a name with one slash', () => {
     expect(code).toBe(0)
     expect(out).toMatch(/\n--dtype q4 +onnx\/model_q4\.onnx: 173\.5 kB to download, [\d.]+ MB needed, fits\n/)
     expect(out).toMatch(/\n--dtype fp16 +onnx\/model_fp16\.onnx: 173\.5 kB to download, about [\d.]+ MB/)
-    expect(out).toContain('The default is onnx/model_q4.onnx: the first that is there of the dtypes q8, q4,')
+    expect(out).toContain('The default is onnx/model_q4.onnx: the first available of the dtypes q8, q4,')
     const missed = hub.requests.filter((line) => !hub.files.has(line.split(' ')[1]!.slice(1)))
     expect(missed.filter((line, index) => missed.indexOf(line) !== index)).toEqual([])
   }, 120_000)
 
-  test('is a path if one exists, unless the hub is named', async () => {
+  test('is a path if such a path exists, unless the name says hf:', async () => {
     const asked = (part: string) => hub.requests.filter((request) => request.includes(part))
     const [{ out }, here, ids] = await Promise.all([
       halfbyte('generate', path('folder'), ...GREEDY),
@@ -89,7 +89,7 @@ describe('a name with one slash', () => {
     expect(asked('owner/here')[0]).toBe('GET /owner/here/resolve/main/config.json')
   }, 120_000)
 
-  test('that is neither gets an error that says how it was interpreted', async () => {
+  test('that is neither a path nor a repository gets an error that says how it was interpreted', async () => {
     const { code, err } = await there('inspect', 'owner/gone')
     expect(code).toBe(1)
     expect(err).toContain(

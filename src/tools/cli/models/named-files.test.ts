@@ -13,7 +13,7 @@ import { path, testFolder } from '../testing/program.ts'
 import { withPrepared } from './model.ts'
 import { loadEmbedder, loadNetwork } from './node-models.ts'
 
-/** Paths that a file function was called with. */
+/** Paths passed to file functions. */
 const touched: string[] = []
 
 /** Records the paths passed to functions of Node's `module`. Returns a function that stops recording. */
@@ -66,7 +66,7 @@ const modulesOf = (kind: 'Pooling' | 'Dense', name: string) => {
   return JSON.stringify([{ type: 'x.Transformer', path: '' }, ...pooling, { type: `x.${kind}`, path: name }])
 }
 
-/** Every reader that follows names on disk. `file` returns the bytes that contain the name. */
+/** Every reader that opens files by names in other files. `file` returns the bytes that contain the name. */
 const READERS = [
   {
     reader: 'external data of an ONNX model',

@@ -15,7 +15,7 @@ const pattern = (width: number, height: number) => ({
   data: Uint8Array.from({ length: 4 * width * height }, (_, at) => (at % 4 === 3 ? 255 : at * 7)),
 })
 
-test('a file and its pixels are cropped as on this thread, and stay usable by the caller', async () => {
+test('a file and its pixels are cropped like on this thread, and the caller can still use them', async () => {
   const { cutPicture: read } = nodeHost()
   const pixels = pattern(30, 20)
   const file = encode({ ...pixels, channels: 4 })
@@ -24,7 +24,7 @@ test('a file and its pixels are cropped as on this thread, and stay usable by th
   expect([file.length > 100, pixels.data.length]).toEqual([true, 2400])
 })
 
-test('an error keeps its class, and a damaged file gets a reason', async () => {
+test('an error keeps its class, and a damaged file is rejected with a reason', async () => {
   const { cutPicture: read } = nodeHost()
   const wrong = { width: 1 << 15, height: 1, data: new Uint8Array(4) }
   await expect(read!(wrong, RULES)).rejects.toMatchObject({ name: 'HalfbyteError', code: 'unsupported' })
@@ -66,7 +66,7 @@ test('an abort terminates the worker, and queued images are never started', asyn
   await expect(read(pattern(2, 2), RULES, first.signal)).rejects.toThrow('enough')
 })
 
-test('a failed worker is reported, and the next image gets a new one', async () => {
+test('a failed worker is reported, and the next image gets a new worker', async () => {
   const ports = [(fail: (error: Error) => void) => fail(new Error('it ended with code 1')), () => undefined]
   let started = 0
   const read = pictureThread(() => {

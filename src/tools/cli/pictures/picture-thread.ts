@@ -1,5 +1,5 @@
-// Reads images on their own thread, so that a large one does not block other replies: one at a time, each in
-// a new worker, whose memory is released at the end.
+// Reads images on their own thread, so that a large one does not block other replies. Images are read one at
+// a time, each in a new worker, which releases its memory when it ends.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { unlessAborted } from '../../../core/base/time/abort.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -14,7 +14,7 @@ interface PicturePort {
   terminate(): void
 }
 
-/** The largest image takes 2 s on a slow processor. A machine that takes this long is overloaded. */
+/** The largest image takes 2 s on a slow processor; a machine that takes this long is overloaded. */
 const MAX_MS = 60_000
 
 export function pictureThread(start: () => PicturePort): NonNullable<Host['cutPicture']> {
@@ -49,6 +49,6 @@ async function readOn(
 const tooSlow = (): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a picture was not read within ${MAX_MS / 1000} s; make it smaller, or reduce the load on this machine`,
+    `the picture could not be read within ${MAX_MS / 1000} s; make it smaller, or reduce the load on this machine`,
     { seconds: MAX_MS / 1000 },
   )

@@ -39,7 +39,8 @@ export class Access {
   refuseSource({ headers }: IncomingMessage): Refusal | undefined {
     const { host } = this.#rules
     const { origin } = headers
-    // If a page's own host name resolves to this machine, browsers see the same origin and ask no permission.
+    // If a page's own host name resolves to this machine, browsers see the same origin and do not ask for
+    // permission.
     const name = headers.host?.replace(/:\d+$/, '') ?? ''
     if (isLoopback(host) && !LOOPBACK.includes(name))
       return refusal(403, `the host ${name} is not this machine; use http://${shownHost(host)}`, 'wrong_host')

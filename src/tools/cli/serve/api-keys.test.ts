@@ -17,7 +17,7 @@ async function keyFile(text: string, mode = 0o600): Promise<string> {
   return file
 }
 
-test('each key is accepted, but only complete and with the scheme Bearer', () => {
+test('each key is accepted, but only if complete and with the scheme Bearer', () => {
   const keys = new ApiKeys(['first', 'second'])
   const allowed = ['Bearer first', 'bearer second', 'Bearer  first ']
   const refused = [undefined, '', 'first', 'Bearer', 'Bearer ', 'Bearer firs', 'Bearer firstt', 'Basic first']
@@ -47,15 +47,15 @@ test.skipIf(process.platform === 'win32')('a file that others may read causes a 
 test.each([
   ['no key', '# nothing\n', /has no key; write one per line/],
   ['a line with a space', 'sk-one\nsk two\n', /line 2 of .* is not a key/],
-  ['a letter that no header carries', 'schl\u00fcssel\n', /line 1 of .* is not a key/],
-  ['more than keys', 'x'.repeat((1 << 20) + 1), /has more than 1048576 bytes/],
+  ['a character not allowed in headers', 'schl\u00fcssel\n', /line 1 of .* is not a key/],
+  ['too many bytes', 'x'.repeat((1 << 20) + 1), /has more than 1048576 bytes/],
 ])('a file with %s is rejected', async (_, text, message) => {
   const error = await readApiKeys(await keyFile(text), () => undefined).catch((error: unknown) => error)
   expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
   expect(String(error)).not.toMatch(/sk two|schl/)
 })
 
-test.skipIf(process.platform === 'win32')('a pipe is read, but not without end', async () => {
+test.skipIf(process.platform === 'win32')('a pipe is read up to the limit', async () => {
   const pipe = path('pipe')
   await promisify(execFile)('mkfifo', ['-m', '600', pipe])
   const read = async (text: string) =>

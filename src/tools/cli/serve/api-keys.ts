@@ -4,9 +4,9 @@ import { open } from 'node:fs/promises'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { systemError } from '../terminal/failure.ts'
 
-/** Enough for thousands of keys; a larger file must be something else. */
-const MOST_FILE_BYTES = 1 << 20
-/** The characters that a header allows, except spaces. */
+/** Enough for thousands of keys, so a larger file must be something else. */
+const MAX_FILE_BYTES = 1 << 20
+/** The characters allowed in a header, except spaces. */
 const KEY = /^[\x21-\x7e]+$/
 const PRIVATE_MODE = 0o600
 
@@ -26,7 +26,7 @@ export class ApiKeys {
   allow(authorization: string | undefined): boolean {
     if (this.#digests.length === 0) return true
     const given = digest(/^bearer +(.*?) *$/i.exec(authorization ?? '')?.[1] ?? '')
-    // All keys are compared, in constant time, so that the timing reveals nothing about a key.
+    // Compares all keys, each in constant time, so that the timing reveals nothing about a key.
     return this.#digests.map((each) => timingSafeEqual(each, given)).includes(true)
   }
 }
@@ -60,13 +60,13 @@ async function readKeyFile(path: string): Promise<{ readonly text: string; reado
   try {
     await using file = await open(path)
     const { mode } = await file.stat()
-    // The size of a pipe is unknown, so the bound applies to what is read.
+    // The size of a pipe is unknown, so the limit applies to the bytes read.
     const pieces: Buffer[] = []
     let size = 0
     for await (const piece of file.createReadStream({ autoClose: false })) {
       size += (piece as Buffer).length
-      if (size > MOST_FILE_BYTES)
-        throw keyError(`${path} has more than ${MOST_FILE_BYTES} bytes; name a file of keys`)
+      if (size > MAX_FILE_BYTES)
+        throw keyError(`${path} has more than ${MAX_FILE_BYTES} bytes; name a file of keys`)
       pieces.push(piece as Buffer)
     }
     return { text: Buffer.concat(pieces).toString('utf8'), mode: mode & 0o777 }

@@ -16,10 +16,10 @@ interface HandlerOptions {
   readonly answer: OpenAIFetch
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>
-  readonly mostRequests: number
+  readonly maxRequests: number
   readonly bodyLimits: Partial<BodyLimits> | undefined
   readonly stallMilliseconds: number
-  /** Whether a connection exceeds the limit. */
+  /** Whether a connection is beyond the limit. */
   readonly isSurplus: (socket: Socket) => boolean
   readonly onRequest: (line: RequestLine) => void
 }
@@ -46,7 +46,7 @@ export class Handler {
     return this.#running
   }
 
-  /** These, and requests whose answer is not yet sent. */
+  /** These requests, and those whose answer is not yet sent. */
   get open(): number {
     return this.#open.size
   }
@@ -81,7 +81,7 @@ export class Handler {
     try {
       await this.#respond(request, response)
     } catch {
-      // The client has disconnected, or the server is closing: nobody reads an answer.
+      // The client has disconnected or the server is closing, so nobody would read an answer.
       response.destroy()
     }
     const milliseconds = performance.now() - started
@@ -109,7 +109,7 @@ export class Handler {
     if (this.#options.isSurplus(socket)) throw unavailable('too many clients are connected')
   }
 
-  /** Answers that need neither a model nor a slot; undefined for other requests. */
+  /** Answers requests that need neither a model nor a slot. Returns undefined for other requests. */
   async #ownAnswer(request: IncomingMessage): Promise<Response | undefined> {
     const { access, metrics } = this.#options
     const { method = 'GET', url = '/' } = request
@@ -130,7 +130,7 @@ export class Handler {
     return undefined
   }
 
-  /** Passes a request on to the models, once its body is there and a slot is free. */
+  /** Passes a request to the models once its body has arrived and a slot is free. */
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const target = webTarget(request)
     if (target === undefined) throw wrongTarget(request)
@@ -159,12 +159,12 @@ export class Handler {
   }
 
   #checkSlots(): void {
-    const { mostRequests } = this.#options
+    const { maxRequests } = this.#options
     if (this.#isStopping) throw unavailable(STOPPING)
-    if (this.#running >= mostRequests) throw busy(`${mostRequests} requests are under way`)
+    if (this.#running >= maxRequests) throw busy(`${maxRequests} requests are in progress`)
   }
 
-  /** Rejects CONNECT, the only request for which Node creates no response. */
+  /** Rejects CONNECT, the only request for which Node does not create a response. */
   refuseTunnel({ url: path = '' }: IncomingMessage, socket: Socket): void {
     // A client that resets the connection also counts as disconnected.
     socket.on('error', () => undefined)
@@ -178,10 +178,10 @@ const refusalOf = (error: unknown): Refusal =>
 
 const hasBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** The request without its body. Undefined for an invalid target, and for proxy methods. */
+/** Returns the request without its body, or undefined for an invalid target or a method for proxies. */
 function webTarget({ method = 'GET', url = '/' }: IncomingMessage): Request | undefined {
   try {
-    // The target may also be a whole address, of any host.
+    // The target may also be a full URL of any host.
     return new Request(new URL(url, 'http://localhost'), { method })
   } catch {
     return undefined

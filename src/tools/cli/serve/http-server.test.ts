@@ -1,4 +1,5 @@
-// The HTTP server: OpenAI's own client and plain requests on a toy model, and who is rejected.
+// The HTTP server. In: OpenAI's own client and plain requests on a toy model. Out: answers, and which
+// requests are rejected.
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
@@ -49,7 +50,7 @@ test('twenty requests at once each get their own reply', async () => {
   )
 })
 
-test('a request that is wrong gets the reason, and the next one an answer', async () => {
+test('an invalid request gets the reason, and the next request an answer', async () => {
   const address = await served()
   const wrong = await fetch(`${address}/chat/completions`, { method: 'POST', body: '{' })
   expect(wrong.status).toBe(400)
@@ -82,7 +83,7 @@ test('pages are answered only if their origin is allowed', async () => {
   expect([all.status, all.headers.get('access-control-allow-origin')]).toEqual([200, 'https://a.test'])
 })
 
-/** The status that a request for this host gets; `fetch` sets the header itself. */
+/** The status of the answer to a request for this host. Not with `fetch`, which sets the header itself. */
 const statusFor = (address: string, host: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     const sent = request(`${address}/models`, { headers: { host } }, (answer) => {
@@ -92,27 +93,27 @@ const statusFor = (address: string, host: string): Promise<number | undefined> =
     sent.once('error', reject).end()
   })
 
-test('a name that a stranger leads to this machine is rejected', async () => {
+test('a foreign host name that resolves to this machine is rejected', async () => {
   const address = await served()
   expect(await statusFor(address, 'evil.example:80')).toBe(403)
   expect(await statusFor(address, 'localhost:1')).toBe(200)
 })
 
-/** A request whose body has begun and does not end. */
+/** A request whose body begins but never ends. */
 function unfinished(address: string) {
   const sent = request(`${address}/chat/completions`, { method: 'POST' })
   sent.on('error', () => undefined).write('{')
   return sent
 }
 
-test('requests beyond the limit get a retry-later error', async () => {
+test('requests beyond the limit get an error that says to retry later', async () => {
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<string>()
   await using engine = await fakeEngine(() => {
     begun.resolve()
     return released.promise
   })
-  const serving = await start(engine, { mostRequests: 1 })
+  const serving = await start(engine, { maxRequests: 1 })
   const held = clientOf(serving.address).chat.completions.create(said('hello'))
   await begun.promise
   const refused = await fetch(`${serving.address}/models`)
@@ -122,10 +123,10 @@ test('requests beyond the limit get a retry-later error', async () => {
   expect((await fetch(`${serving.address}/models`)).status).toBe(200)
 })
 
-test('bodies that do not end take no slot, and are closed after a timeout', async () => {
+test('requests whose body never ends take no slot, and are closed after a timeout', async () => {
   const lines: RequestLine[] = []
   const address = await served({
-    mostRequests: 1,
+    maxRequests: 1,
     limits: { bodies: { stallMilliseconds: 500 } },
     onRequest: (line) => lines.push(line),
   })
@@ -137,7 +138,7 @@ test('bodies that do not end take no slot, and are closed after a timeout', asyn
   expect(lines.map(({ status }) => status).sort()).toEqual([200, 408, 408, 408, 408, 408])
 })
 
-/** The status line that these bytes get. */
+/** The status line of the answer to these bytes. */
 const answerTo = (address: string, bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let got = ''
@@ -151,19 +152,19 @@ const answerTo = (address: string, bytes: string): Promise<string> =>
 
 test.each([
   ['an invalid target', 'GET http://[ HTTP/1.1', 400],
-  ['a method of proxies', 'TRACE /v1/models HTTP/1.1', 400],
+  ['a method for proxies', 'TRACE /v1/models HTTP/1.1', 400],
   ['a tunnel', 'CONNECT example.org:443 HTTP/1.1', 400],
   ['no method', '/v1/models HTTP/1.1', 400],
   ['another protocol', 'GET /v1/models FTP/1.1', 400],
   ['an invalid percent escape', 'GET /v1/%ZZ HTTP/1.1', 404],
-  ['a host of its own', 'GET http://example.org/v1/models HTTP/1.1', 200],
+  ['a host in the target', 'GET http://example.org/v1/models HTTP/1.1', 200],
 ])('a request line with %s is answered', async (_, line, status) => {
   const address = await served()
   const bytes = `${line}\r\nhost: localhost\r\nconnection: close\r\n\r\n`
   expect(await answerTo(address, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
 })
 
-test('a reader that leaves ends its reply, and closing ends those in progress', async () => {
+test('a client that disconnects ends its reply, and closing ends all replies in progress', async () => {
   const lines: RequestLine[] = []
   const serving = await start(await openToy(), { onRequest: (line) => lines.push(line) })
   const stream = async (signal?: AbortSignal) => {
@@ -185,7 +186,7 @@ test('a reader that leaves ends its reply, and closing ends those in progress', 
   await expect(fetch(`${serving.address}/models`)).rejects.toThrow()
 })
 
-test('a port that another program has is named, with what to do', async () => {
+test('a port that another program uses is reported with what to do', async () => {
   const port = Number(new URL(await served()).port)
   await expect(served({ port })).rejects.toMatchObject({
     code: 'unsupported',

@@ -1,4 +1,4 @@
-// An HTTP server that answers like OpenAI's, with models in this process: limits, metrics and shutdown.
+// An HTTP server that answers like OpenAI's, with models in this process. Adds limits, metrics and shutdown.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -12,18 +12,18 @@ import { ApiKeys } from './api-keys.ts'
 import { Handler } from './handler.ts'
 import { type Load, type RequestLine, ServerMetrics } from './metrics.ts'
 import type { BodyLimits } from './request-bodies.ts'
-import { MOST_UNSENT_BYTES } from './send.ts'
+import { MAX_UNSENT_BYTES } from './send.ts'
 
 export interface ServeOptions {
   /** Address to listen on. Default: 127.0.0.1, which only programs on this machine can reach. */
   readonly host?: string | undefined
   /** 0: any free port. */
   readonly port: number
-  /** Requests without one of them are rejected with 401. Default: no key is needed. */
+  /** Requests without one of these keys are rejected with 401. Default: no key is needed. */
   readonly keys?: ApiKeys | undefined
   /** Origins whose pages may send requests; `*` for all. Default: none. */
   readonly origins?: readonly string[] | undefined
-  /** Makes the vectors of `/v1/embeddings`. Default: the model. */
+  /** Answers `/v1/embeddings`. Default: the model. */
   readonly embedder?: Embedder | undefined
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
@@ -31,9 +31,9 @@ export interface ServeOptions {
    * Maximum concurrent requests; more are rejected with 429. A request whose body is still being received
    * does not count, nor does one whose complete answer waits for its client to read it.
    */
-  readonly mostRequests: number
+  readonly maxRequests: number
   /** Maximum open connections; requests on further ones are rejected with 503. Default 1024. */
-  readonly mostConnections?: number | undefined
+  readonly maxConnections?: number | undefined
   /** For tests. */
   readonly limits?: Partial<ServerLimits> | undefined
   /** Called at the end of each request. */
@@ -43,9 +43,9 @@ export interface ServeOptions {
 
 interface ServerLimits {
   readonly bodies: Partial<BodyLimits>
-  /** From the first byte of a request to the last of its headers. */
+  /** From the first byte of a request to the last byte of its headers. */
   readonly headersMilliseconds: number
-  /** How long a client may read nothing of an answer. */
+  /** How long a client may read nothing while its answer is being sent. */
   readonly readMilliseconds: number
 }
 
@@ -63,32 +63,32 @@ export interface Serving {
   close(): Promise<void>
 }
 
-const MOST_CONNECTIONS = 1024
-/** Connections beyond `mostConnections` that still get an answer; Node just closes further ones. */
+const MAX_CONNECTIONS = 1024
+/** Connections beyond `maxConnections` that still get an answer; Node just closes further ones. */
 const REFUSED_CONNECTIONS = 256
-/** From the first byte of a request to its last. */
+/** From the first byte of a request to the last. */
 const LONGEST_REQUEST_MILLISECONDS = 300_000
 const LONGEST_HEADERS_MILLISECONDS = 30_000
 const LONGEST_READ_MILLISECONDS = 60_000
 
 /**
- * Several engines are given by name. Throws `unsupported` if the address cannot be taken, for example because
+ * `engine`: one, or several by name. Throws `unsupported` if the address cannot be used, for example because
  * another program has the port.
  */
 export async function serveEngine(
   models: Engine | Embedder | NamedEngines,
   options: ServeOptions,
 ): Promise<Serving> {
-  const { host = '127.0.0.1', port, limits = {}, mostConnections = MOST_CONNECTIONS } = options
+  const { host = '127.0.0.1', port, limits = {}, maxConnections = MAX_CONNECTIONS } = options
   const { headersMilliseconds = LONGEST_HEADERS_MILLISECONDS } = limits
   const server = createServer({
-    highWaterMark: MOST_UNSENT_BYTES,
+    highWaterMark: MAX_UNSENT_BYTES,
     requestTimeout: LONGEST_REQUEST_MILLISECONDS,
     headersTimeout: headersMilliseconds,
     connectionsCheckingInterval: Math.min(headersMilliseconds, 5000),
   })
-  server.maxConnections = mostConnections + REFUSED_CONNECTIONS
-  const connections = new Connections(server, mostConnections)
+  server.maxConnections = maxConnections + REFUSED_CONNECTIONS
+  const connections = new Connections(server, maxConnections)
   const handler = newHandler(models, options, connections)
   server.on('request', (request, response) => void handler.handle(request, response))
   server.on('connect', (request, socket: Socket) => handler.refuseTunnel(request, socket))
@@ -119,7 +119,7 @@ export async function serveEngine(
 
 function newHandler(
   models: Engine | Embedder | NamedEngines,
-  { onWarning, onRequest, embedder, reranker, mostRequests, ...options }: ServeOptions,
+  { onWarning, onRequest, embedder, reranker, maxRequests, ...options }: ServeOptions,
   connections: Connections,
 ): Handler {
   const { host = '127.0.0.1', origins = [], keys = new ApiKeys([]), limits = {} } = options
@@ -138,11 +138,11 @@ function newHandler(
       metrics.text({
         running: handler.running,
         receiving: handler.receiving,
-        mostRequests,
+        maxRequests,
         connections: connections.count,
         memory: await memoryOf(served),
       }),
-    mostRequests,
+    maxRequests,
     bodyLimits: limits.bodies,
     stallMilliseconds: limits.readMilliseconds ?? LONGEST_READ_MILLISECONDS,
     isSurplus: (socket) => connections.isSurplus(socket),

@@ -1,5 +1,5 @@
-// Monitoring and shutdown of a server. In: probes, scrapes and stops. Out: its answers, in the formats that
-// monitoring tools expect.
+// Monitoring and shutdown of a server. In: probes, scrapes and stops. Out: the server's answers, in the
+// formats that monitoring tools expect.
 import { Agent, get } from 'node:http'
 import { expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
@@ -34,7 +34,7 @@ async function heldEngine() {
 
 test('a probe needs no key and no free slot', async () => {
   const { engine, begun, release } = await heldEngine()
-  const { root } = await serve(engine, { keys: new ApiKeys(['secret']), mostRequests: 1 })
+  const { root } = await serve(engine, { keys: new ApiKeys(['secret']), maxRequests: 1 })
   const held = ask(root, {}, { headers: { authorization: 'Bearer secret' } })
   await begun
   const health = await fetch(`${root}/health`)
@@ -107,7 +107,7 @@ test('requests, tokens, times and memory are counted', async () => {
   expect([...values.keys()].join()).not.toContain('secret')
 })
 
-test('a scrape counts running requests', async () => {
+test('a scrape counts the requests in progress', async () => {
   const { engine, begun, release } = await heldEngine()
   const { root } = await serve(engine)
   const held = ask(root)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { Watched } from '../../../../test/soak/serve/watched.ts'
 
-test('twenty requests at a time are answered as alone, and nothing of them stays', async () => {
+test('twenty concurrent requests get the same answers as single ones, and leave nothing behind', async () => {
   const watched = await Watched.start()
   const random = new Random(31)
   for (let round = 0; round < 3; round++)

@@ -11,23 +11,23 @@ export interface RequestLine {
   readonly milliseconds: number
 }
 
-/** Values that are read at each scrape. */
+/** Values read at each scrape. */
 export interface Load {
   readonly running: number
   readonly receiving: number
-  readonly mostRequests: number
+  readonly maxRequests: number
   readonly connections: number
   readonly memory: readonly { readonly model: string; readonly use: MemoryUse }[]
 }
 
-/** Seconds per request, from a rejection to the longest reply. */
+/** Bucket bounds in seconds per request, from a rejection to the longest reply. */
 const REQUEST_BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
-/** Seconds to the first token. */
+/** Bucket bounds in seconds to the first token. */
 const FIRST_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** Seconds per token after the first. */
+/** Bucket bounds in seconds per token after the first. */
 const TOKEN_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
-/** Paths with their own label. Clients can invent others, so those share one label. */
+/** Paths with their own label. All others share one, because clients can make up any path. */
 const ROUTES =
   /(?:\/v1)?\/(?:chat\/completions|completions|responses|embeddings|rerank|models|health|metrics)$/
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
@@ -45,7 +45,7 @@ export class ServerMetrics {
   )
   readonly #cachedTokens = new Counter(
     'halfbyte_prompt_tokens_cached_total',
-    'Of these, tokens whose state was still cached.',
+    'Of these, tokens whose state was cached.',
   )
   readonly #generatedTokens = new Counter(
     'halfbyte_generation_tokens_total',
@@ -94,12 +94,12 @@ export class ServerMetrics {
   }
 }
 
-const gauges = ({ running, receiving, mostRequests, connections, memory }: Load) => [
+const gauges = ({ running, receiving, maxRequests, connections, memory }: Load) => [
   readings('gauge', 'halfbyte_requests_running', 'Requests that are being answered.', () => running),
   readings('gauge', 'halfbyte_requests_receiving', 'Requests whose body is being received.', () => receiving),
-  readings('gauge', 'halfbyte_requests_limit', 'Requests that may run at a time.', () => mostRequests),
+  readings('gauge', 'halfbyte_requests_limit', 'Maximum concurrent requests.', () => maxRequests),
   readings('gauge', 'halfbyte_connections', 'Open connections.', () => connections),
-  readings('gauge', 'halfbyte_model_memory_bytes', 'Linear memory of a model, by what it holds.', () =>
+  readings('gauge', 'halfbyte_model_memory_bytes', 'Linear memory of a model, by content.', () =>
     memory.flatMap(({ model, use: { weightsBytes, stateBytes, keptBytes, arenaBytes } }) => [
       [{ model, holds: 'weights' }, weightsBytes] as const,
       [{ model, holds: 'running_state' }, stateBytes] as const,
@@ -117,7 +117,7 @@ function processFamilies() {
     readings('gauge', 'process_resident_memory_bytes', 'Resident memory of the process.', () =>
       process.memoryUsage.rss(),
     ),
-    readings('gauge', 'process_start_time_seconds', 'When the process started, since 1970.', () =>
+    readings('gauge', 'process_start_time_seconds', 'Start time of the process, in seconds since 1970.', () =>
       Math.round(performance.timeOrigin / 1000),
     ),
   ]

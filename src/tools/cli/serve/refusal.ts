@@ -1,4 +1,4 @@
-// Answers of the server itself to requests that it does not pass on, in the form of OpenAI's errors.
+// The server's own answers to requests that it rejects, in the form of OpenAI's errors.
 import { errorOf } from '../../../adapters/openai-server/error-answer.ts'
 
 type RefusedStatus = 400 | 401 | 403 | 408 | 429 | 500 | 503

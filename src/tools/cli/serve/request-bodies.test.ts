@@ -1,5 +1,5 @@
-// Bodies of requests. In: streams that stop, leave or bring too much, and a clock that the test moves. Out:
-// the bytes, or the reason why a body is rejected, and how many bytes are still held.
+// Bodies of requests. In: streams that stall, end early or are too long, and a clock that the test advances.
+// Out: the bytes, or the reason why a body is rejected, and how many bytes are still held.
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Refusal, unavailable } from './refusal.ts'
@@ -41,7 +41,7 @@ test('a body is held until its request is answered', async () => {
   expect(bodies.held).toBe(0)
 })
 
-test('a body ends after a silence, and only then', async () => {
+test('a body is rejected after a stall, and only then', async () => {
   const bodies = new RequestBodies(LIMITS)
   const stream = new PassThrough()
   const end = outcome(bodies, stream)
@@ -51,11 +51,11 @@ test('a body ends after a silence, and only then', async () => {
   }
   expect(bodies.held).toBe(10)
   vi.advanceTimersByTime(1)
-  expect(await end).toMatch(/^408 the body sent nothing for 30 s/)
+  expect(await end).toMatch(/^408 the body stalled for 30 s/)
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 
-test('a body beyond the limit of one is rejected before it ends', async () => {
+test('a body above the limit for one body is rejected before it ends', async () => {
   const bodies = new RequestBodies(LIMITS)
   const stream = new PassThrough()
   const end = outcome(bodies, stream)
@@ -64,20 +64,20 @@ test('a body beyond the limit of one is rejected before it ends', async () => {
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 
-test('if all bodies together take too much, the longest is dropped', async () => {
+test('if all bodies together take too much memory, the longest is dropped', async () => {
   const bodies = new RequestBodies(LIMITS)
   const long = new PassThrough()
   const short = new PassThrough()
   const ends = [outcome(bodies, long), outcome(bodies, short)]
   await written(long, 60)
   await written(short, 41)
-  expect(await ends[0]).toMatch(/^429 requests of .* MiB are under way; ask again later/)
+  expect(await ends[0]).toMatch(/^429 requests of .* MiB are in progress; ask again later/)
   short.end()
   expect(await ends[1]).toBe('41 bytes')
   expect(bodies.held).toBe(0)
 })
 
-test('bytes of requests that are being answered count', async () => {
+test('bytes of requests in progress count', async () => {
   const bodies = new RequestBodies(LIMITS)
   const first = new PassThrough()
   first.end(new Uint8Array(60))
@@ -92,7 +92,7 @@ test('bytes of requests that are being answered count', async () => {
   expect(await outcome(bodies, later)).toBe('41 bytes')
 })
 
-test('more bodies than allowed are rejected, until a client leaves', async () => {
+test('bodies beyond the limit are rejected until a client disconnects', async () => {
   const bodies = new RequestBodies(LIMITS)
   const streams = Array.from({ length: 3 }, () => new PassThrough())
   const ends = streams.map((stream) => outcome(bodies, stream))

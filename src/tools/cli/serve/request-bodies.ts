@@ -1,6 +1,7 @@
-// Reads request bodies before they take a slot, with limits on each one, on all together and on idle time.
+// Reads request bodies before they take a slot, with limits on the size of each, on their total size and on
+// idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
+import { bodyTooLong, MAX_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
@@ -9,22 +10,22 @@ export interface BodyLimits {
   readonly allBytes: number
   /** Bodies being received at the same time. */
   readonly readers: number
-  /** How long a body may receive nothing. */
+  /** How long a client may send nothing of a body. */
   readonly stallMilliseconds: number
 }
 
-const MOST_HELD_BYTES = 256 << 20
-const MOST_READERS = 1024
+const MAX_HELD_BYTES = 256 << 20
+const MAX_READERS = 1024
 const LONGEST_STALL_MILLISECONDS = 30_000
 
 const LIMITS: BodyLimits = {
-  bodyBytes: MOST_BODY_BYTES,
-  allBytes: MOST_HELD_BYTES,
-  readers: MOST_READERS,
+  bodyBytes: MAX_BODY_BYTES,
+  allBytes: MAX_HELD_BYTES,
+  readers: MAX_READERS,
   stallMilliseconds: LONGEST_STALL_MILLISECONDS,
 }
 
-/** A body in memory. Its bytes count until it is disposed. */
+/** A body in memory. Its bytes count towards the limit until it is disposed. */
 interface HeldBody extends Disposable {
   readonly bytes: Uint8Array<ArrayBuffer>
 }
@@ -59,8 +60,8 @@ export class RequestBodies {
   }
 
   /**
-   * Rejects with `Refusal` for a body that is too long or idle for too long, or if the bodies of all
-   * requests take too much; with the stream's error if the client disconnects.
+   * Rejects with `Refusal` for a body that is too long or stalls for too long, or if all bodies together take
+   * too much memory, and with the stream's error if the client disconnects.
    */
   async read(stream: Readable): Promise<HeldBody> {
     const { readers } = this.#limits
@@ -82,7 +83,7 @@ export class RequestBodies {
     const reader: Reader = { bytes: 0, refuse: reject }
     const stalled = refusal(
       408,
-      `the body sent nothing for ${stallMilliseconds / 1000} s; send the request again`,
+      `the body stalled for ${stallMilliseconds / 1000} s; send the request again`,
       'request_timeout',
       { connection: 'close' },
     )
@@ -110,12 +111,12 @@ export class RequestBodies {
       })
   }
 
-  /** The longest body is dropped, so that nobody can block short ones. */
+  /** Drops the longest body, so that long bodies cannot block short ones. */
   #refuseBeyondLimits(reader: Reader): void {
     const { allBytes, bodyBytes } = this.#limits
     if (reader.bytes > bodyBytes) reader.refuse(refusal(400, bodyTooLong(bodyBytes), 'unsupported'))
     if (this.#held <= allBytes) return
     const longest = [...this.#readers].reduce((most, each) => (each.bytes > most.bytes ? each : most), reader)
-    longest.refuse(busy(`requests of ${allBytes / 2 ** 20} MiB are under way`))
+    longest.refuse(busy(`requests of ${allBytes / 2 ** 20} MiB are in progress`))
   }
 }

@@ -1,15 +1,15 @@
-// Writes an answer to a client at the client's pace.
+// Writes an answer at the client's pace.
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 
 /** Maximum unsent bytes for one client before its reply pauses. Most replies are shorter. */
-export const MOST_UNSENT_BYTES = 256 << 10
+export const MAX_UNSENT_BYTES = 256 << 10
 /** Size of the pieces in which a complete answer is sent. */
 const PIECE_BYTES = 64 << 10
 
 /**
- * Resolves when the answer is sent, and rejects if the client disconnects. `onRead` is called once all of it
- * has been generated, which may be long before that. A client that reads nothing for `stallMilliseconds` is
+ * Resolves when the answer is sent, and rejects if the client disconnects. Calls `onRead` once all of the
+ * answer has been generated, which may be long before. A client that reads nothing for `stallMilliseconds` is
  * disconnected.
  */
 export async function send(
@@ -20,7 +20,7 @@ export async function send(
 ): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))
   const pieces = piecesOf(body, (isWaiting) =>
-    // Node restarts this timer whenever the client has read something.
+    // Node restarts this timer whenever the client reads something.
     response.socket?.setTimeout(isWaiting ? stallMilliseconds : 0),
   )
   const read = async function* () {

@@ -68,7 +68,7 @@ test('images reach a vision model, from the command and over HTTP', async () => 
           role: 'user',
           content: [
             { type: 'image_url', image_url: { url } },
-            // The command puts an image on its own line.
+            // The command puts an image on a line of its own.
             { type: 'text', text: '\nab' },
           ],
         },
@@ -81,7 +81,7 @@ test('images reach a vision model, from the command and over HTTP', async () => 
   expect((await ended(child)).code).toBe(130)
 }, 60_000)
 
-test('an encoder alone answers with vectors, and a model must be named', async () => {
+test('an encoder alone answers with vectors, and at least one model is required', async () => {
   const encoder = path('encoder')
   await mkdir(join(encoder, '1_Pooling'), { recursive: true })
   for (const [at, file] of byPath(bertFolder(randomBert(1))))
@@ -100,7 +100,7 @@ test('an encoder alone answers with vectors, and a model must be named', async (
   expect([code, err]).toEqual([2, expect.stringContaining('give --embedder or --reranker')])
 })
 
-test('a port that is not a port is wrong usage', async () => {
+test('an invalid port is a usage error', async () => {
   const { code, err } = await halfbyte('serve', model, '--port', '70000')
   expect([code, err]).toEqual([2, expect.stringContaining('from 0 to 65535')])
 })

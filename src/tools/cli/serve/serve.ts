@@ -23,8 +23,8 @@ interface ServeFlags extends ModelFlags {
   readonly quiet?: true
 }
 
-const MOST_PORT = 65_535
-const MOST_STOP_SECONDS = 3600
+const MAX_PORT = 65_535
+const MAX_STOP_SECONDS = 3600
 
 export function serveCommand(): Command {
   const command = new Command('serve')
@@ -41,9 +41,9 @@ export function serveCommand(): Command {
       namedModel,
     )
     .addOption(visionOption())
-    .option('--embedder <model>', 'encoder for /v1/embeddings, as of "halfbyte embed"; default: <model>')
-    .option('--reranker <model>', 'reranker for /v1/rerank, as of "halfbyte rerank"; default: no reranking')
-    .option('--port <n>', 'port; 0 picks a free one', whole(0, MOST_PORT), 8080)
+    .option('--embedder <model>', 'encoder for /v1/embeddings, as for "halfbyte embed"; default: <model>')
+    .option('--reranker <model>', 'reranker for /v1/rerank, as for "halfbyte rerank"; default: no reranking')
+    .option('--port <n>', 'port; 0 picks a free one', whole(0, MAX_PORT), 8080)
     .option(
       '--host <address>',
       'address to listen on; anything but 127.0.0.1 opens it to the network',
@@ -64,7 +64,7 @@ export function serveCommand(): Command {
     .option(
       '--stop-timeout <seconds>',
       'how long running replies may continue after SIGINT or SIGTERM; a second signal ends them at once',
-      whole(0, MOST_STOP_SECONDS),
+      whole(0, MAX_STOP_SECONDS),
       8,
     )
     .option('--quiet', "don't log requests")
@@ -76,7 +76,7 @@ export function serveCommand(): Command {
       try {
         await serve(models, flags, signals.signal)
       } catch (error) {
-        // SIGTERM is a normal end; Ctrl-C is an interruption, as in other commands.
+        // SIGTERM is a normal exit; Ctrl-C is an interruption, as in other commands.
         if (!signals.signal.aborted || error !== signals.signal.reason || signals.name === 'SIGINT')
           throw error
       }
@@ -84,7 +84,7 @@ export function serveCommand(): Command {
   return withContextOption(withEngineOptions(command))
 }
 
-/** Rejects with the signal's reason when the server has stopped. */
+/** Runs until the server has stopped, and then rejects with the signal's reason. */
 async function serve(models: readonly string[], flags: ServeFlags, signal: AbortSignal): Promise<void> {
   const log = (line: string) => process.stderr.write(`${visibleLine(line)}\n`)
   const keys = new ApiKeys(await keysOf(flags, log))
@@ -96,8 +96,8 @@ async function serve(models: readonly string[], flags: ServeFlags, signal: Abort
     port: flags.port,
     keys,
     origins: flags.allowOrigin,
-    mostRequests: flags.maxRequests,
-    mostConnections: flags.maxConnections,
+    maxRequests: flags.maxRequests,
+    maxConnections: flags.maxConnections,
     onRequest: flags.quiet ? undefined : (request) => log(requestLine(request)),
     onWarning: log,
   })

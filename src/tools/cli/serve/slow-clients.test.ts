@@ -1,5 +1,5 @@
-// Clients that read slowly or not at all, send slowly, or are too many. In: such sockets. Out: the server's
-// answers to them, while it keeps serving others.
+// Slow clients, and too many of them. In: sockets that read or send slowly or not at all. Out: the server's
+// answers to them and to others.
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
@@ -16,7 +16,7 @@ afterEach(() => {
 
 const serve = async (...args: Parameters<typeof start>) => (await start(...args)).address
 
-/** A connection that has sent these bytes and reads nothing. */
+/** A connection that sends these bytes and reads nothing. */
 function silent(address: string, bytes: string): Promise<Socket> {
   const socket = connect(Number(new URL(address).port), '127.0.0.1')
   sockets.push(socket)
@@ -54,7 +54,7 @@ test('two hundred clients that read nothing occupy no slot', async () => {
   const ended = Promise.withResolvers<void>()
   let count = 0
   const serving = await start(await openToy(), {
-    mostRequests: 1,
+    maxRequests: 1,
     onRequest: ({ status }) => {
       expect(status).toBe(200)
       if (++count === 200) ended.resolve()
@@ -62,7 +62,7 @@ test('two hundred clients that read nothing occupy no slot', async () => {
   })
   for (let client = 0; client < 200; client++) {
     const socket = await silent(serving.address, request({ stream: client % 2 === 0 }))
-    // The next one comes when the slot is free: the answer has begun to arrive.
+    // The next client connects once the answer has begun to arrive, because the slot is then free.
     await new Promise((resolve) => socket.once('readable', resolve))
     while (serving.open > 0) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -70,14 +70,14 @@ test('two hundred clients that read nothing occupy no slot', async () => {
   expect(await said(serving.address)).toBe('You said hello')
 })
 
-/** More than fits in the socket buffers between two programs on one machine. */
+/** More bytes than fit into the socket buffers between two programs on one machine. */
 const LONG = 24 << 20
 
-test('a client that stops reading a long answer is disconnected, and one that reads slowly is not', async () => {
+test('a client that stops reading a long answer is disconnected, but not one that reads slowly', async () => {
   const lines: number[] = []
   const engine = await fakeEngine(({ options }) => (options.maxTokens === 2 ? 'x'.repeat(LONG) : 'short'))
   const address = await serve(engine, {
-    mostRequests: 2,
+    maxRequests: 2,
     limits: { readMilliseconds: 400 },
     onRequest: ({ milliseconds }) => lines.push(milliseconds),
   })
@@ -103,15 +103,15 @@ test('a client that stops reading a long answer is disconnected, and one that re
   await closed
 })
 
-test('headers that never end get status 408', async () => {
+test('requests whose headers never end get status 408', async () => {
   const address = await serve(await openToy(), { limits: { headersMilliseconds: 200 } })
   const socket = await silent(address, `${HEAD}x-slow: `)
   expect(await rest(socket)).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('two hundred bodies that never end get status 408, and others are answered meanwhile', async () => {
+test('two hundred requests whose body never ends get status 408, and others are answered meanwhile', async () => {
   const address = await serve(await openToy(), {
-    mostRequests: 1,
+    maxRequests: 1,
     limits: { bodies: { stallMilliseconds: 1000 } },
   })
   const clients: Socket[] = []
@@ -125,8 +125,8 @@ test('two hundred bodies that never end get status 408, and others are answered 
   }
 })
 
-test('requests on more connections than allowed get status 503, until one closes', async () => {
-  const address = await serve(await openToy(), { mostConnections: 2 })
+test('requests on connections beyond the limit get status 503 until one closes', async () => {
+  const address = await serve(await openToy(), { maxConnections: 2 })
   const [first] = [await silent(address, ''), await silent(address, '')]
   const refused = await silent(address, request({}))
   const answer = await rest(refused)

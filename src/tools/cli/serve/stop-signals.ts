@@ -21,7 +21,7 @@ export class StopSignals implements Disposable {
     process.on('SIGTERM', this.#listener)
   }
 
-  /** Aborted by the first signal. */
+  /** Aborts at the first signal. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }

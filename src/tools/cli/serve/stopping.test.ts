@@ -27,7 +27,7 @@ const complete = (address: string, body: object = {}, headers: Record<string, st
     body: JSON.stringify({ prompt: 'ab', max_tokens: 4, temperature: 0, ...body }),
   })
 
-/** A stream of this many tokens, the first of which has arrived. */
+/** A stream of this many tokens, of which the first has arrived. */
 async function begun(address: string, tokens: number) {
   const answer = await complete(address, { max_tokens: tokens, stream: true })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -75,7 +75,7 @@ test.skipIf(process.platform === 'win32')('a second signal ends the process at o
   expect(await rest).toBeInstanceOf(TypeError)
 })
 
-test('several models are selected by name, and the memory of each is reported', async () => {
+test('requests select one of several models by name, and the memory of each is reported', async () => {
   const other = path('other.gguf')
   await copyFile(model, other)
   const { child, address } = await served(other, '--model', `second=${model}`, '--quiet')
@@ -90,7 +90,7 @@ test('several models are selected by name, and the memory of each is reported', 
   expect(err).toMatch(/^second: [\d.]+ [kMG]B in memory, [\d.]+ [kMG]B of weights$/m)
 })
 
-test('two models with the same name, and options for a single model given two, are rejected', async () => {
+test('two models with the same name are rejected, and so are options for one model if there are two', async () => {
   expect(await halfbyte('serve', model, '--model', `random=${model}`, '--port', '0')).toMatchObject({
     code: 1,
     err: expect.stringMatching(/two models are called random; name one with --model name=FILE/),

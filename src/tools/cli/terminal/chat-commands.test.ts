@@ -33,7 +33,7 @@ test('/reset forgets the messages', async () => {
   expect(chat.messages).toEqual([])
 })
 
-test('/save writes the conversation, /load continues it, and a place that cannot be written is named', async () => {
+test('/save writes the conversation, /load continues it, and the error for a path that cannot be written names it', async () => {
   const chat = await talked('be kind')
   const path = join(folder, 'chat.json')
   expect(await said(`/save ${path} `, chat)).toBe(`2 messages are in ${path}`)
@@ -110,7 +110,7 @@ test('/stats counts the last answer', async () => {
   expect(page).toContain(`answer: ${usage.completionTokens} tokens`)
 })
 
-test('/help lists the commands, and a wrong one leads to it', async () => {
+test('/help lists the commands, and an unknown command suggests it', async () => {
   const chat = await talked()
   const page = await said('/help', chat)
   for (const name of ['help', 'reset', 'retry', 'system', 'stats', 'file', 'save', 'load'])

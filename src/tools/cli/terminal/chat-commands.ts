@@ -6,9 +6,10 @@ import type { Conversation } from './conversation.ts'
 type CommandResult = string | Generation
 
 interface ChatCommand {
-  /** How it is typed. */
+  /** The command as users type it. */
   readonly form: string
   readonly about: string
+  /** Runs the command and resolves to its output. */
   run(chat: Conversation, argument: string, signal?: AbortSignal): CommandResult | Promise<CommandResult>
 }
 
@@ -75,7 +76,7 @@ function help(): string {
 }
 
 /**
- * A command's output; undefined for a message. A line with a space before the slash is a message, and so are
+ * Returns a command's output, or undefined for a message. A line with a space before the slash is a message, and so are
  * a path and several lines.
  */
 export async function runChatCommand(

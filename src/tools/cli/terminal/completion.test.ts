@@ -1,5 +1,5 @@
-// In: the commands of the program, and bash if present. Out: scripts that name all of them, parse and
-// complete.
+// Shell completion. In: the program's commands, and bash if present. Out: scripts that parse, name every
+// command and complete it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { Command, Option } from 'commander'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ const COMMANDS = [
 
 const hasBash = spawnSync('bash', ['--version']).status === 0
 
-/** Bash's completions for the words of a line, the last of which is being typed. */
+/** Bash's completions for a line whose last word is incomplete. */
 function offered(script: string, line: readonly string[]): string[] {
   const words = line.map((word) => `'${word}'`).join(' ')
   const asked = `${script}\nCOMP_WORDS=(${words})\nCOMP_CWORD=${line.length - 1}\n_halfbyte\nprintf '%s\\n' "\${COMPREPLY[@]}"`
@@ -43,7 +43,7 @@ test('zsh and fish get descriptions of each command and option', () => {
   )
 })
 
-test('the scripts name every command of the program, and another shell is a wrong usage', async () => {
+test('the scripts name every command of the program, and an unknown shell is a usage error', async () => {
   const { out } = await halfbyte('--help')
   const [, list = ''] = out.split('Commands:\n')
   const names = [...list.matchAll(/^ {2}([a-z-]+) /gm)].flatMap(([, name]) =>

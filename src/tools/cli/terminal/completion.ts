@@ -2,7 +2,7 @@
 import { Argument, Command } from 'commander'
 import { wrongOption } from '../../../core/base/check-options.ts'
 
-/** A command as its script names it. */
+/** A command, as a script names it. */
 interface Known {
   readonly name: string
   readonly about: string
@@ -23,7 +23,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     .action((shell: Shell) => void process.stdout.write(completionScript(shell, commands())))
 }
 
-/** The script of a shell for these commands. */
+/** The completion script for these commands in a shell. */
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
   const known = commands.map(knownOf)
   switch (shell) {

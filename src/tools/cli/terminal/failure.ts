@@ -12,7 +12,7 @@ const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
 export const visible = (text: string): string =>
   text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** For names. Line breaks are escaped too, so that a name cannot look like another line. */
+/** For names. Also escapes line breaks, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
 /** True for a terminal that can't move its cursor. */
@@ -26,7 +26,10 @@ export const isPlain = (env: NodeJS.ProcessEnv = process.env): boolean =>
 export const dimmed = (text: string, env: NodeJS.ProcessEnv = process.env): string =>
   isPlain(env) ? text : `\x1b[2m${text}\x1b[22m`
 
-/** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */
+/**
+ * A piece of a reply. A terminal shows the model's reasoning dimmed; pipes and files get only the answer,
+ * unchanged.
+ */
 export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reasoning'>): string {
   if (!process.stdout.isTTY) return text
   return reasoning === undefined ? visible(text) : dimmed(visible(reasoning))
@@ -34,7 +37,8 @@ export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reason
 
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  // The listener runs once. After that Node's default applies, for work that takes too long to stop.
+  // The listener runs once. After that Node's default applies, so a second signal ends work that takes too
+  // long to stop.
   const interrupt = () => controller.abort()
   process.once('SIGINT', interrupt)
   try {
@@ -90,7 +94,7 @@ function connectionFailure(error: unknown): string | undefined {
   return words
 }
 
-/** Says why a server was not reached. Other errors are returned unchanged. */
+/** Says why a server could not be reached. Other errors are returned unchanged. */
 export function unreached(error: unknown, address: string): unknown {
   const code = connectionFailure(error)
   if (!isHalfbyteError(error) || error.code !== 'network' || code === undefined) return error
@@ -98,7 +102,7 @@ export function unreached(error: unknown, address: string): unknown {
   const why =
     code === 'ENOTFOUND' || code === 'EAI_AGAIN'
       ? `the name ${host} is not known here (${code})`
-      : `${host} was not reached (${code})`
+      : `${host} could not be reached (${code})`
   return new HalfbyteError(
     'network',
     `${address} could not be fetched: ${why}; check the address and the connection; behind a proxy, set NODE_USE_ENV_PROXY=1 in Node 24`,
@@ -112,7 +116,7 @@ export function errorLine({ code, message }: HalfbyteError): string {
   return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`
 }
 
-/** Prints the error that ended a command, if there is anything to print, and returns the exit code. */
+/** Prints the error that ended a command, unless it is already printed, and returns the exit code. */
 export function report(error: unknown): number {
   // Commander has already printed its own error, or the help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage

@@ -1,5 +1,4 @@
-// Prints, before a model of the hub is downloaded, its size, licence, whether it fits and how fast it would
-// be.
+// Before the download of a hub model, prints its size and licence, whether it fits and how fast it would be.
 
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { GRAPH_DTYPES } from '../../../core/formats/names/graph-files.ts'
@@ -37,11 +36,11 @@ function describeGraphs(graphs: readonly GraphOffer[]): string[] {
   const why =
     graphs.length === 1
       ? 'the only graph'
-      : `the first that is there of the dtypes ${GRAPH_DTYPES.join(', ')}, as without --dtype`
+      : `the first available of the dtypes ${GRAPH_DTYPES.join(', ')}, as without --dtype`
   return ['', ...aligned(rows), `The default is ${graphs[0]?.file}: ${why}.`]
 }
 
-/** In the form in which a user types them. */
+/** As a user types them. */
 const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
   [
     ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
@@ -67,7 +66,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
   try {
     report = await probeEngine(model, flags, signal)
   } catch (error) {
-    // The load has a better error message for an invalid model.
+    // The load itself has a better error message for an invalid model.
     if (isHalfbyteError(error)) return
     throw error
   }
@@ -76,7 +75,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
   if (!fits) {
     throw new HalfbyteError(
       'out-of-memory',
-      `${name} needs ${bytesText(neededBytes)} of memory, but ${bytesText(grantedBytes)} can be had; ${
+      `${name} needs ${bytesText(neededBytes)} of memory, but ${bytesText(grantedBytes)} are available; ${
         suggestion === undefined ? 'choose a smaller model' : `add ${flagsOf(suggestion)}`
       }`,
       { neededBytes, grantedBytes },

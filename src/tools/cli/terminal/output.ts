@@ -38,7 +38,7 @@ function describe(event: LoadProgress): string {
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** Ends the name of a file that is not complete. */
+/** The suffix of an incomplete file's name. */
 export const PART = '.part'
 
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>

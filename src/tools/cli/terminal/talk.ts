@@ -8,7 +8,7 @@ import { dimmed, errorLine, isDumb, replyPiece, visible } from './failure.ts'
 import type { History } from './history.ts'
 import { MessageLines } from './message-lines.ts'
 
-/** Two presses within this many milliseconds exit, whatever is running. */
+/** Two presses within this many milliseconds exit, even during an answer. */
 const TWICE_MS = 1500
 
 /** Ask the terminal to mark pasted text, and to stop doing so. */

@@ -1,4 +1,5 @@
-// Visible text. In: names, errors and replies with escape sequences. Out: nothing that a terminal would obey.
+// Visible text. In: names, errors and replies with escape sequences. Out: text without any sequence that a
+// terminal would execute.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
@@ -9,7 +10,7 @@ import { dimmed, errorLine, visible, visibleLine } from './failure.ts'
 
 testModels()
 
-test('text is dimmed unless NO_COLOR or a dumb terminal forbid it', () => {
+test('text is dimmed unless NO_COLOR is set or the terminal is dumb', () => {
   expect(dimmed('thought', { TERM: 'xterm', NO_COLOR: '' })).toBe('\x1b[2mthought\x1b[22m')
   expect(dimmed('thought', { TERM: 'xterm', NO_COLOR: '1' })).toBe('thought')
   expect(dimmed('thought', { TERM: 'dumb' })).toBe('thought')
@@ -25,7 +26,7 @@ test('control and direction characters are escaped, line breaks and tabs stay', 
   expect(errorLine(new HalfbyteError('format', 'x\x1b[31m\ny'))).toBe('format: x\\u001b[31m y')
 })
 
-test('a name in a file cannot speak to the terminal', async () => {
+test('a name in a file cannot send sequences to the terminal', async () => {
   const bytes = Buffer.from(await (await ggufFile(randomLlama({ seed: 5 }))).bytes())
   bytes.write('\x1b[2J\n!', bytes.indexOf('random'))
   const name = path('\x1b]0;owned\x07\nfile')

@@ -1,5 +1,5 @@
 // The program for tests. In: arguments. Out: runs of the real halfbyte command on tiny models, in a folder
-// deleted after the tests of a file.
+// that is deleted after a file's tests.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ export const model = path('random.gguf')
 /** Without a template, greedy and short. */
 export const GREEDY = ['--raw', '--prompt', 'ab', '--temperature', '0', '--max-tokens', '12'] as const
 
-/** Makes the folder before the tests of the file that calls this, and deletes it after them. */
+/** Creates the folder before the tests of the calling file, and deletes it after them. */
 export function testFolder(): void {
   beforeAll(() => mkdir(folder))
   afterAll(() => rm(folder, { recursive: true }))

@@ -7,20 +7,20 @@ import { start } from './program.ts'
 
 type Serve = (models: Parameters<typeof serveEngine>[0], options?: Partial<ServeOptions>) => Promise<Serving>
 
-/** Starts servers in this process, which are closed after each test of the file that calls this. */
+/** Starts servers in this process, and closes them after each test of the calling file. */
 export function testServers(): Serve {
   const open: Serving[] = []
   afterEach(async () => {
     for (const serving of open.splice(0)) await serving.close()
   })
   return async (models, options) => {
-    const serving = await serveEngine(models, { port: 0, mostRequests: 64, ...options })
+    const serving = await serveEngine(models, { port: 0, maxRequests: 64, ...options })
     open.push(serving)
     return serving
   }
 }
 
-/** One name answers, several answer. */
+/** "NAME answers at", or "NAME, NAME answer at". */
 const ADDRESS = /^(?:[^,\n]+ answers|[^,\n]+, .+ answer) at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/
 
 export interface Started {

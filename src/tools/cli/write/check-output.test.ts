@@ -13,11 +13,19 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 test.each([
-  ['plot', 'a.png', 'a.png would be an SVG plot with the name of another format; end it with .svg'],
-  ['markdown', 'a.csv', 'a.csv would be a Markdown table with the name of another format; end it with .md'],
-  ['numbers', 'a.npy', 'a.npy would be raw f32 numbers with the name of another format; end it with .bin'],
-  ['json', 'a.md', 'a.md would be JSON with the name of another format; end it with .json'],
-  ['gptq', 'a.json', 'a.json would be a folder with the name of another format; leave off .json'],
+  ['plot', 'a.png', 'a.png would be an SVG plot with the extension of another format; end it with .svg'],
+  [
+    'markdown',
+    'a.csv',
+    'a.csv would be a Markdown table with the extension of another format; end it with .md',
+  ],
+  [
+    'numbers',
+    'a.npy',
+    'a.npy would be raw f32 numbers with the extension of another format; end it with .bin',
+  ],
+  ['json', 'a.md', 'a.md would be JSON with the extension of another format; end it with .json'],
+  ['gptq', 'a.json', 'a.json would be a folder with the extension of another format; omit .json'],
   ['hbm', 'a.GGUF', /^a\.GGUF would be a \.hbm pack .*; end it with \.hbm \(halfbyte convert/],
 ] as const)('%s is not called %s', (kind, name, message) => {
   expect(() => checkName(name, kind)).toThrow(expect.objectContaining({ code: 'unsupported' }))

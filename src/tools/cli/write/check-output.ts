@@ -1,4 +1,5 @@
-// Checks before the work that an output replaces neither the model that is read nor anything else unasked.
+// Checks before any work that an output does not replace the input model, and replaces other files only with
+// --force.
 import { access, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Option } from 'commander'
@@ -17,9 +18,9 @@ export interface Writing {
 }
 
 /**
- * Throws `unsupported` if the output is a file of the model, or its folder, and without `force` if there is
- * something at its place: a file, parts of a pack, or a folder with files. Devices and pipes may be written.
- * The same where nothing can be written at its place.
+ * Throws `unsupported` if the output is a file of the model or its folder, if it cannot be written, and
+ * without `force` if it already exists as a file, as parts of a pack, or as a folder with files. Devices and
+ * pipes may be written.
  */
 export async function checkOutput({ model, output, force = false }: Writing): Promise<void> {
   const place = await placeNamed(output)
@@ -39,7 +40,7 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
   )
 }
 
-/** Throws `unsupported` if the folders that lack on the way to the output cannot be made. */
+/** Throws `unsupported` if the output's missing parent folders cannot be created. */
 async function checkPlace(output: string): Promise<void> {
   let folder = dirname(resolve(output))
   while (!(await exists(folder)) && folder !== dirname(folder)) folder = dirname(folder)
@@ -90,7 +91,7 @@ const KINDS = {
 /** Endings that promise a format to other programs. */
 const PROMISING = /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
 
-/** Throws `unsupported` if the name of the output is that of another format. */
+/** Throws `unsupported` if the output's name has the extension of another format. */
 export function checkName(output: string, kind: keyof typeof KINDS): void {
   const [ending] = PROMISING.exec(output) ?? []
   const [what, ...own]: readonly string[] = KINDS[kind]
@@ -98,17 +99,17 @@ export function checkName(output: string, kind: keyof typeof KINDS): void {
   const [usual] = own
   const next =
     usual === undefined
-      ? `leave off ${ending}`
+      ? `omit ${ending}`
       : `end it with ${usual}${kind === 'hbm' ? ' (halfbyte convert and quantize also write GGUF)' : ''}`
   throw new HalfbyteError(
     'unsupported',
-    `${output} would be ${what} with the name of another format; ${next}`,
+    `${output} would be ${what} with the extension of another format; ${next}`,
     { output },
   )
 }
 
 /**
- * Throws `unsupported` before the work if a report, table or plot has the name of another format or can't be
+ * Throws `unsupported` before the work if a report, table or plot has the extension of another format or can't be
  * written at its place. A path that wasn't given is fine.
  */
 export async function checkReport(path: string | undefined, kind: keyof typeof KINDS): Promise<void> {
@@ -124,16 +125,16 @@ export async function checkReport(path: string | undefined, kind: keyof typeof K
 
 const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
 
-/** The files of a model on this machine, or its folder; empty for a model at an address. */
+/** The files of a local model, or its folder; empty for a model at an address. */
 async function inputsOf(model: string): Promise<readonly string[]> {
   const place = await placeOf(model)
   if (isUrl(place)) return []
-  // A model that does not exist is an error of opening it.
+  // Opening a missing model reports the error.
   const paths = await pathsOf(model).catch(() => [])
   return Promise.all([model, ...paths].map(placeNamed))
 }
 
-/** Undefined where nothing would be replaced. */
+/** Returns undefined if nothing would be replaced. */
 async function inTheWay(output: string): Promise<string | undefined> {
   const found = await stat(output).catch(() => undefined)
   if (found?.isFile()) return output

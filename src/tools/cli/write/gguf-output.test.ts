@@ -33,7 +33,7 @@ describe('convert to GGUF', () => {
       /no\.hbm is a \.hbm pack, and --format is for GGUF; choose --weights, or end the output with \.gguf/,
     ],
   ])(
-    'refusal %#: the mistake and the next step',
+    'error %#: names the mistake and what to do',
     async (args, said) => {
       expect(await halfbyte('convert', ...args())).toMatchObject({
         code: 1,

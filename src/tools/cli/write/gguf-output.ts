@@ -1,4 +1,4 @@
-// `convert` to GGUF: its options, and the file that is written.
+// `convert` to GGUF: its options and its output file.
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -33,13 +33,15 @@ export const pythonOption = (): Option =>
 
 export const isGguf = (output: string): boolean => /\.gguf$/i.test(output)
 
-/** Options that only packs have. */
+/** Options for packs only. */
 const PACK_OPTIONS = ['weights', 'sparse', 'shardSize', 'verbose'] as const
 
-/** Options that only GGUF has. */
+/** Options for GGUF only. */
 const GGUF_OPTIONS = ['format', 'python'] as const
 
-/** Throws `unsupported` for an option of the other kind of output, and a Python that has nothing to do. */
+/**
+ * Throws `unsupported` for an option that belongs to the other output format, and for an unneeded --python.
+ */
 export function checkGgufOptions(output: string, command: Command): void {
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli'
   const wrong = (isGguf(output) ? PACK_OPTIONS : GGUF_OPTIONS).find(isGiven)
@@ -61,7 +63,7 @@ function checkPython({ format = DEFAULT_FORMAT, python }: GgufFlags): void {
   if (python === undefined || isKQuant(format)) return
   throw new HalfbyteError(
     'unsupported',
-    `--python is for K-quants, and ${format} needs no Python; leave it off, or choose --format ${K_QUANTS.join(', ')}`,
+    `--python is for K-quants, and ${format} needs no Python; omit it, or choose --format ${K_QUANTS.join(', ')}`,
     { format, python },
   )
 }
@@ -76,7 +78,7 @@ interface GgufFlags extends Pick<EngineFlags, 'lora'> {
 /** A folder's files are named `model`, so the folder's name is more informative. */
 const modelNameOf = (model: string): string => basename(resolve(model))
 
-/** Throws what opening, `modelGguf`, `checkLlamaCpp` and writing throw. Returns the file's bytes. */
+/** Returns the file's size in bytes. Throws what opening, `modelGguf`, `checkLlamaCpp` and writing throw. */
 export async function convertToGguf(
   model: string,
   output: string,

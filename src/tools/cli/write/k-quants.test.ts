@@ -1,5 +1,5 @@
-// K-quants by llama.cpp. In: the real program, and Pythons whose llama-cpp-python is missing, fails or does
-// not end. Out: the message for each, and that no file is left.
+// K-quants by llama.cpp. In: the real program, and Pythons whose llama-cpp-python is missing, fails or hangs.
+// Out: the message for each, and whether a file is left behind.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { setTimeout as after } from 'node:timers/promises'
@@ -15,7 +15,9 @@ if (!hasPython) console.warn(`skipped: ${DEFAULT_PYTHON} is not installed`)
 const convert = (...args: readonly string[]) => ['convert', path('folder'), path('out/k.gguf'), ...args]
 const K = ['--format', 'q4_k_m'] as const
 
-/** What llama-cpp-python has, with another way to end. A Python finds it before the real one. */
+/**
+ * A replacement for llama-cpp-python that exits in a different way. Python finds it before the real package.
+ */
 const fake = (quantize: string) => `
 class Options: pass
 LLAMA_FTYPE_MOSTLY_Q4_K_M = 15
@@ -47,12 +49,12 @@ const left = () => readdir(path('out'))
 
 afterEach(() => void vi.unstubAllEnvs())
 
-test('each K-quant is known by its name, and nothing else is one', () => {
+test('each K-quant is recognised by its name, and no other name is', () => {
   expect(K_QUANTS.every(isKQuant)).toBe(true)
   expect(['q4_0', 'q8_0', 'f16', 'Q4_K_M'].some(isKQuant)).toBe(false)
 })
 
-test('without Python, the next steps are named before anything is read', async () => {
+test('without Python, the error suggests what to do before anything is read', async () => {
   const { code, err } = await halfbyte(...convert(...K, '--python', path('no-python')))
   expect(code).toBe(1)
   expect(err).toMatch(
@@ -61,15 +63,15 @@ test('without Python, the next steps are named before anything is read', async (
   expect(await left()).toEqual([])
 })
 
-test('a Python has nothing to do for q4_0', async () => {
+test('--python is rejected for q4_0', async () => {
   expect(await halfbyte(...convert('--format', 'q4_0', '--python', 'python3'))).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/--python is for K-quants, and q4_0 needs no Python; leave it off/),
+    err: expect.stringMatching(/--python is for K-quants, and q4_0 needs no Python; omit it/),
   })
 })
 
 describe.skipIf(!hasPython)('with Python', () => {
-  test('without the package, its error is shown', async () => {
+  test('without the package, Python’s error is shown', async () => {
     withPackage('missing')
     expect(await halfbyte(...convert(...K))).toMatchObject({
       code: 1,
@@ -78,13 +80,13 @@ describe.skipIf(!hasPython)('with Python', () => {
     expect(await left()).toEqual([])
   })
 
-  test('a package in the folder of the command is not run', async () => {
+  test('a package in the command’s working folder is not run', async () => {
     withPackage('missing')
     const child = spawn(process.execPath, [MAIN, ...convert(...K)], { cwd: path('failing') })
     expect((await ended(child)).err).toMatch(/no package of this name/)
   })
 
-  test('nothing stays where llama.cpp fails', async () => {
+  test('no file is left behind if llama.cpp fails', async () => {
     withPackage('failing')
     expect(await halfbyte(...convert(...K))).toMatchObject({
       code: 1,
@@ -95,7 +97,7 @@ describe.skipIf(!hasPython)('with Python', () => {
     expect(await left()).toEqual([])
   })
 
-  test('nothing stays of a job that is stopped, and its Python has ended', async () => {
+  test('a stopped job leaves no file behind, and its Python has ended', async () => {
     withPackage('endless')
     const child = start(...convert(...K))
     const end = ended(child)

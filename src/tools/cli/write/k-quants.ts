@@ -28,10 +28,14 @@ export const isKQuant = (format: string): format is KQuant => K_QUANTS.some((nam
 /** The program given by `--python`, or the one that most systems have. */
 export const DEFAULT_PYTHON = process.platform === 'win32' ? 'python' : 'python3'
 
-/** Below this, a disk on which llama.cpp failed counts as full: the file system keeps some for itself. */
+/**
+ * With less free space than this when llama.cpp fails, the disk counts as full, because the file system
+ * reserves some.
+ */
 const FULL_BYTES = 1 << 20
 
-// Python would also look for packages in the folder that the command runs in, which may be anyone's.
+// Without the change to `sys.path`, Python would also look for packages in the working folder, which may
+// belong to anyone.
 const SCRIPT = `
 import sys
 sys.path[:] = [place for place in sys.path if place]
@@ -53,16 +57,16 @@ if len(sys.argv) > 2:
         sys.exit(errors[-1] if errors else 'llama.cpp gave no reason')
 `
 
-/** What writes the blocks. */
+/** The program that writes the blocks. */
 interface LlamaCpp {
   readonly format: KQuant
-  /** The program. */
+  /** The Python to run. */
   readonly python: string
 }
 
-/** Throws `unsupported` if there is no Python, or none with the package, before any work is done. */
+/** Before any work, throws `unsupported` if there is no Python with the package. */
 export async function checkLlamaCpp({ format, python }: LlamaCpp, signal: AbortSignal): Promise<void> {
-  const install = `install it ("${python} -m pip install llama-cpp-python"), name a Python that has it with --python`
+  const install = `install it ("${python} -m pip install llama-cpp-python"), give a Python that has it with --python`
   const { failure } = await runPython(python, [format], signal)
   if (failure === undefined) return
   throw new HalfbyteError(
@@ -96,7 +100,10 @@ export async function writeKQuants(
   }
 }
 
-/** Where the output is written, with links followed. llama.cpp writes files only. */
+/**
+ * The output's path with links resolved. Throws `unsupported` for a device or pipe, because llama.cpp only
+ * writes files.
+ */
 async function fileAt(output: string): Promise<string> {
   const place = await realpath(output).catch(() => output)
   const found = await stat(place).catch(() => undefined)

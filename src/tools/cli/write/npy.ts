@@ -1,7 +1,7 @@
 // NumPy's .npy files: one tensor with its dtype and shape.
 import { halfTable } from '../../../core/base/half.ts'
 import { malformed } from '../../../core/formats/malformed.ts'
-import type { NetworkTensor } from '../../../network/api/tensors.ts'
+import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
 import { countOf, type DType, zeros } from '../../../network/onnx/ir/tensor.ts'
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]
@@ -24,7 +24,7 @@ const DTYPES: ReadonlyMap<string, DType> = new Map([
   ['b1', 'bool'],
 ])
 
-/** Throws `format` for anything else than a little-endian array in row order. */
+/** Throws `format` for anything other than a little-endian array in row order. */
 export function readNpy(name: string, bytes: Uint8Array): NetworkTensor {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = (from: number, to: number) => new TextDecoder('latin1').decode(bytes.subarray(from, to))
@@ -37,11 +37,14 @@ export function readNpy(name: string, bytes: Uint8Array): NetworkTensor {
   const [, descr = ''] = /'descr': *'[<|]?(\w+)'/.exec(header) ?? []
   const dtype = DTYPES.get(descr)
   if (dtype === undefined || /'fortran_order': *True/.test(header))
-    throw malformed(name, `its header is ${JSON.stringify(header.slice(0, 100).trim())}, which is not read`)
+    throw malformed(
+      name,
+      `its header is ${JSON.stringify(header.slice(0, 100).trim())}, which is not supported`,
+    )
   const [, shape = ''] = /'shape': *\(([^)]*)\)/.exec(header) ?? []
   const dims = shape.split(',').flatMap((size) => (size.trim() === '' ? [] : [Number(size)]))
   if (!dims.every((size) => Number.isSafeInteger(size) && size >= 0))
-    throw malformed(name, `its shape is (${shape.slice(0, 60)})`)
+    throw malformed(name, `its shape is invalid: (${shape.slice(0, 60)})`)
   const data = bytes.slice(end)
   const due = countOf(dims) * Number(descr.slice(1))
   if (data.byteLength !== due)

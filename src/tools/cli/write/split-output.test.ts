@@ -1,5 +1,5 @@
-// Tests of split output. In: bytes that arrive in pieces, and failures on the way. Out: all parts, or no
-// file at all.
+// Split output. In: bytes that arrive in pieces, and failures while writing. Out: all parts, or no file at
+// all.
 import { mkdtempSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ test.each([
   expect(new Uint8Array(Buffer.concat(files))).toEqual(BYTES)
 })
 
-test('a failed model leaves no file, and its own error is thrown', async () => {
+test('if the model’s bytes fail, no file is left and their error is rethrown', async () => {
   const cause = new Error('the disk of the model')
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield* pieces(600)
@@ -67,7 +67,7 @@ test('no file is left if a part cannot be renamed', async () => {
   expect(await readdir(folder)).toEqual(['big-00002-of-00003.hbm'])
 })
 
-test('more parts than are read are rejected before one is written', async () => {
+test('more parts than readers accept are rejected before any is written', async () => {
   const writing = writeParts(output, pieces(1000), 1, () => 1000)
   await expect(writing).rejects.toMatchObject({
     code: 'unsupported',

@@ -35,9 +35,9 @@ interface Holder {
 const isLock = (name: string): boolean => LOCK.test(name)
 
 interface Lock {
-  /** The process's exit does this too. */
+  /** Also happens when the process exits. */
   release(): void
-  /** For a folder that was removed: another process may have created one of the same name. */
+  /** Call when the folder was removed, because another process may have created one of the same name. */
   forget(): void
 }
 
@@ -67,7 +67,7 @@ async function lockFolder(folder: string): Promise<Lock> {
   }
 }
 
-/** 0 if there is none. */
+/** Returns 0 if there is none. */
 async function lastLock(folder: string): Promise<number> {
   const names = await readdir(folder)
   return Math.max(0, ...names.map((name) => Number(LOCK.exec(name)?.[1] ?? 0)))
@@ -193,7 +193,7 @@ export const hashOf = (value: unknown): string =>
 
 const KEY = 'job.json'
 
-/** A job's files, until `remove` deletes them all. */
+/** A job's files, until `removeAll` deletes them. */
 export interface Work extends WorkFiles {
   removeAll(): Promise<void>
 }
@@ -201,7 +201,7 @@ export interface Work extends WorkFiles {
 /**
  * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder without any
  * finished work counts as new. Throws `unsupported` if the folder holds something else, a job with another
- * key, an unfinished job without `resume`, or one that another process is working on.
+ * key, an unfinished job without `resume`, or one on which another process is working.
  */
 export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
   const names = await namesIn(path)
@@ -209,7 +209,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
   if (!isOwn)
     throw refused(path, 'is not empty and contains no unfinished job', 'choose another output or remove it')
   await mkdir(path, { recursive: true }).catch((error) => {
-    throw systemError(error, 'unsupported', `${path} cannot be made`, 'choose another place')
+    throw systemError(error, 'unsupported', `${path} cannot be created`, 'choose another place')
   })
   const lock = await lockFolder(path)
   try {

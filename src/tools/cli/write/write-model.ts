@@ -16,7 +16,7 @@ import {
 import { systemError } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
-/** Readers accept no more parts than this. */
+/** Maximum number of parts, which readers enforce. */
 const MAX_PARTS = 999
 
 /** Receives the parts of a pack. */
@@ -26,10 +26,10 @@ interface Parts {
 }
 
 /**
- * Splits the bytes into `name-00001-of-00003.hbm` and so on, each of `partBytes` except the last. A pack
- * that fits in one part stays `name.hbm`. Files appear under their names once all are complete.
- * `totalBytes`: size of the whole pack, known from its first bytes. Throws `unsupported` for too many parts
- * or a path that cannot be written, `storage-full`, or the signal's reason.
+ * Splits the bytes into `name-00001-of-00003.hbm` and so on, each of `partBytes` except the last. A pack that
+ * fits into one part stays `name.hbm`. Files appear under their names once all are complete. `totalBytes`:
+ * size of the whole pack, known from its first bytes. Throws `unsupported` for too many parts or a path that
+ * cannot be written, `storage-full`, or the signal's reason.
  */
 export async function writeParts(
   path: string,

@@ -76,7 +76,10 @@ export async function bfcl(
   return replyTask(name, { items, count }, options)
 }
 
-/** `accuracy`: the reply has no call, because no function fits. A call of an unknown function is one too. */
+/**
+ * `accuracy`: no function fits, and the reply has no call. A call of an unknown function also counts as a
+ * call.
+ */
 export async function bfclIrrelevance(file: DataStream, options: ReplyTaskOptions): Promise<ReplyTask> {
   const read = (line: Line): ReplyItem => {
     const { id, question } = readItem(line)

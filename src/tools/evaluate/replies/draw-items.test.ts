@@ -1,12 +1,12 @@
-// Sampled items. In: lines in pieces, seeds and limits. Out: the same items as from the whole list, with few
-// kept in memory, and errors with line numbers.
+// Sampled items. In: lines in pieces, seeds and limits. Out: the same items as from the whole list, of which
+// few are in memory at a time, and errors with line numbers.
 import { expect, test } from 'vitest'
 import { Random } from '../../../core/generate/sampler/random.ts'
 import { bfcl } from './bfcl.ts'
 import { type DrawOptions, drawItems } from './draw-items.ts'
 import { gsm8k } from './gsm8k.ts'
 
-/** A file in pieces of 7 characters; `readings` counts how often it is read. */
+/** A file in pieces of 7 characters. `readings` counts how often the file is read. */
 function file(text: string) {
   const read = { readings: 0 }
   const stream = {
@@ -53,7 +53,7 @@ test('a seed, a limit and reserved lines give the start of the full order', asyn
 })
 
 test('unused items are not kept in memory', async () => {
-  const of = (options: DrawOptions) => draw(numbers(1000), { ...options, mostCharacters: 300 })
+  const of = (options: DrawOptions) => draw(numbers(1000), { ...options, maxCharacters: 300 })
   expect((await of({ limit: 10 })).items).toHaveLength(10)
   expect((await of({ limit: 10, seed: 3, spared: 10 })).items).toHaveLength(10)
   const refusal = { code: 'format', detail: { file: 'data.jsonl', most: 300 } }
@@ -104,7 +104,7 @@ test('an invalid line after the used ones is rejected with its number', async ()
   }
 })
 
-test('a line that does not end is rejected before it is read whole', async () => {
+test('a line that is too long is rejected before all of it is read', async () => {
   let pieces = 0
   const stream = {
     name: 'data.jsonl',

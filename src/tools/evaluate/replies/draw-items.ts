@@ -9,10 +9,10 @@ import type { ReplyTaskOptions } from './reply-task.ts'
 const MAX_CHARACTERS = 1 << 28
 
 export interface DrawOptions extends Pick<ReplyTaskOptions, 'seed' | 'limit'> {
-  /** Lines at the end that are not items. Default 0. */
+  /** Lines at the end of the file that are not items. Default 0. */
   readonly spared?: number
   /** Maximum characters of the lines that are kept. Default 2^28. */
-  readonly mostCharacters?: number
+  readonly maxCharacters?: number
 }
 
 interface Drawn<Item> {
@@ -25,13 +25,14 @@ interface Drawn<Item> {
 }
 
 /**
- * With a seed and a limit, the file is read twice, because the order depends on the number of lines. Throws
- * `format` if `read` does and for too many characters, `integrity` if the file changes in between.
+ * With a seed and a limit, reads the file twice, because the order depends on the number of lines. Throws
+ * `format` if `read` does or the lines have too many characters, and `integrity` if the file changes in
+ * between.
  */
 export async function drawItems<Item>(
   file: DataStream,
   read: (line: Line) => Item,
-  { seed, limit, spared = 0, mostCharacters = MAX_CHARACTERS }: DrawOptions,
+  { seed, limit, spared = 0, maxCharacters = MAX_CHARACTERS }: DrawOptions,
 ): Promise<Drawn<Item>> {
   const isTwice = seed !== undefined && limit !== undefined
   const lines = isTwice ? await count(file) : undefined
@@ -51,7 +52,7 @@ export async function drawItems<Item>(
       end[index % spared] = { item, characters: each.characters }
     }
     characters += each.characters * (Number(isAsked(index)) + Number(spared > 0))
-    if (characters > mostCharacters) throw tooLarge(each.line, mostCharacters)
+    if (characters > maxCharacters) throw tooLarge(each.line, maxCharacters)
   }
   if (lines !== undefined && lines !== total) throw changed(file, lines, total)
   const items = Math.max(0, total - spared)

@@ -15,7 +15,7 @@ export interface Gsm8kOptions extends ReplyTaskOptions {
 }
 
 const MAX_TOKENS = 256
-/** Without examples, this is the only hint at the format that `strict-match` expects. */
+/** Without examples, only this tells the model which format `strict-match` expects. */
 const FORM =
   'Solve it step by step. Then write the answer as a number on a separate last line that begins with "#### ".'
 

@@ -47,7 +47,7 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
   )
 }
 
-/** Undefined for instructions that cannot be checked. */
+/** Returns undefined for instructions that cannot be checked. */
 function readChecks(line: Line): readonly (Check | undefined)[] {
   const { instruction_id_list: ids, kwargs } = line.value
   if (!Array.isArray(ids) || !Array.isArray(kwargs) || ids.length === 0 || ids.length !== kwargs.length)

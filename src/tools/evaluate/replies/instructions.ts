@@ -2,11 +2,11 @@
 // regular expressions are Python's.
 import { isCount, type JsonObject } from '../../../core/base/values.ts'
 
-/** These precede a name, so a capital after them does not start a sentence. */
+/** These abbreviations precede a name, so a capital after them does not start a sentence. */
 const TITLES = new Set(
   'mr mrs ms dr prof sen rep gov gen col st jan feb mar apr jun jul aug sept oct nov dec'.split(' '),
 )
-/** A capital after them starts a sentence. */
+/** After these, a capital starts a sentence. */
 const ABBREVIATIONS = new Set(['vs', 'jr', 'sr', 'inc', 'ltd', 'co', 'corp'])
 
 /** An end mark, closing marks after it, standalone marks, and white space. */
@@ -37,7 +37,7 @@ function goesOn(word: string, mark: string, next: string): boolean {
   return isAbbreviated && !/^\p{Lu}/u.test(next)
 }
 
-/** NLTK's model does not know these. */
+/** Abbreviations that NLTK's model does not know. */
 const NO_ABBREVIATIONS = new Set(['e.g', 'i.e'])
 
 /**
@@ -68,7 +68,7 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Whether most letters are of the language's script. Undefined for a language that shares its script with
- * others (Latin, Cyrillic, Arabic, Devanagari): telling those apart needs a model of each language.
+ * others (Latin, Cyrillic, Arabic, Devanagari), because telling those apart needs a model of each language.
  */
 function scriptCheck(language: string): ((text: string) => boolean) | undefined {
   const script = SCRIPTS.get(language)
@@ -91,7 +91,7 @@ const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g
 
 const count = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length
 
-/** `relation`: at least, or less than. */
+/** `relation`: "at least" or "less than". */
 const compared = (found: number, relation: string, threshold: number): boolean =>
   relation === 'less than' ? found < threshold : found >= threshold
 

@@ -59,8 +59,8 @@ function kindOf(value: unknown): Kind {
 }
 
 /**
- * A value whose type differs from the parameter's is right if the answers have that type: they then name a
- * variable, and are compared unchanged.
+ * A value whose type differs from the parameter's is right if an answer of its type equals it. Such answers
+ * name a variable, so they are compared unchanged.
  */
 function matchesValue(value: unknown, { type, items }: Parameter, answers: readonly unknown[]): boolean {
   const expected = KINDS.get(type)
@@ -81,7 +81,7 @@ function matchesValue(value: unknown, { type, items }: Parameter, answers: reado
   return isAmong(simple(value), answers.map(simple))
 }
 
-/** Whether the answer allows each entry, and every missing one is optional. */
+/** Whether the answer allows each entry, and every missing entry is optional. */
 function matchesObject(value: unknown, answer: unknown): boolean {
   if (!isObject(value) || !isObject(answer)) return false
   const allowed = (key: string): readonly unknown[] => [answer[key]].flat().map(simple)
@@ -99,7 +99,7 @@ const matchesObjects = (value: readonly unknown[], answers: readonly unknown[]):
     return listed.length === value.length && value.every((each, at) => matchesObject(each, listed[at]))
   })
 
-/** The text without case, spaces and most punctuation, so that "April 1, 2024" is "april 1 2024". */
+/** The text without case, spaces and most punctuation, so that "April 1, 2024" equals "april 1 2024". */
 const simple = (value: unknown): unknown =>
   typeof value === 'string'
     ? value

@@ -238,11 +238,11 @@ describe('bfcl', () => {
 
   test.each<[string, readonly RepliedCall[], boolean]>([
     ['the right call', [call({ base: 10 })], true],
-    ['a text that differs by case and marks', [call({ base: 10, type: 'right triangle.' })], true],
+    ['a text that differs in case and punctuation', [call({ base: 10, type: 'right triangle.' })], true],
     ['a wrong text', [call({ base: 10, type: 'square' })], false],
     ['a number as text', [call({ base: '10' })], false],
     ['a wrong number', [call({ base: 11 })], false],
-    ['no required argument', [call({ type: 'right triangle' })], false],
+    ['a missing required argument', [call({ type: 'right triangle' })], false],
     ['an unknown argument', [call({ base: 10, more: 1 })], false],
     ['an empty list for an optional one', [call({ base: 10, sides: [] })], true],
     ['another function', [call({ base: 10 }, 'geo.size')], false],
@@ -254,12 +254,18 @@ describe('bfcl', () => {
   })
 
   test.each<[string, unknown, object, readonly unknown[], boolean]>([
-    ['a whole number where a float is due', 5, { type: 'float' }, [5], true],
-    ['a fraction where a whole number is due', 5.5, { type: 'integer' }, [5], false],
+    ['a whole number in place of a float', 5, { type: 'float' }, [5], true],
+    ['a fraction in place of a whole number', 5.5, { type: 'integer' }, [5], false],
     ['a truth value is not a number', true, { type: 'integer' }, [1], false],
-    ['a variable where a number is due', 'x_1', { type: 'integer' }, ['x_1'], true],
+    ['a variable in place of a number', 'x_1', { type: 'integer' }, ['x_1'], true],
     ['a variable is compared unchanged', 'X1', { type: 'integer' }, ['x_1'], false],
-    ['lists in their order', ['B.', 'a'], { type: 'array', items: { type: 'string' } }, [['b', 'A']], true],
+    [
+      'lists in the same order',
+      ['B.', 'a'],
+      { type: 'array', items: { type: 'string' } },
+      [['b', 'A']],
+      true,
+    ],
     ['lists in another order', ['a', 'b'], { type: 'array', items: { type: 'string' } }, [['b', 'a']], false],
     [
       'an object by its allowed values',
@@ -278,7 +284,7 @@ describe('bfcl', () => {
     expect(matchesCall({ a: value }, callable, { name: 'f', values: { a: answers } })).toBe(isRight)
   })
 
-  test('irrelevance expects no call, not even one of an unknown function', async () => {
+  test('irrelevance expects no call, not even of an unknown function', async () => {
     const [item] = (await bfclIrrelevance(of(question), {})).items
     const marks = [
       reply('I cannot.'),
@@ -295,7 +301,7 @@ describe('bfcl', () => {
       /"y", which/,
     ],
     [
-      'a type that is not known',
+      'an unknown type',
       () =>
         bfclIrrelevance(
           of({ ...question, function: [{ name: 'f', parameters: { properties: { a: { type: 'set' } } } }] }),

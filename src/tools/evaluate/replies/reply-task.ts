@@ -45,8 +45,8 @@ export interface ReplyModel {
 }
 
 /**
- * Whether a reply passed, by metric. A metric has several values if a reply is checked for several things,
- * and none if it is not checked.
+ * Whether a reply passed, by metric. A metric has several values if several properties of a reply are
+ * checked, and none if nothing is checked.
  */
 export type Marks = Readonly<Record<string, readonly boolean[]>>
 
@@ -81,8 +81,8 @@ export interface ReplyTaskOptions {
 }
 
 /**
- * Stored often, because a reply takes seconds on a small machine and an interrupted run loses all replies
- * since the last save.
+ * Results are stored often, because a reply takes seconds on a small machine and an interrupted run loses all
+ * replies since the last save.
  */
 const KEPT_REPLIES = 16
 

@@ -29,7 +29,7 @@ const SEPARATOR = ' '
  */
 function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
-  // The choices of WinoGrande are contexts. Their lengths are unrelated to the continuation.
+  // The choices of WinoGrande are contexts, whose lengths say nothing about the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
     name,
@@ -95,7 +95,7 @@ function readOwn(line: Line, ending = ''): ChoiceItem {
 
 const isOwn = ({ value }: Line): boolean => 'query' in value || 'context_options' in value
 
-/** For users' own files: the context is `query`, unchanged. */
+/** For users' own files, the context is `query`, unchanged. */
 export const ownChoices = (file: DataFile, seed?: number): ChoiceTask =>
   choiceTask(
     'choices',
@@ -142,14 +142,14 @@ const cleaned = (text: string): string =>
     .replace(/\[.*?\]/g, '')
     .replaceAll('  ', ' ')
 
-/** The labels are in the lines or in a file of their own, one per line. */
+/** The labels are in the lines, or one per line in a separate file. */
 export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTask {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
   const lines = readLines(file)
   if (given !== undefined && given.length !== lines.length)
     throw new HalfbyteError(
       'format',
-      `${labels?.name} has ${given.length} labels, and ${file.name} ${lines.length} items; give the labels of this file`,
+      `${labels?.name} has ${given.length} labels, and ${file.name} has ${lines.length} items; give the labels of this file`,
       { labels: given.length, items: lines.length },
     )
   const items = lines.map((line, index) => {

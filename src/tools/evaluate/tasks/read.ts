@@ -10,7 +10,7 @@ export interface DataFile {
   readonly text: string
 }
 
-/** A data set's file that is read in pieces, each time it is needed. */
+/** A data set's file that is read in pieces, anew each time. */
 export interface DataStream {
   readonly name: string
   pieces(): TextPieces
@@ -32,7 +32,8 @@ export function readLines({ name, text }: DataFile): Line[] {
 }
 
 /**
- * The same lines, one after another, with their characters. Also throws `format` for a line that is too long.
+ * The same objects, one after another, with the length of their lines. Also throws `format` for a line that
+ * is too long.
  */
 export async function* streamLines(
   { name, pieces }: DataStream,
@@ -45,7 +46,7 @@ export async function* streamLines(
   }
 }
 
-/** Undefined for a blank line. */
+/** Returns undefined for a blank line. */
 function readLine(text: string, place: Pick<Line, 'file' | 'number'>): Line | undefined {
   if (text.trim() === '') return undefined
   let value: unknown

@@ -70,10 +70,10 @@ export const detokenizeWikitext = (page: string): string =>
   RULES.reduce((text, [find, put]) => text.replaceAll(find, put), page)
 
 /**
- * The first window scores its own tokens after `prefix`; each later one scores the next `maxTokens` tokens,
- * the first of them after the token before. The last window starts as early as possible, so that its scored
- * tokens have a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
- * `make_disjoint_window` of lm-evaluation-harness 0.4.
+ * The first window scores its own tokens after `prefix`. Each later window scores the next `maxTokens`
+ * tokens, given the token before them. The last window starts as early as possible, so that its scored tokens
+ * have a long context. Source: `get_rolling_token_windows` with `context_len` 1 and `make_disjoint_window` of
+ * lm-evaluation-harness 0.4.
  */
 export function rollingWindows(ids: readonly number[], prefix: number, maxTokens: number): EncodedPair[] {
   const windows: EncodedPair[] = []
@@ -100,9 +100,12 @@ export interface WindowRules {
   readonly context: number
   /** Ids of the text from its start. */
   readonly ids: Ids
-  /** Number of ids in the whole text if `ids` has only those of the scored items. Default: their number. */
+  /**
+   * Number of ids in the whole text, if `ids` has only those of the scored items. Default: the number of
+   * `ids`.
+   */
   readonly total?: number
-  /** Replaces the first id of each window; undefined keeps it. */
+  /** An id that replaces the first one of each window; undefined keeps the first. */
   readonly bos?: number | undefined
   readonly forward: ForwardRows
 }

@@ -1,5 +1,5 @@
 // Allocation on models. In: random models of two kinds, budgets of every kind. Out: sparsities within the
-// budget, and predictions that the packs match.
+// budget, and whether the packs match the predictions.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -48,7 +48,7 @@ describe.each([
   ['llama', safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 }))],
   ['mamba', recurrentSafetensors(randomRecurrent('mamba', 4))],
 ])('%s', (_, files) => {
-  test('keeps budgets of speed, tokens, bytes and loss', async () => {
+  test('stays within budgets of speed, tokens per second, bytes and loss', async () => {
     const model = await prepared(files)
     const own = options()
     const allocated = (budget: SparsityBudget) => allocateSparsity(model, { ...own, costs, budget })

@@ -58,7 +58,7 @@ interface Choice extends SparsityChoice {
 }
 
 /**
- * Products are surveyed in the float model; an interrupted survey is resumed. Throws `unsupported` for a
+ * Surveys the products in the float model, and resumes an interrupted survey. Throws `unsupported` for a
  * budget out of reach or a matrix without a cost, and what `walk` throws.
  */
 export async function allocateSparsity(
@@ -119,8 +119,8 @@ function itemOf(
 }
 
 /**
- * A margin: masks are chosen again on the pruned model's inputs, and the same number of units may take a few
- * more bytes.
+ * A safety margin, because masks are chosen again on the pruned model's inputs, and the same number of units
+ * may then take a few more bytes.
  */
 const BYTES_MARGIN = 0.995
 
@@ -141,7 +141,7 @@ function limitOf({ budget }: AllocateOptions, whole: Whole): number {
       if (left > 0) return left
       throw new HalfbyteError(
         'unsupported',
-        `${perSecond} tokens per second leave ${(1000 / perSecond).toPrecision(3)} ms for a token, but the unpruned part takes ${restMs.toPrecision(3)} ms; ask for fewer than ${Math.floor(1000 / restMs)}`,
+        `${perSecond} tokens per second leave ${(1000 / perSecond).toPrecision(3)} ms for a token, but the unpruned part takes ${restMs.toPrecision(3)} ms; choose fewer than ${Math.floor(1000 / restMs)}`,
         { perSecond, restMs },
       )
     }

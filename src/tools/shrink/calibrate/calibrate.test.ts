@@ -1,4 +1,4 @@
-// Calibration. In: random models, windows of ids. Out: inputs compared with the interpreter's, packs with
+// Calibration. In: random models, windows of ids. Out: whether inputs equal the interpreter's and packs equal
 // those of interrupted runs, and errors.
 import { describe, expect, test } from 'vitest'
 import { ggufFile, safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
@@ -85,7 +85,7 @@ describe('the walk', () => {
   const models = {
     llama: safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 })),
     mamba: recurrentSafetensors(randomRecurrent('mamba', 4)),
-    // More inputs than one step of the products handles.
+    // More inputs than the products handle in one step.
     wide: safetensorsFiles(randomLlama({ seed: 5, layers: 1, intermediate: 600 })),
   }
   test.each(Object.entries(models))('%s: sees the inputs that the graph defines', async (_, files) => {
@@ -245,7 +245,7 @@ const countedWork = (work: WorkFiles, before: () => void): WorkFiles => ({
   },
 })
 
-describe('what cannot be calibrated', () => {
+describe('inputs that cannot be calibrated', () => {
   test('non-finite inputs are reported with their matrix', async () => {
     const model = randomLlama({ seed: 2 })
     const norm = model.weights.get('model.layers.1.input_layernorm.weight')!
@@ -277,7 +277,7 @@ describe('what cannot be calibrated', () => {
     })
   })
 
-  test('a text that is empty or too short is rejected', async () => {
+  test('an empty text and one that is too short are rejected', async () => {
     const encode = (text: string) => [...text].map(Number)
     const tokenizer = { encode, prefix: [], suffix: [], addsBos: true, bosId: 99 }
     const options = { windows: 2, length: 3 }

@@ -5,7 +5,7 @@ import { encodeChat } from '../../../core/text/chat/chat-template.ts'
 import { collectIds, encodeStream, takeIds } from '../../../core/text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
 
-/** Includes special tokens: a chat's come from its template, a text's from the tokenizer. */
+/** Includes special tokens. In a chat they come from its template, in a text from the tokenizer. */
 export type CalibrationText =
   | { readonly form: 'text'; readonly text: TextPieces }
   | { readonly form: 'chat'; readonly text: string }
@@ -21,8 +21,8 @@ type WindowTokenizer = Pick<Tokenizer, 'encode' | 'prefix' | 'suffix' | 'addsBos
 
 /**
  * Concatenates the texts and splits them into windows; the remainder is unused, and text after the last
- * window is not read. Each window begins the way the model's texts do. Throws `format` if there is less than
- * one window of text.
+ * window is not read. Each window begins like the model's texts, with BOS if the tokenizer adds it. Throws
+ * `format` if there is less than one window of text.
  */
 export async function calibrationWindows(
   texts: Iterable<CalibrationText> | AsyncIterable<CalibrationText>,

@@ -37,7 +37,7 @@ function storedName({ file, weights }: PreparedModel, name: string): string {
     return stored.name
   throw new HalfbyteError(
     'unsupported',
-    `${name} is not a tensor of its own in ${file.name}: it is merged, transposed, quantised or has an adapter; write a .hbm`,
+    `${name} is not a tensor of its own in ${file.name}: it is merged, transposed or quantised, or has an adapter; write a .hbm`,
     { matrix: name },
   )
 }

@@ -3,8 +3,8 @@
 // 256 rows of x act as a linear layer's weight with one output per input: [k][256]. An embedding supplies the
 // rows of y as the linear's input. Products over 256 rows are f32; the caller sums them in f64.
 //
-// x^T x is symmetric, so columns past the diagonal are skipped: there are linears of a few widths, which use
-// the first outputs of the same weight.
+// x^T x is symmetric, so columns past the diagonal are skipped. For that there are linears of a few widths,
+// which use the first outputs of the same weight.
 
 import { PANEL_ROWS, roundUp } from '../../../core/abi/encodings.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
@@ -32,7 +32,7 @@ export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promi
 const SLAB_ROWS = 2048
 
 /**
- * The weights of a matrix in slabs of rows, [n][k], so that a large table is never held in memory as floats.
+ * The weights of a matrix in slabs of rows, [n][k], so that a large table is never in memory as floats.
  */
 export async function* matrixSlabs(
   tensor: TensorInfo,
@@ -64,7 +64,7 @@ export async function* matrixSlabs(
 const BATCH = 256
 /** Inputs whose products with all others are computed in one step. */
 const STEP_INPUTS = 256
-/** Widths of x^T x. The more widths, the less of the upper triangle is computed. */
+/** Widths of x^T x. More widths compute less of the upper triangle. */
 const WIDTHS = 8
 
 /** Bytes of linear memory for the machines of widths up to `k`, one of each kind. */

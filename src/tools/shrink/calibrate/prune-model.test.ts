@@ -57,7 +57,7 @@ test.each(Object.entries(models))('%s: every matrix has the requested zeros', as
   }
 })
 
-test('with per-row masks, 8-bit codes are rounded: zeros stay, and the rest matches f32', async () => {
+test('with per-row masks, 8-bit codes are rounded to nearest: zeros stay, and other weights match f32', async () => {
   const pruned = async (format: 'f32' | 'w8_g32') => {
     const pattern = parsePattern('unstructured')
     const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, sweeps: 0 } as const
@@ -65,7 +65,7 @@ test('with per-row masks, 8-bit codes are rounded: zeros stay, and the rest matc
     const [{ name } = { name: '' }] = matrices
     return readMatrix(tensors.get(name)!, signal)
   }
-  // The inputs of the first matrix do not depend on the codes of others.
+  // The inputs of the first matrix do not depend on the codes of other matrices.
   const [float, coded] = await Promise.all([pruned('f32'), pruned('w8_g32')])
   expect(float.filter((value) => value === 0).length / float.length).toBeCloseTo(0.1, 1)
   const most = float.reduce((peak, value) => Math.max(peak, Math.abs(value)), 0)

@@ -59,8 +59,8 @@ interface PrunedModel {
 }
 
 /**
- * The model must be prepared for a pack with `format`'s policy. Magnitude needs no windows. Matrices that no
- * product of the walk reads, such as experts, are only pruned by magnitude. Throws `unsupported` for a model
+ * The model must be prepared for a pack with `format`'s policy. Magnitude needs no windows. Only magnitude
+ * prunes matrices that no product of the walk reads, such as experts. Throws `unsupported` for a model
  * without matrices or a Hessian that cannot be solved, and what `walk` throws.
  */
 export async function pruneModel(prepared: PreparedModel, options: PruneModelOptions): Promise<PrunedModel> {
@@ -95,7 +95,10 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
 const isRounded = ({ format, pattern }: PruneModelOptions): boolean =>
   format === 'w8_g32' && pattern.rows === 1
 
-/** For a file with fewer bits, the plan has other encodings, and pruned matrices would be quantised again. */
+/**
+ * For a file with fewer bits, the plan has other encodings, in which pruned matrices would be quantised
+ * again.
+ */
 function planIn(
   { plan }: PreparedModel,
   pruned: ReadonlyMap<string, TensorInfo>,
@@ -149,7 +152,7 @@ async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForG
   })
 }
 
-/** Without statistics. */
+/** Prunes by magnitude, which needs no statistics. */
 async function pruneByMagnitude(job: Job, name: string, n: number, k: number): Promise<void> {
   const { prepared, options } = job
   const { format } = options

@@ -1,5 +1,5 @@
-// Splits a model into segments, and runs windows of rows through one, entirely or up to an op, to capture
-// that op's inputs.
+// Splits a model into segments, and runs windows of rows through a segment: to its end, or up to an op whose
+// inputs are captured.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { ropeTables } from '../../../core/arch/rope.ts'
@@ -27,11 +27,11 @@ import { GramMachine, gramBytes } from './gram.ts'
 /** A part of a model. Its output is what the next segment reads. */
 export interface Segment {
   /**
-   * Begins with a one-row embedding as a placeholder for the previous segment's rows: they are written to
-   * its output, and it is not run. The first segment begins with the model's own embedding.
+   * Begins with a one-row embedding as a placeholder for the previous segment's rows, which are written to
+   * its output instead of running it. The first segment begins with the model's own embedding.
    */
   readonly graph: Graph
-  /** Width of the rows that it reads. 0 for token ids. */
+  /** Width of the rows that the segment reads; 0 for token ids. */
   readonly width: number
 }
 
@@ -39,8 +39,8 @@ export interface Segment {
 export const PLACEHOLDER = 'calibration.rows'
 
 /**
- * Splits the graph wherever later nodes read only a single value of the step's rows, at least one linear
- * apart. The part after the last split makes logits and is omitted.
+ * Splits the graph wherever later nodes read only one value of the earlier part, with at least one linear in
+ * each part. The part after the last split computes the logits and is omitted.
  */
 export function segmentsOf(graph: Graph): Segment[] {
   const lastReads = new Map<number, number>()
@@ -95,7 +95,7 @@ export interface Tap {
   readonly parts: readonly { readonly name: string; readonly n: number }[]
   /** Width of its inputs. */
   readonly k: number
-  /** Where its inputs are, and the residual that its products are added to, if any. */
+  /** The location of its inputs, and of the residual that its products are added to, if any. */
   readonly input: PlanRows
   readonly residual?: PlanRows | undefined
 }
@@ -156,7 +156,7 @@ export class SegmentRunner {
   }
 
   /**
-   * `width`: that of the rows that the segment reads; 0 for ids. Throws errors of reading weights,
+   * `width`: width of the rows that the segment reads; 0 for ids. Throws errors of reading weights,
    * `out-of-memory`.
    */
   static async open(
@@ -262,7 +262,7 @@ export class SegmentRunner {
     for (let row = 0; row < count; row++) {
       const at = (this.#written.activations + y.arena + row * stride) / 4
       f32.set(rows.subarray((first + row) * width, (first + row + 1) * width), at)
-      // Kernels read whole groups.
+      // Clears the padding, because kernels read whole groups.
       f32.fill(0, at + width, at + Math.ceil(width / GROUP_SIZE) * GROUP_SIZE)
     }
   }

@@ -1,5 +1,5 @@
 // The logits matrix by GPTQ. In: a random model in f32, and windows. Out: whether logits on other text are
-// closer to the model's than with a rounded matrix, and whether an interrupted run gives the same codes.
+// closer to the model's than those of a rounded matrix, and whether an interrupted run gives the same codes.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../../../../test/conformance/testing/node-engine.ts'
@@ -46,7 +46,7 @@ async function logitsWith(formats: { table?: Format; head?: Format }, head?: Sol
 }
 
 describe.each(['w4_g32', 'w8_g32'] as const)('%s', (format) => {
-  test("is closer to the model's logits than rounding, on other text", async () => {
+  test('gives logits closer to the model’s than rounding does, on other text', async () => {
     const float = await logitsWith({})
     const head = await solved(format)
     const own = relativeError(await logitsWith({ head: format }, head), float)

@@ -1,8 +1,8 @@
 // Chooses the codes of the logits matrix by GPTQ, for the hidden states that the compressed model has on the
 // calibration windows.
 //
-// If it is also the embedding, its rows are read individually too, and each row's own error matters. Damping
-// adds that error to the loss.
+// If the matrix is also the embedding, its rows are read individually too, so each row's own error matters.
+// Damping adds that error to the loss.
 
 import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import { groupEncoding, matrixBytes } from '../../../core/abi/encodings.ts'
@@ -45,7 +45,7 @@ const LOGITS = 'output.weight'
 /** Maximum rows per step. */
 const STEP_TOKENS = 256
 
-/** The name of the matrix that makes logits: the embedding's, if they are the same. */
+/** The name of the matrix that computes the logits: the embedding's, if the two are the same. */
 export const headName = ({ config }: Pick<PreparedModel, 'config'>): string =>
   config.tiedEmbeddings ? EMBEDDING : LOGITS
 
@@ -58,7 +58,7 @@ export function planEncodings({ plan }: Pick<PreparedModel, 'plan'>): (name: str
 }
 
 /**
- * `weights`: those of the compressed model, in `encodingOf`. The head is read from the original model.
+ * `weights`: those of the compressed model, in `encodingOf`. Reads the head from the original model.
  * Throws `integrity` for non-finite hidden states, `unsupported` for a model without a single last norm or a
  * Hessian that cannot be solved, `out-of-memory`, or the signal's reason.
  */
@@ -101,7 +101,7 @@ export async function solveHead(
   }
 }
 
-/** Statistics of the hidden states before the logits, at every position of the windows. */
+/** Statistics of the last hidden states, at every position of the windows. */
 async function hiddenStats(
   prepared: PreparedModel,
   weights: Weights,
@@ -129,7 +129,9 @@ async function hiddenStats(
   }
 }
 
-/** The model up to the last norm, for every row and not only those whose logits are needed. */
+/**
+ * The model up to the last norm, which it computes for every row, not only for rows whose logits are needed.
+ */
 function hiddenGraph({ nodes, hidden, stateGroups }: Graph, file: string): Graph {
   const at = nodes.findIndex(({ op }) => op === 'takeRows')
   const [taken, norm] = nodes.slice(at)

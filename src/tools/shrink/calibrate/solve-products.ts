@@ -18,9 +18,9 @@ export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift
   readonly drift: number
   /** Maximum sweeps over the codes after solving. */
   readonly sweeps: number
-  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
+  /** The compiled module of wasm/solve. Default: solvers compute in TypeScript. */
   readonly solver?: WebAssembly.Module | undefined
-  /** Starts a thread of the solver. Default: solving takes one thread. */
+  /** Starts a thread of the solver. Default: solving uses only this thread. */
   readonly startSolver?: (() => SolvePort) | undefined
   readonly card?: PackCard | undefined
   /** Called when a matrix is done. */
@@ -45,7 +45,7 @@ interface SolveProducts<Report extends { readonly name: string }, Known> {
   readonly solve: (crew: SolverCrew, task: SolveTask<Known>) => Promise<void>
 }
 
-/** Widest first: the others fit into the memory it used. */
+/** The widest first, because the others fit into the memory that it used. */
 export const widestFirst = ({ parts }: Product): Product['parts'] =>
   parts.toSorted((left, right) => right.n - left.n)
 

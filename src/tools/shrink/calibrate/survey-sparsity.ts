@@ -26,7 +26,7 @@ export interface Lost {
   /** Total outputs of all matrices. */
   readonly n: number
   readonly k: number
-  /** Sum over its matrices of each one's share of lost energy, at each of SPARSITIES. */
+  /** Share of energy lost, summed over its matrices, at each of SPARSITIES. */
   readonly shares: readonly number[]
   /** Bytes of all matrices, at each of SPARSITIES; the first is dense. */
   readonly bytes: readonly number[]

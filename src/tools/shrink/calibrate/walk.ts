@@ -1,4 +1,4 @@
-// The walk: for each matrix in turn, finds its inputs once the matrices before it have been compressed.
+// The walk: computes each matrix's inputs in turn, once the matrices before it have been compressed.
 //
 // One segment is in memory at a time. Its output for all windows is a work file, which the next segment
 // reads. An interrupted walk resumes from the newest of these files.
@@ -23,9 +23,9 @@ import {
 } from './segment-runner.ts'
 import type { WorkFiles } from './work-files.ts'
 
-/** The matrices of one product, which share their inputs. */
+/** The matrices of one product, which share inputs. */
 export interface Product {
-  /** Names its matrices, e.g. `layers.0.attn_q + attn_k + attn_v`. */
+  /** The names of its matrices, e.g. `layers.0.attn_q + attn_k + attn_v`. */
   readonly name: string
   readonly parts: Tap['parts']
   readonly k: number
@@ -37,12 +37,12 @@ export interface WalkOptions extends RunnerOptions {
    * false.
    */
   readonly drift?: boolean | undefined
-  /** Ids, all windows of one length. */
+  /** Token ids; all windows have the same length. */
   readonly windows: readonly (readonly number[])[]
   readonly work: WorkFiles
   /**
-   * Called for each product. `stats` runs the windows up to it. Returns tensors that replace its matrices
-   * from then on.
+   * Called for each product. `stats` runs the windows up to the product. Returns tensors that replace its
+   * matrices from then on.
    */
   readonly visit: (
     product: Product,
@@ -101,12 +101,12 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
       for (const { runner } of sides) runner.dispose()
     }
     signal.throwIfAborted()
-    // A walk resumed after its end finds the last rows and has nothing left to run.
+    // A walk that is resumed after its end finds the last rows and has nothing left to run.
     if (index > 0) for (const kind of kinds) await work.remove(rowsName(index, kind))
   }
 }
 
-/** The model that made the rows: the compressed one so far, or the original. */
+/** The model that computed the rows: the one compressed so far, or the original. */
 type Kind = 'rows' | 'float'
 const KINDS: readonly Kind[] = ['rows', 'float']
 
@@ -159,7 +159,7 @@ async function openSide(context: Context, weights: Weights, file: string | undef
   }
 }
 
-/** The segment as a model of its own. Matrices are f32; tables keep the model's encoding. */
+/** The segment as a separate model. Matrices are f32; tables keep the model's encoding. */
 function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
   const own = new Map<string, PackedEncoding>()
   for (const { ref, encoding } of prepared.plan.slots) {
@@ -220,7 +220,7 @@ async function* outputsOf({ runner, read }: Side, { options, report }: Context):
   }
 }
 
-/** Lets an abort through. */
+/** Lets an abort arrive. */
 async function pause({ host, signal }: WalkOptions): Promise<void> {
   await host.yieldTask()
   signal.throwIfAborted()

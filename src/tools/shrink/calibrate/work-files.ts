@@ -26,7 +26,7 @@ export class DoneMatrices<Report extends { readonly name: string }> {
   readonly #onMatrix: ((report: Report) => void) | undefined
   readonly #reports = new Map<string, Report>()
 
-  /** `onMatrix`: called when a matrix is finished in this run, not for earlier ones. */
+  /** `onMatrix`: called for each matrix finished in this run, not for earlier ones. */
   constructor(work: WorkFiles, onMatrix?: (report: Report) => void) {
     this.#work = work
     this.#onMatrix = onMatrix
@@ -113,7 +113,7 @@ export async function readWork(files: WorkFiles, name: string): Promise<Uint8Arr
   return source?.read(0, source.size)
 }
 
-/** Files under prefixed names, so that the rows of several walks can coexist. */
+/** Files with prefixed names, so that the rows of several walks can coexist. */
 export const prefixed = (work: WorkFiles, prefix: string): WorkFiles => ({
   open: (name) => work.open(prefix + name),
   write: (name, chunks) => work.write(prefix + name, chunks),

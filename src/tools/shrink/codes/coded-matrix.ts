@@ -29,7 +29,7 @@ export interface CodedMatrix {
   readonly scales: Uint16Array
   /** The same for the minimums; `w4m_g32` only. */
   readonly minimums?: Uint16Array | undefined
-  /** The end of each group. Default: the format's own. */
+  /** The end of each group. Default: the format's groups. */
   readonly ends?: Uint32Array | undefined
 }
 
@@ -39,7 +39,7 @@ export const groupSize = (format: Format, k: number): number =>
 
 export const groupCount = (format: Format, k: number): number => Math.ceil(k / groupSize(format, k))
 
-/** The groups of a row. Some may be empty. */
+/** The groups of a row, some of which may be empty. */
 export interface Groups {
   /** The end of each. */
   readonly ends: Uint32Array
@@ -97,7 +97,7 @@ export function checkWeights(weights: ArrayLike<number>, n: number, k: number): 
     if (Number.isFinite(weights[i]!)) continue
     throw new HalfbyteError(
       'format',
-      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding can represent; the file is corrupt, so download it again`,
+      `the weight of output ${Math.floor(i / k)} and input ${i % k} is ${weights[i]}, which no quantised encoding can represent; the file is corrupt; download it again`,
       { output: Math.floor(i / k), input: i % k },
     )
   }

@@ -45,7 +45,7 @@ describe.each(FORMATS)('%s', (format) => {
   test.each([
     [40, 96],
     [8, 172],
-  ])("[%i, %i] as ggml's blocks has the same values", async (n, k) => {
+  ])('[%i, %i] has the same values in ggml’s blocks', async (n, k) => {
     const coded = codedOf(format, n, k)
     const bytes = ggmlBlocks(coded)
     const dtype = blockDType(format, k)
@@ -59,7 +59,7 @@ test.each([
   ['w4_g32', 4, 32],
   ['w8_g32', 8, 32],
   ['w4_channel', 4, -1],
-] as const)('%s as tensors of GPTQ has the same values', async (format, bits, groupSize) => {
+] as const)('%s has the same values in GPTQ’s tensors', async (format, bits, groupSize) => {
   const n = 40
   const k = 96
   const coded = codedOf(format, n, k)

@@ -1,7 +1,7 @@
 // Writes a coded matrix as ggml blocks or GPTQ tensors.
 //
-// Codes are only rearranged. Scales are stored here as f16 patterns of 2^8 times their value, and there as
-// plain f16; that is exact down to 2^-14 and rounded to nearest below it.
+// Codes are only rearranged. Scales, which are f16 patterns of 2^8 times their value here, become plain f16;
+// that is exact down to 2^-14 and rounded to nearest below it.
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { floatToHalf, halfTable } from '../../../core/base/half.ts'
@@ -17,7 +17,7 @@ const BLOCK_DTYPES: Readonly<Record<Format, BlockDType>> = {
   w4_channel: 'Q4_0',
 }
 
-/** F32 if rows are not whole blocks: it represents the codes' values exactly. */
+/** F32 if rows are not whole blocks, because it represents the codes' values exactly. */
 export const blockDType = (format: Format, k: number): BlockDType =>
   k % GROUP_SIZE === 0 ? BLOCK_DTYPES[format] : 'F32'
 
@@ -49,7 +49,7 @@ export function ggmlBlocks(coded: CodedMatrix): Uint8Array {
   return bytes
 }
 
-/** The value of a stored pattern as f16. */
+/** The f16 pattern of a stored pattern's value. */
 const half = (pattern: number): number => floatToHalf(halfTable()[pattern]! / SCALE_FACTOR)
 
 interface GptqTensor {
@@ -61,7 +61,7 @@ interface GptqTensor {
 /** `qweight`, `qzeros`, `scales` and `g_idx` of AutoGPTQ's checkpoint format `gptq`, symmetric. */
 interface GptqMatrix {
   readonly bits: 4 | 8
-  /** Inputs that share a scale; -1: all. */
+  /** Number of inputs that share a scale; -1: all. */
   readonly groupSize: number
   readonly tensors: Readonly<Record<'qweight' | 'qzeros' | 'scales' | 'g_idx', GptqTensor>>
 }

@@ -4,7 +4,7 @@ import { GROUP_SIZE, matrixBytes, PANEL_ROWS, panelBytes, roundUp } from '../../
 import { layBytes, layNibbles } from '../../../core/weights/pack/pack-panels.ts'
 import { CODES, type CodedMatrix, emptyMatrix, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
-/** The inverse of `layMatrix`, without any arithmetic. */
+/** The inverse of `layMatrix`. Needs no arithmetic. */
 export function unlayMatrix(bytes: Uint8Array, format: Format, n: number, k: number): CodedMatrix {
   const coded = emptyMatrix(format, n, k)
   const { codes, scales, minimums } = coded

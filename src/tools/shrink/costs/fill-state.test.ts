@@ -1,5 +1,5 @@
-// Filling the state. In: a sequence with two groups. Out: whether all bytes of its blocks are written, and no
-// others.
+// Filling the state. In: a sequence with two groups. Out: whether exactly the bytes of its blocks are
+// written.
 import { expect, test } from 'vitest'
 import { Arena } from '../../../core/runtime/memory/arena.ts'
 import { SequenceState } from '../../../core/state/sequence-state.ts'

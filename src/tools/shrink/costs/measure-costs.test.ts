@@ -1,5 +1,5 @@
-// Measuring costs. In: random models of two kinds. Out: a table that can be read back, with each shape of the
-// model's products; stand-ins with the requested zeros.
+// Cost measurements. In: random models of two kinds. Out: a table that can be read back, with each shape of
+// the model's products, and stand-ins with the requested zeros.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -85,7 +85,7 @@ test.each([
         })
         const zeros = unit.filter((value) => value === 0).length
         if (zeros < unit.length) kept++
-        // A kept code happens to be zero once in 16 or 256 times.
+        // One in 16 or 256 kept codes happens to be zero.
         expect(zeros === unit.length || zeros < unit.length / 2).toBe(true)
       }
     }

@@ -28,7 +28,7 @@ import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import { openTimedPlan, type RepeatedStep, type TimedPlan } from './timed-plan.ts'
 
 interface PaceOptions {
-  /** How many of the last ids are run one by one. */
+  /** How many of the last ids run one by one. */
   readonly tokens: number
   readonly now: () => number
   readonly signal: AbortSignal
@@ -43,7 +43,7 @@ export interface Paced {
   release(): void
 }
 
-/** Processes the first ids with a sequence of its own. Throws what the scheduler throws. */
+/** Processes the first ids with a new sequence. Throws what the scheduler throws. */
 export async function pace(
   { scheduler, newSequence }: Pick<BuiltModel, 'scheduler' | 'newSequence'>,
   ids: readonly number[],
@@ -162,12 +162,12 @@ export interface MeasureOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
-/** The measured shares of kept weights. Times in between are interpolated. */
+/** The measured shares of kept weights; times in between are interpolated. */
 const KEPT = [0.1, 0.3, 0.5, 0.7, 0.9] as const
 
 /**
- * Runs the model's whole step with random codes instead of its products' matrices, alternating dense and one
- * sparse variant, so that other load on the machine affects both. Experts are unchanged. Throws
+ * Runs the model's whole step with random codes in place of its products' matrices. Alternates a dense and a
+ * sparse variant, so that other load on the machine affects both. Experts keep their weights. Throws
  * `unsupported` for a model without such matrices or a graph, and what loading throws.
  */
 export async function measureCosts(prepared: PreparedModel, options: MeasureOptions): Promise<CostTable> {
@@ -223,7 +223,7 @@ interface Times {
   readonly step: number
   /** Per matrix, keyed by `n x k` of merged matrices: the mean over matrices of that shape. */
   readonly byShape: ReadonlyMap<string, number>
-  /** Of all of them. */
+  /** Milliseconds of all products together. */
   readonly matrices: number
 }
 
@@ -270,7 +270,7 @@ function tableOf(
       ratios[name].map(([kept, ratio]): [number, number] => [kept, rounded(ratio * denseMs)])
     return { n, k, denseMs: rounded(denseMs), sb84: inMs('sb84'), sv32: inMs('sv32') }
   })
-  // Every matrix's time includes the overhead of running an op alone, so the rest excludes it.
+  // Every matrix's time includes the overhead of running an op alone, so the rest must not.
   const restMs = rounded(low(dense.map(({ step }) => step)) - low(dense.map(({ matrices }) => matrices)))
   if (!(restMs > 0)) throw disturbed(restMs)
   return { version: 1, machine, model: file.name, build, threads, format, restMs, matrices }
@@ -279,7 +279,7 @@ function tableOf(
 const disturbed = (restMs: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `a token takes ${restMs} ms less than its products; the machine was busy; measure again with more --samples`,
+    `a token takes ${restMs} ms less than its products, so the machine was busy; measure again with more --samples`,
     { restMs },
   )
 

@@ -1,4 +1,4 @@
-// Loads a model's plan to time its steps and each of its ops.
+// Loads a model's plan, and times its steps and each of its ops.
 
 import { BLOCK_POSITIONS } from '../../../core/abi/constants.ts'
 import { ropeTables } from '../../../core/arch/rope.ts'
@@ -39,7 +39,7 @@ export function fillState(
     const bytes = blockBytes[group] ?? 0
     for (let block = 0; block < Math.ceil(positions / BLOCK_POSITIONS); block++) {
       const address = arena.u32[state.table(group) / 4 + block] ?? 0
-      // This block has left the window.
+      // This block has moved out of the window.
       if (address !== 0) arena.u8.fill(BYTE, address, address + bytes)
     }
   }
@@ -57,7 +57,7 @@ export interface RepeatedStep {
   /** Mean milliseconds of the whole step in a single run, as in the engine. */
   steps(calls: number): number
   /**
-   * Mean milliseconds of each op. Every op runs alone but in the step's order, so that caches are in the
+   * Mean milliseconds of each op. Each op runs alone, but in the step's order, so that the caches are in the
    * same state as in a real step.
    */
   ops(calls: number): Float64Array
@@ -70,12 +70,12 @@ export interface TimedPlan {
   readonly build: Build
   readonly maxThreads: number
   resize(threads: number): Promise<void>
-  /** The state before the step is written; the step's ids are byte tokens. */
+  /** Writes the state before the step. The step's ids are byte tokens. */
   repeat(shape: StepShape): RepeatedStep
   dispose(): void
 }
 
-/** A byte token in any vocabulary, and not special in most. */
+/** A byte token in any vocabulary, and rarely a special one. */
 const FIRST_TOKEN = 100
 
 /**
@@ -142,7 +142,7 @@ function repeatStep({ pool, written, step, cache, blockBytes, now }: Placed, sha
   }
   return {
     steps,
-    /** The clock is read once between two ops, so its rounding shifts time between ops but loses none. */
+    /** Reads the clock once between two ops, so that its rounding shifts time between ops but loses none. */
     ops(calls) {
       const sums = new Float64Array(count)
       for (let call = 0; call < calls; call++) {

@@ -9,7 +9,7 @@ import type { GgufValue } from '../../../core/formats/gguf/gguf-writer.ts'
 
 type GgufMetadata = ReadonlyMap<string, GgufValue>
 
-/** Families that can be written as GGUF; all others have merged, transposed or stacked tensors there. */
+/** Families that can be written as GGUF. In GGUF, all others have merged, transposed or stacked tensors. */
 export const GGUF_FAMILIES: readonly string[] = ['llama', 'smollm3', 'qwen2', 'qwen3', 'gemma3']
 
 /** The family's keys, without the tokenizer's. */
@@ -98,7 +98,7 @@ export function checkSettings(
   )
 }
 
-/** Rotation pairs are ordered differently there, and frequency scaling can be expressed in other ways. */
+/** GGUF orders rotation pairs differently, and can express frequency scaling in other ways. */
 const BY_VALUE: readonly string[] = ['rope', 'localRope', 'name'] satisfies (keyof ModelConfig)[]
 
 function firstOther(config: ModelConfig, back: ModelConfig): string | undefined {
@@ -113,7 +113,7 @@ function firstOther(config: ModelConfig, back: ModelConfig): string | undefined 
   return isSame(rotation(config), rotation(back)) ? undefined : 'rope'
 }
 
-/** Equal to f32 precision. Absent values, 0 and empty lists are the same. */
+/** Compares with f32 precision. Absent values, 0 and empty lists are equal. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a === 'number' && typeof b === 'number')
     return Math.abs(a - b) <= 1e-6 * Math.max(Math.abs(a), Math.abs(b))

@@ -13,7 +13,7 @@ import { matrixSlabs, readMatrix } from '../calibrate/gram.ts'
 import { ggmlBlocks } from '../codes/foreign-codes.ts'
 import { rtn } from '../matrix/grid.ts'
 
-/** The type that matrices are stored in. */
+/** The type in which matrices are stored. */
 export type GgufDType = 'F32' | 'F16' | 'Q8_0' | 'Q4_0'
 
 /** The largest f16. */
@@ -46,7 +46,7 @@ export function ggufTensors(
   })
 }
 
-/** Rows that are not whole blocks are stored in F16. */
+/** Rows that do not fill whole blocks are stored in F16. */
 function dtypeOf(name: string, shape: readonly number[], mostly: GgufDType): GgufDType {
   if ((shape.at(-1) ?? 0) % BLOCKS[mostly].elements !== 0) return 'F16'
   return mostly === 'Q4_0' && roleOf(name) === 'table' ? 'Q8_0' : mostly

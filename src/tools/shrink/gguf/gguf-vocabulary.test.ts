@@ -49,7 +49,7 @@ test("added tokens beyond the table's rows are dropped", () => {
   expect(found.tokens).toHaveLength(268)
 })
 
-test('a pre-tokenizer that GGUF has no name for is rejected', () => {
+test('a pre-tokenizer without a name in GGUF is rejected', () => {
   const pre_tokenizer = {
     type: 'Sequence',
     pretokenizers: [

@@ -1,5 +1,5 @@
-// A model's tokenizer in GGUF's form. GGUF names a pre-tokenizer instead of spelling it out, so each known
-// name is tried on texts in every script, and the closest one with which all ids agree is taken.
+// A model's tokenizer in GGUF's form. GGUF names a pre-tokenizer instead of spelling it out. So each known
+// name is tried on texts in every script, and the closest one whose ids all agree is used.
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { JsonObject } from '../../../core/base/values.ts'
@@ -51,7 +51,7 @@ function hasSameIds(text: string, own: Tokenizer, other: Tokenizer): boolean {
   return a === b
 }
 
-/** A table often has more rows than there are tokens. Added tokens may be beyond the rows. */
+/** A table often has more rows than the vocabulary has tokens. Added tokens may have ids beyond the rows. */
 function withRows(spec: GgufTokenizerSpec, rows: number): GgufTokenizerSpec {
   const { tokens, scores, types } = spec
   const ids = Array.from({ length: rows }, (_, id) => id)

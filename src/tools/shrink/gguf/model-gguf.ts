@@ -65,7 +65,7 @@ function otherModel({ file, config }: PreparedModel): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
     isFolder
-      ? `${file.name} is of the family ${config.family}, and GGUF is written for ${GGUF_FAMILIES.join(', ')}; write a .hbm`
+      ? `${file.name} has the family ${config.family}, which cannot be written as GGUF, only ${GGUF_FAMILIES.join(', ')}; write a .hbm`
       : `${file.name} is ${file.format}, and GGUF is written from a folder with safetensors; write a .hbm, or re-quantize a GGUF file with "halfbyte quantize"`,
     { family: config.family, format: file.format },
   )

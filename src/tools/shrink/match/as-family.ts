@@ -1,5 +1,5 @@
-// Presents a model that comes with a graph as a model of a family whose graph computes the same, so that it
-// can be packed and compressed.
+// Turns a model with its own graph into one of the family whose graph computes the same, so that it can be
+// packed and compressed.
 
 import type { ModelConfig, WindowConfig } from '../../../core/arch/config/config.ts'
 import { storedConfig } from '../../../core/arch/config/config-hbm.ts'
@@ -14,8 +14,8 @@ import type { Graph, NodeOf } from '../../../core/graph/nodes.ts'
 import { type Rows, sameGraph } from './same-graph.ts'
 
 /**
- * The model without its graph. A model without a graph is returned unchanged. Throws `unsupported` for a
- * graph that no family builds; the error gives the difference from the closest one.
+ * Returns the model without its graph, or a model without a graph unchanged. Throws `unsupported` for a graph
+ * that no family builds; the error names the difference from the closest one.
  */
 export async function asFamily(file: ModelFile, signal?: AbortSignal): Promise<ModelFile> {
   const { name, graph } = file
@@ -56,7 +56,7 @@ function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator
   }
 }
 
-/** The attention part of configurations, apart from sizes. */
+/** The attention part of a configuration, apart from sizes. */
 function attentionOf({ rope, headDim }: ModelConfig, graph: Graph): Partial<ModelConfig> {
   const rotations = nodesOf(graph, 'ropeKv')
   const attentions = nodesOf(graph, 'attention')

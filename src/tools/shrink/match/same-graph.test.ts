@@ -1,5 +1,5 @@
-// Graph matching. In: families' graphs, written differently or with one change. Out: whether they are
-// recognised, with the locations of their weights, and whether each change is detected.
+// Graph matching. In: families' graphs, written differently or with one change. Out: whether each is
+// recognised and its weights are located, and whether each change is detected.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
@@ -82,7 +82,7 @@ describe.each(CONFIGS.map((config) => [config.family, buildGraph(config)] as con
   test('is a different graph if any number or word of a node changes', () => {
     for (const [index, node] of graph.nodes.entries()) {
       changed(node, (key, field) => {
-        // A slice's width also changes its value's.
+        // Changing a slice's width also changes its value's width.
         const isFixed = key === 'op' || key === 'width'
         if (isFixed || (typeof field !== 'number' && typeof field !== 'string')) return field
         let isSeen = false
@@ -135,7 +135,7 @@ describe('products', () => {
       ['a', 0],
       ['b', 0],
     ],
-  ])('%s match merged ones', (_, found, gate, up) => {
+  ])('%s match merged matrices', (_, found, gate, up) => {
     const { places } = sameGraph(due, found)
     expect(places?.get('gate')).toEqual({ name: gate[0], first: gate[1], n: 32 })
     expect(places?.get('up.bias')).toEqual({ name: `${up[0]}.bias`, first: up[1], n: 32 })
@@ -145,7 +145,7 @@ describe('products', () => {
     const one = products([[{ gate: 32, up: 32 }, [0, 32]]])
     const whole = products([[{ all: 64 }, [0, 32]]])
     expect(sameGraph(whole, one).difference).toBe(
-      'all is one weight, whose rows the graph has separately in gate and up',
+      'all is one weight, but the graph stores its rows separately in gate and up',
     )
   })
 

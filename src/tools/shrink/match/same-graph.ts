@@ -29,7 +29,7 @@ class WeightPlaces {
   readonly #places = new Map<string, Map<number, Rows>>()
 
   /**
-   * Records that the rows `due` are `found`. Returns a description of any contradiction to an earlier call.
+   * Records that the rows `due` are at `found`. Returns a description if this contradicts an earlier call.
    */
   note(due: readonly Rows[], found: readonly Rows[]): string | undefined {
     const left = due.toReversed()
@@ -49,7 +49,9 @@ class WeightPlaces {
     return rest && `the graph has ${a === undefined ? 'more' : 'fewer'} rows of ${rest.name}`
   }
 
-  /** The location of each weight, or a sentence for weights whose rows are not one run of one tensor. */
+  /**
+   * The location of each weight, or a sentence if a weight's rows are not one contiguous run in one tensor.
+   */
   whole(): ReadonlyMap<string, Rows> | string {
     const whole = new Map<string, Rows>()
     for (const [name, runs] of this.#places) {
@@ -57,7 +59,7 @@ class WeightPlaces {
       let { name: tensor, first, n } = head![1]
       for (const [start, run] of rest) {
         if (run.name !== tensor || run.first !== first + n || start !== head![0] + n)
-          return `${name} is one weight, whose rows the graph has separately in ${tensor} and ${run.name}`
+          return `${name} is one weight, but the graph stores its rows separately in ${tensor} and ${run.name}`
         n += run.n
       }
       whole.set(name, { name: tensor, first, n })
@@ -74,7 +76,7 @@ class WeightPlaces {
   }
 }
 
-/** Columns [start, start + width) of a value that no slice makes. */
+/** Columns [start, start + width) of a value that is not a slice. */
 interface Columns {
   readonly of: Value
   readonly start: number
@@ -117,7 +119,7 @@ class GraphSide {
 }
 
 export interface Comparison {
-  /** The rows of a stored tensor that make up each weight, by name; absent if the graphs differ. */
+  /** For each weight, by name, its rows in a stored tensor; absent if the graphs differ. */
   readonly places?: ReadonlyMap<string, Rows>
   /** The first difference, as a clause: `x has 4 columns instead of 8`. */
   readonly difference?: string
@@ -126,8 +128,8 @@ export interface Comparison {
 }
 
 /**
- * Compares from the logits back to the embeddings. The order of nodes, the merging of matrices into
- * products, and the operand order of plain sums do not matter.
+ * Compares the graphs from the logits back to the embeddings. The order of nodes, the merging of matrices
+ * into products, and the operand order of plain sums do not matter.
  */
 export function sameGraph(due: Graph, found: Graph): Comparison {
   const matching = new Matching(due, found)
@@ -192,7 +194,7 @@ class Matching {
     return this.#fields(at, a, b)
   }
 
-  /** Columns of two products match if the rows of their weights do, wherever these are. */
+  /** Columns of two products match if the rows of their weights do, wherever those rows are. */
   #products(
     at: string,
     [due, found]: readonly [NodeOf<'linear'>, NodeOf<'linear'>],
@@ -214,7 +216,7 @@ class Matching {
     return undefined
   }
 
-  /** Both sums are plain, and their operands match only with those of one swapped. */
+  /** Both sums are plain, and their operands match only if one sum's are swapped. */
   #isSwapped(due: NodeOf<'add'>, found: NodeOf<'add'>): boolean {
     if (due.scale !== 1 || found.scale !== 1) return false
     const left = this.#due.kind(due.left)

@@ -1,4 +1,4 @@
-// Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate for
+// Factors the Hessian of a linear's inputs into the triangle that says how later inputs can compensate for
 // errors of earlier ones.
 //
 // H sum x x^T, plus damping on the diagonal C lower triangle, H = C^T C
@@ -59,7 +59,7 @@ export const plainDense: Dense = {
 /** A call of `gemm`. */
 export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
 
-/** Bytes that a factor needs; with drift, including its transpose. */
+/** Bytes that a factor needs, including its transpose if there is drift. */
 export const factorBytes = (k: number, withDrift: boolean): number =>
   8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
 
@@ -100,7 +100,7 @@ const BLOCK = 32
 export const SLAB_ROWS = 64
 /** Maximum columns of the buffer `panel`. */
 export const PANEL_INPUTS = BLOCK
-/** A pivot below this fraction of the mean diagonal is a zero with rounding errors. */
+/** A pivot below this fraction of the mean diagonal counts as zero plus rounding error. */
 export const MIN_PIVOT = 1e-13
 
 /** Rows of H updated at once. */
@@ -114,7 +114,9 @@ export function factorize(name: string, stats: InputStats, options: FactorOption
   return alone(factorizing(name, stats, options), options.dense)
 }
 
-/** The same, step by step: a step's products are independent of each other, but depend on earlier steps. */
+/**
+ * The same, step by step. The products of a step are independent of each other, but depend on earlier steps.
+ */
 export function* factorizing(
   name: string,
   stats: InputStats,
@@ -202,7 +204,7 @@ function blockProducts(h: Float64Array, k: number, start: number, end: number, d
   for (let b = 0; b < start; b += UPDATE_ROWS) {
     const last = Math.min(b + UPDATE_ROWS, start)
     const rows = { ...panel, at: b * panel.stride }
-    // The upper triangle of H is not used, so whatever a block's corner writes there is harmless.
+    // The upper triangle of H is unused, so whatever the corner of a block writes there is harmless.
     products.push([rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1])
   }
   return products

@@ -1,4 +1,4 @@
-// GPTQ. In: small problems. Out: codes compared with the definition of OBS, losses with measured ones.
+// GPTQ. In: small problems. Out: whether codes match the definition of OBS, and losses the measured ones.
 import { describe, expect, test } from 'vitest'
 import { decode, type Format } from '../codes/coded-matrix.ts'
 import {
@@ -16,14 +16,14 @@ import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
 import { targetsOf, turned } from './targets.ts'
 
-/** Fits grids the same way, for comparison with the definition. */
+/** Fits grids as the solver does, for comparison with the definition. */
 const PLAIN = { search: false }
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
 
 const factorOf = ({ inputs, k }: Problem, options = {}) => factorize('w', inputStats('w', inputs, k), options)
 
-/** Sixteen levels around zero: the clipping with the least weighted error, written out. */
+/** Sixteen levels around zero, with the clipping of least weighted error; a direct implementation. */
 const symmetric =
   (clips: readonly number[]): QuantizerOf =>
   (weights, importance) => {
@@ -135,7 +135,7 @@ describe('gptq', () => {
     }
   })
 
-  test('rounds dead inputs to nearest, which affects no other code', () => {
+  test('rounds dead inputs to nearest, without effect on other codes', () => {
     const problem = randomProblem(4, 64, 200, 5, [3, 33, 34])
     const { coded } = gptq(problem.weights, 4, 64, 'w8_g32', factorOf(problem), PLAIN)
     const other = problem.weights.map((w, i) => ([3, 33, 34].includes(i % 64) ? w / 2 : w))
@@ -152,7 +152,7 @@ describe('gptq', () => {
     }
   })
 
-  test('solves without damping if the inputs allow it, and otherwise reports an error', () => {
+  test('solves without damping if the inputs allow it, and otherwise throws', () => {
     const problem = randomProblem(3, 64, 300, 6, [5])
     expect(
       gptq(problem.weights, 3, 64, 'w4_g32', factorOf(problem, { damp: 0 }), PLAIN).loss,

@@ -27,7 +27,7 @@ import { targetsOf } from './targets.ts'
 /** The inputs of solving a row, in addition to the factor. */
 interface SlabOptions extends Omit<SolveOptions, 'before'> {
   readonly format: Format
-  /** Sums of the inputs' drift; see `targetsOf`. */
+  /** Fraction of the inputs' drift to compensate for; see `targetsOf`. */
   readonly share: number
 }
 
@@ -57,7 +57,7 @@ export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
 }
 
 /**
- * `drift`: D transposed, see `targetsOf`; absent if inputs have not drifted. `lossBefore` is that of the
+ * `drift`: D transposed, see `targetsOf`; absent if inputs have not drifted. `lossBefore`: loss of the
  * weights' nearest codes. Throws what `gptq` throws.
  */
 export function solveSlab(
@@ -90,7 +90,7 @@ export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): S
   return { coded, loss, lossBefore }
 }
 
-/** The data for solving one group, kept compact in memory because this runs many times. */
+/** The data for solving one group, which is compact in memory because it is read many times. */
 interface Group {
   /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
   readonly corner: Float64Array
@@ -137,7 +137,7 @@ function solveGroup(
 }
 
 /**
- * Stretches around zero, or around the middle of the codes. Returns false if the grid is unchanged or
+ * Stretches a grid around zero, or around the middle of the codes. Returns false if the grid is unchanged or
  * invalid.
  */
 function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
@@ -156,7 +156,7 @@ export interface Solved {
   readonly lossBefore: number
 }
 
-/** Inputs whose s is computed at once. */
+/** Number of inputs whose s is computed at once. */
 const BLOCK = GROUP_SIZE
 /**
  * Factors of the wider and narrower grids tried in addition to the fitted one. Negative: with the longer side
@@ -169,7 +169,7 @@ export interface SolveOptions {
   readonly search?: boolean | undefined
   /** Maximum sweeps of `refine` over the solution. Default 0. */
   readonly sweeps?: number | undefined
-  /** The codes whose loss is `lossBefore`. Default: the nearest codes. */
+  /** The codes for which `lossBefore` is the loss. Default: the nearest codes. */
   readonly before?: CodedMatrix | undefined
 }
 
@@ -190,7 +190,9 @@ export function gptq(
   return { coded, loss: lossOf(weights, coded, factor), lossBefore }
 }
 
-/** Codes for the groups of `start`, whose scales only `w4_channel` reads. Their loss is not computed. */
+/**
+ * Chooses codes for the groups of `start`, whose scales only `w4_channel` reads. Does not compute their loss.
+ */
 export function solveCodes(
   weights: ArrayLike<number>,
   start: CodedMatrix,
@@ -223,12 +225,12 @@ function choose(
 
 const total = (losses: Float64Array): number => losses.reduce((sum, each) => sum + each, 0)
 
-/** The loss of codes that were chosen elsewhere. */
+/** The loss of existing codes. */
 export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
   return total(solve(weights, coded, factor, 'kept'))
 }
 
-/** Solves with wider and narrower scales too, and keeps the best result for each row. */
+/** Also solves with wider and narrower scales, and keeps the best result for each row. */
 function solveRows(
   weights: ArrayLike<number>,
   fitted: CodedMatrix,
@@ -323,7 +325,7 @@ interface Work {
   readonly groups: Groups
   /** e, [n][k]. */
   readonly errors: Float64Array
-  /** s without the block's own contribution, [n][BLOCK]. */
+  /** s without the contribution of the block itself, [n][BLOCK]. */
   readonly sums: Float64Array
   /** The values that a group would take if it could be stored exactly. */
   readonly free: Float64Array
@@ -387,7 +389,7 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   const { weights, coded, format, k, sums, free, importance, grid, best, stretches, group } = work
   const { corner } = group
   const count = end - first
-  // First computes the remaining e if each input takes its best value.
+  // First computes the errors that remain if each input takes its best value.
   for (let j = 0; j < count; j++) {
     let sum = sums[row * BLOCK + j]!
     for (let i = 0; i < j; i++) sum += free[i]! * corner[j * BLOCK + i]!

@@ -9,7 +9,10 @@ export interface InputStats {
   readonly rows: number
   /** sum x x^T: [k][k], row j holds columns 0 to j; the rest is unused. */
   readonly gram: Float64Array
-  /** sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent if x is that input. */
+  /**
+   * sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent if x is already the float
+   * model's input.
+   */
   readonly drift?: Float64Array | undefined
   /**
    * sum (s - r) x^T, [n][k], where r is the residual that the products are added to, and s the same in the
@@ -50,7 +53,7 @@ export class InputSums {
         const value = x[at + i]!
         const size = Math.abs(value)
         this.#sums[i]! += value
-        // Also true for NaN.
+        // NaN fails this comparison too.
         if (!(size <= this.#peaks[i]!)) this.#peaks[i] = this.#finite(size, i)
       }
     }

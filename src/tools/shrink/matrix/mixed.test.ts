@@ -1,4 +1,5 @@
-// Mixed formats. In: small problems. Out: estimates compared with measured errors, formats within a budget.
+// Mixed formats. In: small problems. Out: whether estimates match measured errors, and formats within a
+// budget.
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'
@@ -38,7 +39,7 @@ describe('mixed formats', () => {
     expect(losses.w8_g32).toBeLessThan(0.02 * losses.w4_g32)
   })
 
-  test('a large matrix is estimated from some of its outputs', () => {
+  test('a large matrix’s error is estimated from some of its outputs', () => {
     expect(sampledRows(10, 64)).toHaveLength(10)
     expect(sampledRows(4096, 8192)).toHaveLength(8)
     expect(new Set(sampledRows(5000, 896)).size).toBe(249)
@@ -60,7 +61,7 @@ describe('mixed formats', () => {
   ]
   const { w4_g32: small, w4m_g32: middle, w8_g32: large } = products[0]!.bytes
 
-  test('the budget is spent where a byte gains most, and never exceeded', () => {
+  test('the budget goes where a byte gains most, and is never exceeded', () => {
     const formats = (budget: number) => [...chooseFormats(products, budget).values()]
     expect(formats(3 * small)).toEqual(['w4_g32', 'w4_g32', 'w4_g32'])
     expect(formats(2 * small + middle)).toEqual(['w4_g32', 'w4m_g32', 'w4_g32'])
@@ -74,7 +75,7 @@ describe('mixed formats', () => {
     }
   })
 
-  test('a budget below the smallest is rejected with what is missing', () => {
+  test('a budget below the smallest formats is rejected with the missing bytes', () => {
     expect(() => chooseFormats(products, 3 * small - 7)).toThrow(/raise --budget by 7 bytes or more/)
   })
 })

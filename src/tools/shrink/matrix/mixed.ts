@@ -8,7 +8,7 @@ import type { InputStats } from './hessian.ts'
 const WORK = 2e8
 const MIN_ROWS = 8
 
-/** Evenly spread sample of the outputs [0, n): fewer if a row costs more. */
+/** An evenly spread sample of the outputs [0, n), smaller if a row costs more. */
 export function sampledRows(n: number, k: number): number[] {
   const count = Math.min(n, Math.max(MIN_ROWS, Math.floor(WORK / (k * k))))
   return Array.from({ length: count }, (_, index) => Math.floor((index * n) / count))
@@ -79,8 +79,8 @@ interface MixedProduct {
 }
 
 /**
- * Begins with the smallest format everywhere. Then repeatedly takes the step that lowers the loss most per
- * byte, among those that fit. Throws `unsupported` if not even the smallest fits.
+ * Starts with the smallest format everywhere. Then repeatedly takes, among the steps that fit, the one that
+ * lowers the loss most per byte. Throws `unsupported` if not even the smallest fits.
  */
 export function chooseFormats(
   products: readonly MixedProduct[],

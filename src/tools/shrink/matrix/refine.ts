@@ -5,8 +5,8 @@
 //
 // Changing e_j by d changes the loss by 2 d g_j + d^2 H_jj, so -g_j / H_jj is the best change of one input. A
 // scale that grows by d takes d c from the errors of its group, with c = code - zero; the best d is
-// (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order cannot see what later codes will be;
-// a sweep can.
+// (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order does not know later codes; a sweep
+// does.
 //
 // Rows do not depend on each other. They are processed together, so that the effect of a block's changes on g
 // is a matrix product.
@@ -29,7 +29,7 @@ interface Slab {
   readonly rows: readonly Row[]
   /** g, [rows][k]. */
   readonly gradients: Float64Array
-  /** How far a block's errors have changed since the gradients were updated, [rows][BLOCK]. */
+  /** Changes of a block's errors since the gradients were updated, [rows][BLOCK]. */
   readonly changes: Float64Array
   /** Columns of H, [k][inputs of the block]. */
   readonly panel: Float64Array
@@ -80,7 +80,7 @@ function lossOfRow({ errors, gradient }: Row): number {
   return loss
 }
 
-/** Opens a slab, with errors and gradients. */
+/** Prepares a slab, with its errors and gradients. */
 function openSlab(
   weights: ArrayLike<number>,
   coded: CodedMatrix,

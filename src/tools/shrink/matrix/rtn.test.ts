@@ -1,5 +1,5 @@
-// Rounding. In: groups of weights. Out: codes compared with those of src/core/weights, and errors with a
-// search.
+// Rounding. In: groups of weights. Out: whether codes equal those of src/core/weights, and whether errors are
+// close to those of a search.
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'

@@ -6,8 +6,8 @@
 // r the residual they are added to, if any s the same in the float model B = sum (s - r) z^T
 //
 // The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T plus damping. A
-// solver that targets v compensates for part of the earlier matrices' errors. Only a fraction of the way is
-// taken: going all the way fits the calibration text better but other texts worse.
+// solver that targets v compensates for part of the earlier matrices' errors. The target is only a fraction
+// of the way to v: all the way fits the calibration text better but other texts worse.
 
 import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 
@@ -21,7 +21,7 @@ interface Drift {
   readonly behind?: Float64Array | undefined
 }
 
-/** Goes the fraction `share` of the way from w to v. Returns [n][k]. */
+/** Moves w towards v by the fraction `share` of the distance. Returns [n][k]. */
 export function targetsOf(
   weights: ArrayLike<number>,
   n: number,

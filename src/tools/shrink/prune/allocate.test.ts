@@ -1,4 +1,4 @@
-// Allocation. In: small problems. Out: the best of all combinations, within the budget.
+// Allocation. In: small problems. Out: whether the result is the best of all combinations within the budget.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { allocate, type SparsityItem } from './allocate.ts'

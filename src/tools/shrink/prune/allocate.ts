@@ -26,7 +26,7 @@ export function allocate<Choice extends SparsityChoice>(
   items: readonly SparsityItem<Choice>[],
   budget: number,
 ): ReadonlyMap<string, Choice> {
-  // Compares unrounded costs: a choice that fits must not be rejected.
+  // Compares unrounded costs, so that a choice that fits is not rejected.
   const wanted = items.map(({ name, choices }) => [name, leastLossOf(choices)] as const)
   if (wanted.reduce((sum, [, { cost }]) => sum + cost, 0) <= budget) return new Map(wanted)
   const cheapest = items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ cost }) => cost)), 0)
@@ -53,7 +53,7 @@ export function allocate<Choice extends SparsityChoice>(
   if (!Number.isFinite(best[size - 1]!)) {
     throw new HalfbyteError(
       'unsupported',
-      `the sparsest choices still cost ${(cheapest / budget).toPrecision(4)} of the budget; raise the budget, or ask for less speed`,
+      `the sparsest choices still cost ${(cheapest / budget).toPrecision(4)} of the budget; raise the budget, or choose a lower speed`,
       { cheapest, budget },
     )
   }

@@ -18,7 +18,7 @@ import { type Compact, keptFactor } from './inverse.ts'
 import { type Mask, type MaskSides, rowGroups } from './mask.ts'
 import { CROSS_ROWS, updateByDropped, updateByKept } from './update.ts'
 
-/** Formats in which a zero has a code. */
+/** Formats in which zero has a code. */
 export type PrunedFormat = Exclude<Format, 'w4m_g32'>
 
 /** `values`: [n][k], 0 where the mask drops. `compact`: the factor of H_KK. */
@@ -89,7 +89,7 @@ export interface GroupResult {
 /** Bytes of the buffers that tasks request from a `Dense`. */
 export const groupBytes = (k: number): number => 8 * (k * k + (4 * SLAB_ROWS + CROSS_ROWS + 64) * k + 64 * 64)
 
-/** Reserves buffers at their largest size: a buffer that grows wastes its old bytes. */
+/** Reserves buffers at their largest size, because a buffer that grows wastes its old bytes. */
 export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   dense.room('compact', k * k)
   dense.room('cross', CROSS_ROWS * k)

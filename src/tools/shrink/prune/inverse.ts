@@ -1,8 +1,8 @@
-// The factor of H_KK for kept inputs K, and inverses of H and of its parts.
+// The factor of H_KK for the kept inputs K, and inverses of H and of its parts.
 import { decompose, type Factor, MIN_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
 import { divide } from '../matrix/targets.ts'
 
-/** H_KK = C^T C of some inputs. */
+/** H_KK = C^T C for some inputs. */
 export type Compact = Pick<Factor, 'k' | 'triangle' | 'dense'>
 
 /** Factors the rows and columns `inputs` of a symmetric matrix, [size][size]. */

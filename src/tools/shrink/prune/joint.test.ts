@@ -1,4 +1,4 @@
-// Pruning with codes. In: random problems. Out: dropped weights as exact zeros, and codes compared with
+// Pruning with codes. In: random problems. Out: dropped weights as exact zeros, and whether codes equal
 // GPTQ's under other Hessians.
 import { describe, expect, test } from 'vitest'
 import { decode } from '../codes/coded-matrix.ts'
@@ -67,7 +67,7 @@ describe('with codes', () => {
     },
   )
 
-  test('errors flow only to kept weights: codes lose less than rounding the remaining ones', () => {
+  test('errors flow only to kept weights, so codes lose less than rounding the remaining weights', () => {
     const problem = randomProblem(64, 96, 300, 31)
     const options = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.5 } as const
     const { values, mask, stored } = prunedCodes(problem, options, { format: 'w4_g32' })
@@ -75,7 +75,7 @@ describe('with codes', () => {
     const naive = gptq(pruned.weights, 64, 96, 'w4_g32', factorOf(problem)).coded
     const masked = decode(naive).map((v, at) => v * mask.kept[at]!)
     expect(measuredLoss(problem, stored)).toBeLessThan(measuredLoss(problem, masked))
-    // At the optimum, the loss is the sum of two parts: the dropping, and the coding of the rest.
+    // At the optimum, the loss is the sum of two parts: dropping weights, and coding the rest.
     const h = hessianOf(problem, DAMP)
     for (const row of [0, 40]) {
       const whole = rowLoss(problem, stored, h, row)

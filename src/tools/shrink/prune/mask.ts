@@ -7,7 +7,7 @@ export interface Pattern {
   readonly name: string
   readonly rows: number
   readonly inputs: number
-  /** Of every `of` inputs of an output, `keep` are kept. Absent if the sparsity determines the number. */
+  /** Keeps `keep` of every `of` inputs of an output. Absent if the sparsity determines the number. */
   readonly nm?: { readonly keep: number; readonly of: number } | undefined
 }
 
@@ -102,7 +102,7 @@ export function keepHighest(scores: Float64Array, from: number, length: number, 
   return kept
 }
 
-/** The value that sorting would put at `index`. Reorders the values. Source: Hoare, Find (1961). */
+/** Finds the value that sorting would put at `index`. Reorders the values. Source: Hoare, Find (1961). */
 function smallest(values: Float64Array, index: number): number {
   let low = 0
   let high = values.length - 1
@@ -179,7 +179,7 @@ interface RowGroup extends MaskSides {
   readonly rows: readonly number[]
 }
 
-/** Rows that share a mask share a factor. */
+/** Groups the rows that share a mask, because they share a factor. */
 export function rowGroups({ n, k, kept }: Mask): RowGroup[] {
   const groups = new Map<string, number[]>()
   for (let row = 0; row < n; row++) {

@@ -1,5 +1,5 @@
-// Pruning one matrix. In: random problems. Out: updates compared with constrained least squares, equation 24
-// with the measured loss, methods with each other.
+// Pruning one matrix. In: random problems. Out: comparisons of updates with constrained least squares, of
+// equation 24 with the measured loss, and of methods with each other.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -71,7 +71,7 @@ const zeroed = ({ weights }: Problem, { kept }: Mask) => Float64Array.from(weigh
 
 describe('the OBS update', () => {
   test.each(PATTERNS.map((pattern) => [pattern.name, pattern] as const))(
-    '%s: equals constrained least squares to 1e-6, whichever side is factored',
+    '%s: equals constrained least squares within 1e-6, whichever side is factored',
     (_, pattern) => {
       for (const share of [0.2, 0.5, 0.8]) {
         const problem = randomProblem(40, 36, 120, 7 + share * 10, [5])
@@ -171,7 +171,7 @@ describe('updates under one mask', () => {
     expect(harmed).toBeLessThan(0.5 * rows)
   })
 
-  test("SparseGPT's update is elimination from the explicit inverse, input by input", () => {
+  test('SparseGPT’s update equals elimination from the explicit inverse, input by input', () => {
     const problem = randomProblem(3, 150, 400, 4)
     const mask = randomMask(3, 150, PATTERNS[0]!, 0.4, 9)
     const { values } = sparseGpt(problem.weights, 3, 150, factorOf(problem), mask)
@@ -256,7 +256,7 @@ test("sparsegpt-obs is the OBS update under SparseGPT's mask", () => {
   }
 })
 
-test('by default, each output drops the same share of single weights, while strips compete', () => {
+test('by default, each output drops the same share of single weights, but strips compete', () => {
   const problem = randomProblem(64, 40, 200, 29)
   const keptOf = (pattern: Pattern, scope?: 'row' | 'matrix') => {
     const options = { method: 'obs', pattern, sparsity: 0.5, scope } as const

@@ -130,17 +130,17 @@ export interface PruneOptions {
 export const pruneBytes = (n: number, k: number): number =>
   groupBytes(k) + 8 * (3 * k * k + 3 * n * k + (n + SLAB_ROWS) * SUMS + 64 * (n + k) + 64)
 
-/** Maximum inputs whose sums a solver takes together. */
+/** Maximum number of inputs whose sums a solver computes together. */
 const SUMS = 128
 
-/** Reserves buffers at their largest size: a buffer that grows wastes its old bytes. */
+/** Reserves buffers at their largest size, because a buffer that grows wastes its old bytes. */
 function reserve(factor: Factor, n: number): void {
   const { dense } = factor
   dense.room('sums', Math.max(n, SLAB_ROWS) * SUMS)
   reserveGroup(factor, Math.max(n, SLAB_ROWS))
 }
 
-/** What is known from calibration. */
+/** Statistics from calibration. */
 export interface Known {
   readonly stats: InputStats
   readonly factor: Factor
@@ -158,7 +158,7 @@ export interface Pruned {
   readonly coded?: CodedMatrix | undefined
 }
 
-/** Groups that do not depend on each other, and the result of each in turn. */
+/** Independent groups. `take` receives the result of each in turn. */
 export type GroupSteps<Result> = Generator<readonly GroupTask[], Result, readonly GroupResult[]>
 
 /** Throws `format` for weights that are not finite, `unsupported` for a Hessian that cannot be solved. */
@@ -285,7 +285,7 @@ function takeRow(to: CodedMatrix, row: number, from: CodedMatrix, at: number): v
 }
 
 /**
- * sum ((w - v) x)^2 over outputs and calibration inputs; of large matrices, estimated from evenly spread
+ * sum ((w - v) x)^2 over outputs and calibration inputs; for large matrices, estimated from evenly spread
  * outputs.
  */
 export function pruneLoss(

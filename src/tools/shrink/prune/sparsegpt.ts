@@ -10,13 +10,13 @@
 import { type Factor, rowsOf } from '../matrix/factor.ts'
 import { dropsOf, fullMask, keepHighest, type Mask, type Pattern } from './mask.ts'
 
-/** Inputs whose mask is chosen at once. */
+/** Number of inputs whose mask is chosen at once. */
 const BLOCK = 128
 
 export interface Choice {
   readonly pattern: Pattern
   readonly sparsity: number
-  /** True for inputs that were always zero: they are dropped first. */
+  /** True for inputs that were always zero, which are dropped first. */
   readonly isDead: (input: number) => boolean
 }
 
@@ -25,7 +25,7 @@ interface Sequential {
   readonly mask: Mask
 }
 
-/** `how`: a mask, or how it is chosen. */
+/** `how`: a mask, or how to choose one. */
 export function sparseGpt(
   weights: ArrayLike<number>,
   n: number,
@@ -75,7 +75,7 @@ interface Work {
   readonly values: Float64Array
   readonly mask: Mask
   readonly block: number
-  /** s without the contribution of inputs from the block's first on, [n][block]. */
+  /** s without the contributions of the block's first input and later ones, [n][block]. */
   readonly sums: Float64Array
 }
 
@@ -122,7 +122,7 @@ function choose(
 }
 
 // hot
-/** s_j: with the actual errors before `at`, and with those in `free` from there on. */
+/** s_j, with the actual errors before `at` and those in `free` from `at` on. */
 function sumOf(
   { k, block, sums, errors, triangle }: Work,
   row: number,

@@ -1,4 +1,5 @@
-// The OBS update: the kept weights that best compensate for the dropped ones, for a whole row at once.
+// The OBS update: computes the kept weights that best compensate for the dropped ones, for a whole row at
+// once.
 //
 //   w  a row      P  dropped inputs      K  kept inputs      H  sum x x^T + g I      v  the row afterwards
 //
@@ -9,7 +10,7 @@
 //   L   = w_P [(H^-1)_PP]^-1 w_P^T = w_P (H_PP - H_PK (H_KK)^-1 H_KP) w_P^T.
 //
 // This is Theorem 4.1 of a paper on sparse Mamba models for phones. Its Hessian is 2 X X^T, hence the 1/2 in
-// its equation 24; its printed equation 23 has lost the minus of equation 19.
+// its equation 24. Its printed equation 23 lacks the minus sign of equation 19.
 
 import { type Factor, rowsOf } from '../matrix/factor.ts'
 import { divide } from '../matrix/targets.ts'
@@ -39,7 +40,7 @@ export function updateByKept(values: Float64Array, sides: MaskSides, factor: Fac
   }
 }
 
-/** The same by the factor of (H^-1)_PP. */
+/** The same, with the factor of (H^-1)_PP. */
 export function updateByDropped(
   values: Float64Array,
   sides: MaskSides,
@@ -65,7 +66,7 @@ function takeInputs(values: Float64Array, k: number, inputs: Uint32Array, to: Fl
   return to
 }
 
-/** Kept inputs whose columns are gathered at once. */
+/** Number of kept inputs whose columns are gathered at once. */
 export const CROSS_ROWS = 128
 
 /** Adds left [n][P] times the rows P and columns K of a symmetric matrix [k][k] to `to`, [n][K]. */

@@ -1,5 +1,5 @@
-// OBS under a given mask. In: weights, a mask, the factor of their inputs' Hessian. Out: all groups, updated
-// as in pruning, and their loss by equation 24.
+// OBS under a given mask. In: weights, a mask, the factor of their inputs' Hessian. Out: the weights of all
+// groups, updated as in pruning, and their loss by equation 24.
 import type { Factor } from '../matrix/factor.ts'
 import { groupTasks, solveGroup } from '../prune/group-tasks.ts'
 import { type Mask, rowGroups } from '../prune/mask.ts'

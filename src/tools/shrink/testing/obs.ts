@@ -1,5 +1,6 @@
-// OBS by definition. In: a small matrix, its inputs, how to solve. Out: codes and scales, by eliminating one
-// column after another from the explicit inverse of the Hessian. Shares no arithmetic with the solver.
+// OBS by definition. In: a small matrix, its inputs, how to solve. Out: codes and scales, found by
+// eliminating one column after another from the explicit inverse of the Hessian. Shares no arithmetic with
+// the solver.
 import { signedFrom } from '../../../../test/helpers/random.ts'
 import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
 
@@ -96,7 +97,7 @@ export function inverseOf(matrix: readonly (readonly number[])[]): number[][] {
   return rows.map((row) => row.slice(k))
 }
 
-/** The nearest of the scales that a pack can hold. */
+/** The nearest scale that a pack can hold. */
 export const storedScale = (scale: number): number => halfToFloat(floatToHalf(scale * 256)) / 256
 
 /** Makes a group's quantiser. */
@@ -106,8 +107,8 @@ export type QuantizerOf = (
 ) => (weight: number) => number
 
 /**
- * Stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights as they are when its
- * first column is reached, or with `isStatic` of all groups from the original weights.
+ * Returns the stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights at the time
+ * when its first column is reached, or with `isStatic` from the original weights.
  */
 export function obs(
   { n, k, weights }: Problem,
@@ -147,7 +148,7 @@ export function obs(
   return stored
 }
 
-/** The diagonal of the inverse at column m, once columns from `first` up to m are eliminated. */
+/** The diagonal of the inverse at column m, after the elimination of the columns from `first` up to m. */
 function conditional(inverse: readonly (readonly number[])[], first: number, m: number): number {
   const left = inverse.map((row) => [...row])
   for (let j = first; j < m; j++) {

@@ -5,7 +5,7 @@ import type { Derive } from './merges.ts'
 export interface KeptTokens {
   /** Ascending old ids; a token's new id is its index here. */
   readonly ids: readonly number[]
-  /** Number of bytes, special tokens, template tokens, and others needed to spell any text. */
+  /** Number of byte tokens, special tokens, template tokens, and other tokens needed to spell any text. */
   readonly fixed: number
   /** Number of further tokens from the text, or from the scripts if there is no text. */
   readonly counted: number
@@ -32,7 +32,7 @@ export interface Vocabulary {
   readonly derive: Derive
 }
 
-/** Of equally frequent tokens, the first is kept. */
+/** Of equally frequent tokens, keeps the first. */
 export function keptTokens(
   { size, hasRow, fixed, derive }: Vocabulary,
   { counts, most = Number.POSITIVE_INFINITY, belongs = () => true }: TokenWishes,

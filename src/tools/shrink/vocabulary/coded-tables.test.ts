@@ -1,5 +1,5 @@
-// Tables in other formats. In: a random table in a pack's contents. Out: the resulting codes, and how
-// accurate they are.
+// Tables in other formats. In: a random table in a pack's contents. Out: the resulting codes and their
+// accuracy.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
@@ -11,7 +11,7 @@ import { readMatrix } from '../calibrate/gram.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { TABLES, type TableFormats, withTables } from './coded-tables.ts'
 
-// More rows than are rounded at once, and a partial last group.
+// More rows than one slab holds, and a partial last group.
 const N = 2083
 const K = 40
 const { signal } = new AbortController()
@@ -48,7 +48,7 @@ async function errorOf({ bytes, data }: PackTensor, format: Format): Promise<num
   return own.reduce((most, value, at) => Math.max(most, Math.abs(value - (values[at] ?? 0))), 0)
 }
 
-test('tables get the requested format, and nothing else does', async () => {
+test('tables get the requested format, and other matrices keep theirs', async () => {
   const four = coded({ table: 'w4_g32' })
   const eight = coded({ table: 'w8_g32' })
   expect(encodingsOf(four)).toEqual(['embed.weight w4_g32', 'other f32'])

@@ -28,8 +28,8 @@ export interface TableFormats {
 }
 
 /**
- * `weights`: those that the contents were made from. `solved`: codes of the logits matrix in `head`, in the
- * kernels' layout. Default: its weights are rounded.
+ * `weights`: the weights from which the contents were made. `solved`: codes of the logits matrix in `head`'s
+ * format, in the kernels' layout. Default: its weights are rounded.
  */
 export function withTables(
   contents: PackContents,

@@ -1,4 +1,4 @@
-// Trimmed vocabularies of encoders. In: a small WordPiece vocabulary and a unigram one trained by
+// Trimmed vocabularies of encoders. In: a small WordPiece vocabulary and a unigram vocabulary trained by
 // SentencePiece. Out: the same texts, the same pieces if all are kept, and the tokens that a choice of
 // languages drops.
 import { readFileSync } from 'node:fs'
@@ -76,9 +76,9 @@ test('a text that a trimmed vocabulary spells differently is rejected', () => {
   expect(() => proof.check(before.encode('cat'), tokenizer.encode('c a t'))).toThrow(/tokenized differently/)
 })
 
-test('a piece with a character that is not a token of its own is kept', () => {
+test('a piece with a character that has no token of its own is kept', () => {
   const { kept, tokens } = trimmedTo(words, 'a')
-  // There is a ##2 and no 2, and a 1 and no ##1.
+  // The vocabulary has ##2 but not 2, and 1 but not ##1.
   const names = kept.ids.map((id) => tokens[id])
   expect(names).toEqual(expect.arrayContaining(['1', '##2', '##z', '[MASK]']))
   expect(names).not.toEqual(expect.arrayContaining(['##ing']))
@@ -91,7 +91,7 @@ test('a piece with a character that is not a token of its own is kept', () => {
   ])
 })
 
-test('the piece with the lowest score is kept, because unknown text is scored by it', () => {
+test('the piece with the lowest score is kept, because the score of unknown text depends on it', () => {
   const { model } = golden.tokenizer
   const vocab: [string, number][] = [
     ...model.vocab.slice(0, -1),
@@ -108,7 +108,7 @@ test('the piece with the lowest score is kept, because unknown text is scored by
 })
 
 describe('languages', () => {
-  test('keep the tokens of their scripts and of no script, and drop the others', () => {
+  test('keep the tokens of their scripts and those of no script, and drop the others', () => {
     const { kept, tokens, before, tokenizer, proof } = trimmedTo(words, undefined, ['en'])
     const names = kept.ids.map((id) => tokens[id])
     expect(names).toContain('##ing')
@@ -144,7 +144,7 @@ describe('languages', () => {
   })
 })
 
-test('another kind of vocabulary is rejected, naming it', () => {
+test('another kind of vocabulary is rejected, and the error names it', () => {
   const spec: JsonTokenizerSpec = { kind: 'json', tokenizer: { model: { type: 'WordLevel', vocab: {} } } }
   expect(() => hasMerges(spec)).toThrow(/of type "WordLevel",.*whose vocabulary cannot be trimmed/)
 })

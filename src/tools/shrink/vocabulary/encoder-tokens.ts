@@ -20,12 +20,12 @@ interface EncoderTokens {
   readonly spell: (tokens: Tokens) => (ids: readonly number[]) => string
 }
 
-/** Stands for text that a vocabulary cannot spell. */
+/** Replaces text that a vocabulary cannot spell. */
 const UNKNOWN = '\ufffd'
 
 /**
- * `encoder`: the tokenizer of `spec`. `scripts`: characters of other scripts are dropped if a vocabulary has
- * no bytes. Default: none are dropped.
+ * `encoder`: the tokenizer of `spec`. `scripts`: if the vocabulary has no byte tokens, characters of other
+ * scripts are dropped. Default: all are kept.
  */
 export function encoderTokens(
   spec: JsonTokenizerSpec,
@@ -60,7 +60,7 @@ const plain = (token: string, inner: string): string =>
 
 const isCharacter = (text: string): boolean => [...text].length === 1
 
-/** Whether a token has a character that is not a token of its own in that position. */
+/** Whether a token has a character that has no token of its own in that position. */
 function isUnspellable(token: string, inner: string, ids: ReadonlyMap<string, number>): boolean {
   const text = plain(token, inner)
   return [...text].some((character, at) => {
@@ -70,7 +70,7 @@ function isUnspellable(token: string, inner: string, ids: ReadonlyMap<string, nu
 }
 
 /**
- * Tokens that are matched before text is split, those around texts, and those named by the settings.
+ * Tokens that are matched before text is split, tokens added around texts, and tokens named in the settings.
  * Reserved tokens without text are dropped.
  */
 function specialIds(

@@ -39,7 +39,7 @@ export function fixedTokens(spec: TokenizerSpec, tokens: Tokens, tokenizer: Toke
 const isByteLevel = (spec: TokenizerSpec): boolean =>
   spec.kind === 'gguf' ? spec.model === 'gpt2' : readDecoding(spec.tokenizer['decoder']).byteLevel
 
-/** Without tokens for all bytes, characters without a token cannot be written. */
+/** Without tokens for all bytes, characters without a token cannot be spelled. */
 function writesAllBytes(spec: TokenizerSpec, tokens: Tokens): boolean {
   const nameOf = isByteLevel(spec) ? (byte: number) => BYTE_CHARS[byte] ?? '' : byteName
   const ids = idsOf(tokens)

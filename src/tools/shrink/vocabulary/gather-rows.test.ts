@@ -1,4 +1,5 @@
-// Rows of tables. In: random matrices as stored in files and packs. Out: the same values as in the whole.
+// Rows of tables. In: random matrices as stored in files and packs. Out: whether the rows have the same
+// values as in the whole matrix.
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import type { Encoding } from '../../../core/abi/encodings.ts'
@@ -51,7 +52,7 @@ describe('the rows of a table keep their bits', () => {
     async (encoding) => {
       const dtype = encoding === 'f16' || encoding === 'bf16' ? encoding.toUpperCase() : undefined
       const halves = dtype === undefined ? stored : halved(stored, dtype as 'F16' | 'BF16')
-      // Floats do not become codes with a minimum.
+      // Floats are never converted to codes with a minimum.
       const whole = await packed(encoding === 'w4m_g32' ? fourBit() : halves, encoding)
       const taken = await gatherRows(whole, ROWS, signal)
       expect(taken.packed).toBe(encoding)
@@ -63,7 +64,7 @@ describe('the rows of a table keep their bits', () => {
     },
   )
 
-  test('a table without its zeros is rejected with the next step', async () => {
+  test('a table stored without its zeros is rejected with what to do', async () => {
     await expect(gatherRows({ ...stored, packed: 'w4_g32_sb84' }, ROWS, signal)).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringContaining('trim the model before it is pruned'),

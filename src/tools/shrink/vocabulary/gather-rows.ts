@@ -15,7 +15,7 @@ import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { emptyMatrix, type Format, groupCount } from '../codes/coded-matrix.ts'
 import { layMatrix, unlayMatrix } from '../codes/lay.ts'
 
-/** Rows read at once: whole panels, because computed tensors are read in panels. */
+/** Number of rows read at once: whole panels, because computed tensors are read in panels. */
 const SLAB = 2048
 
 /** `rows` ascend. Throws `unsupported` for a matrix stored without its zeros, and what reading throws. */
@@ -28,13 +28,13 @@ export async function gatherRows(
   if (packed === 'w2_g256') {
     throw new HalfbyteError(
       'unsupported',
-      `${name} has 2 bits a weight, in which no table of tokens is stored`,
+      `${name} has 2 bits per weight, which tables of tokens do not support`,
     )
   }
   if (packed !== undefined && isSparse(packed)) {
     throw new HalfbyteError(
       'unsupported',
-      `${name} is stored without its zeros (${packed}), and its rows cannot be taken; trim the model before it is pruned`,
+      `${name} is stored without its zeros (${packed}), so single rows cannot be read; trim the model before it is pruned`,
     )
   }
   const bytes =

@@ -1,11 +1,12 @@
-// Tests which texts belong to some languages. In: language codes. Out: a test of a text by Unicode scripts.
+// Decides whether a text belongs to given languages. In: language codes. Out: a test of a text by Unicode
+// scripts.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface Scripts {
   /** Unicode's short names, like `Latn`. */
   readonly names: readonly string[]
   /**
-   * Whether all characters of a text are of these scripts or of none, such as digits and most punctuation.
+   * Whether all characters of a text belong to these scripts or to none, such as digits and most punctuation.
    */
   has(text: string): boolean
 }
@@ -28,7 +29,7 @@ const MIXTURES: ReadonlyMap<string, readonly string[]> = new Map([
 export function scriptsOf(languages: readonly string[]): Scripts {
   const names = [...new Set(languages.flatMap(scriptsOfOne))]
   const own = names.map((name) => `\\p{scx=${name}}`).join('')
-  // Characters of no script: Zyyy are shared, Zinh inherit the preceding character's script.
+  // Characters of no single script: Zyyy are shared, Zinh inherit the preceding character's script.
   const pattern = new RegExp(`^[${own}\\p{scx=Zyyy}\\p{scx=Zinh}]*$`, 'u')
   return { names, has: (text) => pattern.test(text) }
 }

@@ -20,7 +20,7 @@ export type Derive = (id: number) => readonly number[]
 /** GGUF types of tokens that SentencePiece merges: normal and unused. */
 const MERGED_TYPES: readonly (number | undefined)[] = [undefined, 0, 1, 5]
 
-/** Of several tokens with the same spelling, text becomes the last. */
+/** Of several tokens with the same spelling, text is encoded as the last. */
 export const idsOf = (tokens: Tokens): ReadonlyMap<string, number> =>
   new Map(tokens.flatMap((token, id) => (token === undefined ? [] : [[token, id] as const])))
 
@@ -32,7 +32,7 @@ export function pairOf(merge: unknown): readonly [string, string] | undefined {
   return at < 1 ? undefined : [merge.slice(0, at), merge.slice(at + 1)]
 }
 
-/** Whether its tokens are built by merges. WordPiece and unigram vocabularies have none. */
+/** Whether merges build its tokens. WordPiece and unigram vocabularies have no merges. */
 export function hasMerges(spec: TokenizerSpec): boolean {
   if (spec.kind === 'gguf') return true
   const { type } = objectAt(spec.tokenizer, 'model')
@@ -57,8 +57,8 @@ export function derivations(spec: GgufTokenizerSpec | JsonTokenizerSpec, tokens:
 }
 
 /**
- * The merges inside a token do not depend on the text around it, because none of them crosses its ends. So
- * encoding the token's own spelling shows them all.
+ * The merges inside a token do not depend on the text around it, because none crosses its ends. So encoding
+ * the token's own spelling reveals all of them.
  */
 function derive(tokens: Tokens, ids: ReadonlyMap<string, number>, merge: Merges): Derive {
   let parts: number[] = []
@@ -82,7 +82,7 @@ function derive(tokens: Tokens, ids: ReadonlyMap<string, number>, merge: Merges)
     const symbols = characters.map((character) => ids.get(character) ?? -1)
     parts = []
     merger.begin(symbols.length).set(symbols)
-    // A token that merges cannot produce is matched whole, and needs no others.
+    // A token that merges cannot produce is matched whole, and needs no other tokens.
     if (merger.merge() !== 1) return [id]
     return [...symbols.filter((symbol) => symbol >= 0), ...parts, id]
   }

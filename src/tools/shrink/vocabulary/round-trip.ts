@@ -1,20 +1,20 @@
-// Compares a vocabulary with the trimmed one on texts. In: the ids of both. Out: counts, or an error if a
+// Compares a vocabulary with its trimmed version on texts. In: the ids of both. Out: counts, or an error if a
 // text is lost.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface RoundTrip {
   /** Old and new ids. Throws `internal` if the new tokenizer loses or changes a text. */
   check(ids: readonly number[], newer: readonly number[]): void
-  /** Texts that both spell alike, and how many of those have the same pieces. */
+  /** Number of texts that both vocabularies spell the same, and how many of those have the same pieces. */
   readonly texts: number
   readonly samePieces: number
-  /** Texts that were not compared, because some of their characters were dropped. */
+  /** Number of texts that were not compared, because some of their characters were dropped. */
   readonly foreign: number
 }
 
 /**
- * A text must be spelled as before, and a text of kept tokens must have the same pieces. `kept`: the old id
- * of each new one. `spell`: the text of ids. `isGivenUp`: whether a text with this token may change.
+ * Checks that a text is spelled as before, and that a text of kept tokens has the same pieces. `kept`: the
+ * old id of each new one. `spell`: the text of ids. `isGivenUp`: whether a text with this token may change.
  */
 export function compareSpelling(
   kept: readonly number[],

@@ -12,7 +12,7 @@ export const WRITTEN: readonly string[] = inNormalForm([
   "It's what they'VE said, isn't it? WE'LL see: camelCaseWords and HTTPServer, 3.14159 of 2,000,000!\n\n\n  end",
 ])
 
-/** These, and characters in Unicode order. */
+/** The ordinary texts, and characters in Unicode order. */
 export const SAMPLES: readonly string[] = [
   ...WRITTEN,
   ...inNormalForm([

@@ -41,8 +41,8 @@ export interface OpenEncoder {
 }
 
 /**
- * Throws `architecture` or `unsupported` for an encoder that Halfbyte does not read, and `unsupported` for
- * one without safetensors or tokenizer.json.
+ * Throws `architecture` or `unsupported` for an encoder that Halfbyte cannot read, and `unsupported` for one
+ * without safetensors or tokenizer.json.
  */
 export function openEncoder(file: ModelFile): OpenEncoder {
   const family = encoderFamily(file)
@@ -75,7 +75,9 @@ export interface TrimmedEncoder {
   readonly spec: JsonTokenizerSpec
 }
 
-/** Chooses the tokens to keep, and makes their tokenizer. `scripts`: those of the requested languages. */
+/**
+ * Chooses the tokens to keep, and makes their tokenizer. `scripts`: the scripts of the requested languages.
+ */
 export function trimEncoder(
   open: OpenEncoder,
   wishes: Omit<TokenWishes, 'belongs'>,
@@ -137,7 +139,7 @@ function plainTokens({ spec, tokens, encoder }: OpenEncoder, scripts: Scripts | 
   }
 }
 
-/** The embedding, and other tensors with a row per token, which encoders do not read. */
+/** The embedding, and other tensors with one row per token, which encoders ignore. */
 const VOCABULARY_HEADS = /(^|\.)(cls\.predictions|lm_head|decoder)\./
 
 interface EncoderFiles {

@@ -15,7 +15,7 @@ import { derivations } from './merges.ts'
 import { compareSpelling, type RoundTrip } from './round-trip.ts'
 import { type NewIds, tokensOf, trimGeneration, trimSpec } from './trim-spec.ts'
 
-/** `scripts`: those of the languages whose tokens are kept. Default: all. */
+/** `scripts`: the scripts of the languages whose tokens are kept. Default: all. */
 export function chooseTokens(
   { file, config }: Pick<PreparedModel, 'file' | 'config'>,
   wishes: Omit<TokenWishes, 'belongs'>,
@@ -36,12 +36,12 @@ export function chooseTokens(
   )
 }
 
-/** Part of a character has no script: it is kept if a token of the script is merged from it. */
+/** Part of a character has no script, so it is kept if a token of the script is merged from it. */
 const isWhole = (text: string, { has }: Scripts): boolean => !text.includes('\ufffd') && has(text)
 
 const specOf = (file: PreparedModel['file']) => {
   if (file.tokenizer !== undefined) return file.tokenizer
-  throw new HalfbyteError('format', `${file.name} comes without a tokenizer; give a model that has one`)
+  throw new HalfbyteError('format', `${file.name} has no tokenizer; give a model that has one`)
 }
 
 /** Reads the tables once. Throws what reading throws. */

@@ -1,5 +1,5 @@
 // Trimmed tokenizers. In: tiny specifications, published tokenizers, texts. Out: the same texts, the same
-// pieces if all are kept, and no more tokens than needed.
+// pieces if all are kept, and no unneeded tokens.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -25,7 +25,7 @@ export function tokensOf(spec: TokenizerSpec): Tokens {
 const piecesOf = (model: JsonObject): (string | undefined)[] =>
   listAt(model, 'vocab').map((entry) => String(Array.isArray(entry) ? entry[0] : entry))
 
-/** A merge stays if both its parts and its result do. */
+/** A merge stays if its parts and its result all stay. */
 export function trimSpec(spec: TokenizerSpec, tokens: Tokens, ids: NewIds): TokenizerSpec {
   const known = new Set([...idsOf(tokens)].filter(([, id]) => ids.has(id)).map(([token]) => token))
   const isKept = (merge: unknown): boolean => {
@@ -104,7 +104,7 @@ function trimJson(
   }
 }
 
-/** Ids are in `ids` of special tokens, and in the pairs `cls` and `sep`. */
+/** Special tokens list ids in `ids`, and the pairs `cls` and `sep` contain one each. */
 function trimProcessor(value: unknown, newOf: (id: unknown) => number | undefined): unknown {
   if (!isObject(value)) return value
   const out: Record<string, unknown> = { ...value }
@@ -137,7 +137,7 @@ function trimConfig(config: JsonObject, ids: NewIds): JsonObject {
   return { ...rest, added_tokens_decoder: Object.fromEntries(kept) }
 }
 
-/** Lists of ids that only other programs read. */
+/** Lists of ids that Halfbyte does not read but other programs do. */
 const DROPPED = /^(suppress_tokens|begin_suppress_tokens|forced_decoder_ids|bad_words_ids|sequence_bias)$/
 
 /** The settings of generation_config.json. An id whose token was dropped is omitted. */

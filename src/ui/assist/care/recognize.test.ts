@@ -52,6 +52,42 @@ describe('held out messages', () => {
   })
 })
 
+// Five rounds, each written in one go before its misses were seen. The first four were learnt afterwards. The
+// fifth never was; its shares are those to expect of messages that nobody thought of.
+describe('messages that were written before their misses were seen', () => {
+  const NEEDS = { s: 'self-harm', m: 'medical', v: 'violence' } as const
+
+  test.each([
+    [1, 0.97],
+    [2, 0.8],
+    [3, 0.98],
+    [4, 0.94],
+    [5, 0.72],
+  ])('of round %d, at least %f of those in need are recognized', (round, least) => {
+    const all = messages(`unseen-need-${round}.txt`) as unknown as [string, keyof typeof NEEDS, string][]
+    const found = all.map(([language, kind, text]) => ({ language, kind, found: recognizeNeed(text) }))
+    const hits = found.filter((each) => each.found !== undefined)
+    expect(new Set(all.map(([language]) => language)).size).toBe(19)
+    expect(hits.length / all.length).toBeGreaterThanOrEqual(least)
+    const right = hits.filter((each) => each.found!.need === NEEDS[each.kind])
+    expect(right.length / hits.length).toBeGreaterThanOrEqual(0.78)
+    const known = hits.filter((each) => each.found!.language === each.language)
+    expect(known.length / hits.length).toBeGreaterThanOrEqual(0.98)
+  })
+
+  test.each([
+    [1, 0.01],
+    [2, 0.01],
+    [3, 0.01],
+    [4, 0.01],
+    [5, 0.04],
+  ])('of round %d, at most %f of the ordinary ones are', (round, most) => {
+    const all = messages(`unseen-ordinary-${round}.txt`)
+    const taken = all.filter(([, text]) => recognizeNeed(text) !== undefined)
+    expect(taken.length / all.length, taken.join('\n')).toBeLessThanOrEqual(most)
+  })
+})
+
 test.each([
   ['suiside', 'self-harm'],
   ['i wnt to kil my self', 'self-harm'],
@@ -98,5 +134,5 @@ describe('fiction is not recognized', () => {
 })
 
 test('only the beginning of a long text is searched', () => {
-  expect(recognizeNeed('i really just want to '.repeat(20_000))).toBeUndefined()
+  expect(recognizeNeed(`${'The weather is fine. '.repeat(250)}I want to kill myself.`)).toBeUndefined()
 })

@@ -332,9 +332,33 @@ const COUNTS: readonly Form<[today: Day, now: Date]>[] = [
   ],
   [/^how many (days|weeks|months) (?:are (?:there )?)?(?:in )?(?:a|1|one) (?:year|leap year)$/, yearLength],
   [
-    /^is (?:the year )?(\d{4}) a leap year$/,
+    /^(?:is|was|will) (?:the year )?(\d{4}) (?:be )?a leap year$/,
     ([, year]) =>
       `${isLeap(Number(year)) ? 'Yes' : 'No'}: ${year} has ${isLeap(Number(year)) ? 366 : 365} days.`,
+  ],
+  [
+    /^(?:when|what|what year) is the next leap year$/,
+    (_, today) => {
+      const [year] = [1, 2, 3, 4, 5, 6, 7, 8].map((ahead) => yearOf(today) + ahead).filter(isLeap)
+      return `The next leap year is ${year}.`
+    },
+  ],
+  [
+    /^how many days (?:are (?:there )?|does |has |will )?(?:in )?(?:the year )?(\d{4})(?: have)?$/,
+    ([, year]) => `${isLeap(Number(year)) ? 366 : 365} days.`,
+  ],
+  [
+    /^(?:in )?(?:what|which) year (?:will|does|do|did) (?:i|you|we|he|she|they|someone|somebody|a person)(?: who (?:was|is))? born in (\d{4}) turn (\d{1,3})$/,
+    ([, born, years]) => `In ${Number(born) + Number(years)}.`,
+  ],
+  [
+    /^how old (?:will|would) (?:i|you|he|she|someone|a person) be in (\d{4}) if (?:i|you|he|she|they) (?:was|were|am|is) born in (\d{4})$/,
+    ([, year, born]) => {
+      const years = Number(year) - Number(born)
+      return years < 1 || years > 130
+        ? undefined
+        : `${years} once the birthday of ${year} has passed, ${years - 1} before it.`
+    },
   ],
   [
     new RegExp(

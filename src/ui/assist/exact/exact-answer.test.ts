@@ -38,38 +38,50 @@ test('of 200 held-out sums, none is answered wrongly and 80 % are answered corre
   expect(marks.filter((mark) => mark === 'right').length / sums.length).toBeGreaterThanOrEqual(0.8)
 })
 
-// Written before any form was seen, as people ask a phone; the forms were mended afterwards.
-test('of 200 questions that were held out from the forms, none is wrong and 80 % of those with an answer are right', () => {
-  interface Held {
-    readonly q: string
-    /** Alternatives separated by `|`; null where no number may be answered. */
-    readonly answer: string | null
-  }
-  const held = new URL('../../../../test/fixtures/assist/held-questions.json', import.meta.url)
-  const questions = JSON.parse(readFileSync(held, 'utf8')) as readonly Held[]
-  /** The value, after the last sign of equality. */
-  const isNear = (said: string, value: number) => {
-    const figures = /-?\d+(?:\.\d+)?/.exec(said.split(/[=≈]/).at(-1)!)?.[0]
-    return figures !== undefined && Math.abs(Number(figures) - value) <= 1e-3 * Math.abs(value)
-  }
-  const marks = questions.map(({ q, answer }) => {
-    const said = exactAnswer(q, { now })?.text
-    if (said === undefined) return answer === null ? 'right' : 'declined'
-    const isRight = answer
-      ?.split('|')
-      .some((value) =>
-        /^-?[\d.]+$/.test(value)
-          ? isNear(said, Number(value))
-          : said.toLowerCase().includes(value.toLowerCase()),
-      )
-    return isRight === true ? 'right' : `wrong: ${q} ${said}`
+/** Whether an answer contains a value, or has it after its last sign of equality. */
+const says = (said: string, value: string): boolean => {
+  const figures = /-?\d+(?:\.\d+)?/.exec(said.split(/[=≈]/).at(-1)!)?.[0]
+  return /^-?[\d.]+$/.test(value)
+    ? figures !== undefined && Math.abs(Number(figures) - Number(value)) <= 1e-3 * Math.abs(Number(value))
+    : said.toLowerCase().includes(value.toLowerCase())
+}
+
+interface Held {
+  readonly q: string
+  /** Alternatives separated by `|`; null where no number may be answered. */
+  readonly answer: string | null
+}
+
+const heldQuestions = (name: string): readonly Held[] => {
+  const text = readFileSync(new URL(`../../../../test/fixtures/assist/${name}`, import.meta.url), 'utf8')
+  if (name.endsWith('.json')) return JSON.parse(text) as readonly Held[]
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return lines.map((line) => {
+    const [q = '', answer = ''] = line.split('\t')
+    return { q, answer: answer === '' ? null : answer }
   })
-  const traps = questions.filter(({ answer }) => answer === null).length
-  const right = marks.filter((mark) => mark === 'right').length
-  expect(questions).toHaveLength(200)
-  expect(marks.filter((mark) => mark.startsWith('wrong'))).toEqual([])
-  expect((right - traps) / (questions.length - traps)).toBeGreaterThanOrEqual(0.8)
-})
+}
+
+// Each was written before the forms that it measures were seen or added; the forms were mended afterwards,
+// except on the last one.
+test.each([
+  ['held-questions.json', 175, 0.8],
+  ['held-questions-2.txt', 226, 0.94],
+  ['held-questions-3.txt', 195, 0.96],
+])(
+  'of %s, no answer is wrong, and of %d with an answer at least a share of %f is right',
+  (name, count, share) => {
+    const questions = heldQuestions(name)
+    const marks = questions.map(({ q, answer }) => {
+      const said = exactAnswer(q, { now })?.text
+      if (said === undefined) return answer === null ? 'none' : 'declined'
+      return answer?.split('|').some((value) => says(said, value)) === true ? 'right' : `wrong: ${q} ${said}`
+    })
+    expect(questions.filter(({ answer }) => answer !== null)).toHaveLength(count)
+    expect(marks.filter((mark) => mark.startsWith('wrong'))).toEqual([])
+    expect(marks.filter((mark) => mark === 'right').length / count).toBeGreaterThanOrEqual(share)
+  },
+)
 
 test.each([
   'I have 5 apples. I give 2 to Tom. How many apples does Tom have?',
@@ -100,6 +112,16 @@ test.each([
   ['is 5 less than 3?', 'No: 3 is less than 5.'],
   ['round -2.5 to the nearest whole number', '-2.5 rounded is -3.'],
 ])('%s: %s', (question, answer) => {
+  expect(exactAnswer(question, { now })?.text).toBe(answer)
+})
+
+test.each([
+  ['was ist 1.250 mal 2', undefined],
+  ['was ist 1,5 mal 2', '1.5 * 2 = 3'],
+  ['quanto fa 3 per persona', undefined],
+  ['сколько будет 6 делить на 2', '6 / 2 = 3'],
+  ['36除以9', '36 / 9 = 4'],
+])('in other languages, %s: %s', (question, answer) => {
   expect(exactAnswer(question, { now })?.text).toBe(answer)
 })
 

@@ -4,6 +4,7 @@ import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
 import { askedFact } from './facts.ts'
+import { questionInEnglish } from './other-languages.ts'
 import { askedFraction, askedRatio, askedSum } from './sums.ts'
 import { askedConversion, convertedText, convertUnits, roundedValue } from './units.ts'
 import { askedProblem } from './word-problems.ts'
@@ -30,16 +31,19 @@ const LONGEST = 300
 
 /**
  * The exact answer to a question about sums, percentages, units, dates or times; undefined for other
- * questions, and for those only partly understood. Questions are in English, with numbers as words or digits.
+ * questions, and for those only partly understood. Questions are in English, with numbers as words or digits;
+ * sums, percentages and a few others may be in 17 more languages, with digits.
  */
 export function exactAnswer(question: string, context: ExactContext = {}): ExactAnswer | undefined {
   if (question.length > LONGEST) return undefined
-  return (
-    sumAnswer(question, context.previous) ??
-    unitAnswer(question) ??
-    dateAnswer(question, context.now ?? new Date())
-  )
+  const found = englishAnswer(question, context)
+  if (found !== undefined) return found
+  const translated = questionInEnglish(question)
+  return translated === undefined ? undefined : englishAnswer(translated, context)
 }
+
+const englishAnswer = (question: string, { now = new Date(), previous }: ExactContext) =>
+  sumAnswer(question, previous) ?? unitAnswer(question) ?? dateAnswer(question, now)
 
 function sumAnswer(question: string, previous: string | undefined): ExactAnswer | undefined {
   const compared = askedFact(question)

@@ -3,6 +3,7 @@
 import Big from 'big.js'
 import { calculate, plainNumber } from './calculate.ts'
 import { bareQuestion, type Form, firstAnswer } from './frame.ts'
+import { NOTATIONS } from './notations.ts'
 import { inFigures } from './numbers.ts'
 import { askedSum, NUMBER } from './sums.ts'
 
@@ -128,5 +129,5 @@ export function askedFact(question: string): string | undefined {
   const text = inFigures(question.trim())
     .replace(/\s+/g, ' ')
     .replace(/[?.!\s]+$/, '')
-  return comparison(text) ?? firstAnswer(FORMS, [text, bareQuestion(text).bare])
+  return comparison(text) ?? firstAnswer([...FORMS, ...NOTATIONS], [text, bareQuestion(text).bare])
 }

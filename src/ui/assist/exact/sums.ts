@@ -12,6 +12,9 @@ const PERCENT = String.raw`(\d+(?:\.\d+)?)\s*(?:%|per ?cent\b)`
 const LIST = `(${NUMBER}(?:(?:,? and |, ?)(?:${NUMBER}))+)`
 const partsOf = (list: string): readonly string[] => list.split(/,? and |, ?/)
 
+/** Enough digits for the ten that are shown. */
+const PI = '3.14159265358979'
+
 /** Questions that name the operation, each with the expression for the whole question. */
 const FORMS: readonly Rule[] = [
   [new RegExp(`^add ${PERCENT}(?: (?:vat|tax|tip))? to (${NUMBER})$`), '$2 * (1 + $1%)'],
@@ -59,8 +62,122 @@ const FORMS: readonly Rule[] = [
   [new RegExp(`^(${NUMBER}) (?:with|plus) (?:a |an )?${PERCENT} (?:tip|tax|vat)$`), '$1 * (1 + $2%)'],
   [new RegExp(`^${PERCENT} off (?:of )?(${NUMBER})$`), '$2 * (1 - $1%)'],
   [new RegExp(`^(${NUMBER}) with (?:a )?${PERCENT} (?:off|discount)$`), '$1 * (1 - $2%)'],
+  [
+    new RegExp(
+      `^(?:i owe |i pay )?(?:a )?${PERCENT} tip on (?:a |my |the )?(${NUMBER}) (?:bill|meal|check|dinner)(?:, (?:how much is (?:it|that)|what is (?:it|that)))?$`,
+    ),
+    '$1% * $2',
+  ],
+  [
+    new RegExp(
+      `^(?:if )?(?:i|we|you) (increase|raise|decrease|reduce|lower) (${NUMBER}) by ${PERCENT},? (?:what|how much) do (?:i|we|you) (?:get|have)$`,
+    ),
+    (_, verb, value, percent) =>
+      `${value} * (1 ${/^[ir]/.test(verb!) && verb !== 'reduce' ? '+' : '-'} ${percent}%)`,
+  ],
+  [
+    new RegExp(
+      `^(?:an? )?(${NUMBER}) [a-z]+ with ${PERCENT} (?:vat|tax)(?: added)?,? (?:total|in total|how much)$`,
+    ),
+    '$1 * (1 + $2%)',
+  ],
+  [
+    new RegExp(
+      `^${PERCENT} (?:sales tax|vat|service charge|commission|interest|cashback) (?:on|for|of) (?:a bill of )?(${NUMBER})$`,
+    ),
+    '$1% * $2',
+  ],
+  [
+    new RegExp(
+      `^(?:what (?:number|value) is )?(${NUMBER}) is ${PERCENT} of (?:what|which)(?: number| value)?$`,
+    ),
+    '$1 / $2%',
+  ],
+  [
+    new RegExp(`^(${NUMBER}) (less|more) than (${NUMBER})$`),
+    (_, one, word, other) => `${other} ${word === 'less' ? '-' : '+'} ${one}`,
+  ],
+  [
+    new RegExp(
+      `^(?:what )?number is (${NUMBER}) times (?:as (?:big|large|much|many) as|bigger than) (${NUMBER})$`,
+    ),
+    (whole, one, other) => (whole!.includes('bigger') ? whole! : `${one} * ${other}`),
+  ],
+  [new RegExp(`^(?:the )?sum of ${LIST}$`), (_, list) => partsOf(list!).join(' + ')],
+  [
+    new RegExp(
+      `^(?:the )?area of (?:a |the )?(?:rectangle|room|field) (?:with sides |of |measuring )?(${NUMBER})(?: [a-z]+)? (?:by|and|x) (${NUMBER})(?: [a-z]+)?$`,
+    ),
+    '$1 * $2',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?area of (?:a )?square (?:with )?(?:a )?(?:side|sides|side length)(?: of| is)? (${NUMBER})$`,
+    ),
+    '$1 ^ 2',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?perimeter of (?:a )?square (?:with )?(?:a )?(?:side|sides|side length)(?: of| is)? (${NUMBER})$`,
+    ),
+    '4 * $1',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?perimeter of (?:a )?rectangle (?:with sides |of )?(${NUMBER}) (?:by|and|x) (${NUMBER})$`,
+    ),
+    '2 * ($1 + $2)',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?area of (?:a )?triangle (?:with )?(?:a )?base(?: of)? (${NUMBER}) and (?:a )?height(?: of)? (${NUMBER})$`,
+    ),
+    '$1 * $2 / 2',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?volume of (?:a )?cube (?:with )?(?:a )?(?:side|sides|edge|edges|side length)(?: of| is)? (${NUMBER})$`,
+    ),
+    '$1 ^ 3',
+  ],
+  [
+    new RegExp(`^(?:the )?area of (?:a )?circle (?:with )?(?:a )?radius(?: of| is)? (${NUMBER})$`),
+    `${PI} * $1 ^ 2`,
+  ],
+  [
+    new RegExp(`^(?:the )?area of (?:a )?circle (?:with )?(?:a )?diameter(?: of| is)? (${NUMBER})$`),
+    `${PI} * ($1 / 2) ^ 2`,
+  ],
+  [
+    new RegExp(`^(?:the )?circumference of (?:a )?circle (?:with )?(?:a )?diameter(?: of| is)? (${NUMBER})$`),
+    `${PI} * $1`,
+  ],
+  [
+    new RegExp(`^(?:the )?circumference of (?:a )?circle (?:with )?(?:a )?radius(?: of| is)? (${NUMBER})$`),
+    `2 * ${PI} * $1`,
+  ],
+  [
+    new RegExp(
+      `^(?:the )?simple interest on (${NUMBER}) at ${PERCENT}(?: (?:a|per) year)? (?:for|over) (${NUMBER}) years?$`,
+    ),
+    '$1 * $2% * $3',
+  ],
+  [
+    new RegExp(
+      `^(?:split|divide|share) (?:an? |the )?(${NUMBER})(?: bill| check)? (?:between|among|by) (${NUMBER})(?: people| persons| friends| of us)?$`,
+    ),
+    '$1 / $2',
+  ],
+  [
+    new RegExp(
+      `^(?:how many )?(?:groups|teams|sets|bags) of (${NUMBER}) (?:can (?:you|i|we) make|fit|are there) (?:from|in|out of|with) (${NUMBER})$`,
+    ),
+    '($2 - $2 mod $1) / $1',
+  ],
   [/^(\d+) ?\/ ?(\d+) (?:as|in|to|into) (?:a )?decimals?(?: number)?$/, '$1 / $2'],
 ]
+
+const ORDINALS = 'second third fourth fifth sixth seventh eighth ninth tenth'.split(' ')
 
 /** Operations inside a question, by their signs. */
 const SIGNS: readonly Rule[] = [
@@ -72,6 +189,8 @@ const SIGNS: readonly Rule[] = [
   [/\b(\d+) (?:quarters?|fourths?) of\b/g, '$1 / 4 *'],
   [/\b(\d+) (?:fifths?) of\b/g, '$1 / 5 *'],
   [/(?<=[\d%])\s*of\b/g, ' *'],
+  [/\bhalf of (?:a )?half\b/g, '0.5 * 0.5'],
+  [/(?<![\d./])(\d+) (\d+) ?\/ ?(\d+)(?![\d./])/g, '($1 + $2 / $3)'],
   [/\b(?:a )?half(?: of)?\b/g, '0.5 *'],
   [/\ba quarter of\b/g, '0.25 *'],
   [/\ba third of\b/g, '1 / 3 *'],
@@ -80,6 +199,12 @@ const SIGNS: readonly Rule[] = [
   [/\btriple\b/g, '3 *'],
   [/\b(?:(?:raised )?to the power of|(?:raised )?to the power)\b|\*\*/g, '^'],
   [/\bto the (\d+)(?:st|nd|rd|th)(?: power)?\b/g, '^ $1'],
+  [
+    /\bto the (second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)(?: power)?\b/g,
+    (_, word) => `^ ${ORDINALS.indexOf(word!) + 2}`,
+  ],
+  [/\b(?:4th|fourth) root of (\d+(?:\.\d+)?)/g, 'sqrt(sqrt($1))'],
+  [/(?<![\d.])(\d+(?:\.\d+)?)k(?![a-z\d])/g, '($1 * 1000)'],
   [/\bsquared\b|²/g, '^ 2'],
   [/\bcubed\b|³/g, '^ 3'],
   [/\bplus\b/g, '+'],
@@ -194,6 +319,16 @@ function tidy(expression: string): string {
  * Questions for a part as a percentage of a whole, or for the percentage change from one value to another.
  */
 const RATIOS: readonly Rule[] = [
+  [
+    new RegExp(`^(${NUMBER}) out of (${NUMBER}) (?:as|in) (?:a )?(?:percent|percentage|per cent|%)$`),
+    '$1 / $2',
+  ],
+  [
+    new RegExp(
+      `^(?:the )?(?:price|it|value|cost|rent|salary) (?:went up|went down|went|rose|fell|increased|decreased|dropped) from (${NUMBER}) to (${NUMBER}),? (?:(?:what|how much) (?:percent|percentage|per cent|%) (?:increase|decrease|change)?(?: is (?:that|it|this))?)$`,
+    ),
+    '($2 - $1) / $1',
+  ],
   [new RegExp(`^(?:what )?(?:percent|percentage|per cent) of (${NUMBER}) is (${NUMBER})$`), '$2 / $1'],
   [new RegExp(`^(${NUMBER}) is what (?:percent|percentage|per cent|%) of (${NUMBER})$`), '$1 / $2'],
   [new RegExp(`^(${NUMBER}) (?:as|in) (?:a )?(?:percent|percentage|per cent|%) of (${NUMBER})$`), '$1 / $2'],

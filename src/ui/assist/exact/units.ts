@@ -147,7 +147,7 @@ export interface Conversion {
   readonly given: string
 }
 
-const AMOUNT = String.raw`(-?\d+(?:\.\d+)?|an?)`
+const AMOUNT = String.raw`(-?\d+(?:\.\d+)?|half an?|an?)`
 const UNIT = `([a-zµ°²"'][a-zµ°²"'/ ]*?)`
 const FORMS: readonly RegExp[] = [
   new RegExp(`^(?:convert )?${AMOUNT} ?${UNIT} (?:to|in|into|as|is how many) ${UNIT}$`),
@@ -177,7 +177,7 @@ export function askedConversion(question: string): Conversion | undefined {
     if (found === null) continue
     const isReversed = found.groups?.['to'] !== undefined
     const [amount, from, to] = isReversed ? [found[2], found[3], found[1]] : [found[1], found[2], found[3]]
-    const value = /^an?$/.test(amount!) ? 1 : Number(amount)
+    const value = amount!.startsWith('half') ? 0.5 : /^an?$/.test(amount!) ? 1 : Number(amount)
     const given = `${value} ${unitLabel(from!.trim())}`
     const conversion = checked({ value, from: from!.trim(), to: to!.trim(), given })
     if (conversion !== undefined) return conversion

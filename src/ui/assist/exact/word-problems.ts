@@ -162,6 +162,12 @@ const EACH = '(?: each| apiece| per [a-z]+| a piece| in each(?: [a-z]+)?| on eac
 const GROUPS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(
+      `^(?:if )?(?:an?|1|each|every) (?<pack>[a-z]+) (?:holds?|has|have|contains?) ${N} (?<thing>[a-z]+)[.,;]* how many \\k<thing> (?:are |are there )?in ${N} \\k<pack>(?:es|s)?$`,
+    ),
+    '*',
+  ],
+  [
+    new RegExp(
       `^(?:if )?(?:${WHO} (?:have|has|had|are|buy|buys|bought|own|owns) )?${N} [a-z]+ (?:with|of|each with|that each have|which each have|each have|each has|have|has|hold|holds|contain|contains|each hold|each contain|having) ${N} [a-z]+(?: [a-z]+)?${EACH}?[.,;?]* (?:how (?:many|much) [a-z ]+)$`,
     ),
     '*',

@@ -13,7 +13,7 @@ export interface ChooseOptions {
 }
 
 /** Maximum tokens of a call. */
-const MOST_TOKENS = 96
+const MAX_TOKENS = 96
 const NONE = { name: 'none' }
 
 /** A message of each kind with its call. A model of 100 million weights follows examples, not descriptions. */
@@ -46,7 +46,7 @@ export async function chooseCall(
   try {
     session.setMessages(examplesFor(tools))
     const schema = schemaOf(tools, argumentsFrom(message, new Date()))
-    const options = { temperature: 0, maxTokens: MOST_TOKENS, compact: true, reasoning: false } as const
+    const options = { temperature: 0, maxTokens: MAX_TOKENS, compact: true, reasoning: false } as const
     const { text, finishReason } = await session.send(message, { ...options, schema, signal }).result
     return finishReason === 'stop' ? callOf(text) : undefined
   } finally {

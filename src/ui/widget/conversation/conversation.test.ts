@@ -11,13 +11,15 @@ import { ENGLISH } from '../../words/english.ts'
 import { Conversation } from './conversation.ts'
 import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { Kept, unfinished } from './keep.ts'
-import { cut } from './passages.ts'
 
 const SETTINGS: Settings = {
   system: undefined,
   tools: [],
   documents: [],
   generateOptions: { ...PLAIN, maxTokens: 12 },
+  words: ENGLISH,
+  language: 'en',
+  documentsUnread: ENGLISH.documentsUnread,
   toolLabels: { calculate: 'Calculator' },
   passagesPrompt: ENGLISH.passages,
 }
@@ -142,7 +144,7 @@ test('passages are put before their question, but not before later ones', async 
   expect(prompts[1]?.map(({ content }) => content)).toEqual(['fox', answer?.content, 'sea'])
 })
 
-test('with an encoder, only its vectors decide which passages are nearest', async () => {
+test('with an encoder, its vectors decide which passages are nearest', async () => {
   const { it } = conversation()
   const { engine } = await heard()
   const documents = ['the river goes to the sea', 'the old fox walked home', 'a fox and a sea']
@@ -158,18 +160,50 @@ test('with an encoder, only its vectors decide which passages are nearest', asyn
   }
   it.ask('fox')
   const answer = await it.answer(engine, { ...SETTINGS, documents, encoder: async () => encoder })
-  expect(answer?.passages?.[0]?.text).toBe('the river goes to the sea')
+  expect(answer?.passages?.map(({ text }) => text)).toContain('the river goes to the sea')
   expect(kinds).toEqual(['document', 'query'])
 })
 
-test('documents are split at paragraphs and sentences, and nothing is lost', () => {
-  const sentence = 'A kettle stands on the stove and sings. '
-  const document = `Short one.\n\nShort two.\n\n${sentence.repeat(40)}\n\n${'x'.repeat(1500)}`
-  const passages = cut(document)
-  expect(passages.every(({ text }) => text.length <= 602)).toBe(true)
-  const letters = (text: string) => text.replaceAll(/\s/g, '')
-  expect(letters(passages.map(({ text }) => text).join(''))).toBe(letters(document))
-  expect(cut(' \n\n ')).toEqual([])
+const TIDES = {
+  name: 'tides.md',
+  text: '# Low\n\nThe sea goes out at six.\n\n# High\n\nThe sea comes in at noon.',
+}
+const attached = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 8 } }
+
+test('attached documents that fit are read whole, with later questions too', async () => {
+  const { it } = conversation()
+  const engine = await openToy(toyModel({ contextLength: 2048 }))
+  it.ask('sea', { documents: [TIDES] })
+  expect(it.entries[0]).toEqual({ role: 'user', content: 'sea', documents: [TIDES] })
+  const whole = { title: 'tides.md', text: TIDES.text }
+  expect((await it.answer(engine, attached))?.passages).toEqual([whole])
+  it.ask('fox')
+  expect((await it.answer(engine, attached))?.passages).toEqual([whole])
+})
+
+test('of longer documents, the passages with words of each question are read, with their place', async () => {
+  const { it } = conversation()
+  const engine = await openToy(toyModel({ contextLength: 1024 }))
+  const long = { name: 'long.md', text: `${TIDES.text}\n\n# Other\n\n${'Nothing much. '.repeat(200)}` }
+  it.ask('out', { documents: [long] })
+  const first = await it.answer(engine, attached)
+  expect(first?.passages).toEqual([
+    { title: 'long.md', text: 'The sea goes out at six.', place: { headings: ['Low'], lines: [3, 3] } },
+  ])
+  it.ask('noon')
+  const second = await it.answer(engine, attached)
+  expect(second?.passages?.map(({ place }) => place?.headings)).toContainEqual(['High'])
+})
+
+test('a model with a small context says that it cannot read documents, and reads nothing', async () => {
+  const { it } = conversation()
+  const { engine, prompts } = await heard()
+  it.ask('sea', { documents: [TIDES] })
+  const small = Object.defineProperty(Object.create(engine), 'model', {
+    value: { ...engine.model, contextLength: 512 },
+  })
+  expect((await it.answer(small, attached))?.content).toBe(ENGLISH.documentsUnread)
+  expect(prompts).toEqual([])
 })
 
 const call = (name: string, args = {}) =>
@@ -233,6 +267,12 @@ test('stored entries are restored, except damaged or foreign ones', () => {
   const entries: readonly Entry[] = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b', ending: 'stopped' },
+    { role: 'user', content: 'c', documents: [TIDES] },
+    {
+      role: 'assistant',
+      content: 'd',
+      passages: [{ title: 't', text: 'x', place: { page: 2, headings: ['h'], rows: [3, 4] } }],
+    },
   ]
   kept.write(entries)
   expect(kept.read()).toEqual(entries)
@@ -267,7 +307,7 @@ test('pictures go to a model that sees, with later questions too', async () => {
   const { it } = conversation()
   const { engine, prompts } = await heard()
   const picture = { name: 'dusk.png', file: new Blob(['pixels']) }
-  it.ask('what is here?', [picture])
+  it.ask('what is here?', { pictures: [picture] })
   const blind = await it.answer(engine, SETTINGS)
   expect(blind).toBeUndefined()
   expect(it.error).toMatchObject({ code: 'unsupported', detail: { pictures: 'blind' } })

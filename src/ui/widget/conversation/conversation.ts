@@ -14,16 +14,23 @@ import type {
 import { beforeLoop } from '../../chat/loops.ts'
 import { IDLE_MS, isIdle, stopWhenHidden } from '../../chat/reading/idle.ts'
 import { whenLong } from '../../chat/reading/progress.ts'
+import { readsDocuments } from '../../documents/choose.ts'
+import { placeText } from '../../documents/place-text.ts'
+import type { TextDocument } from '../../documents/read-file.ts'
 import { fill } from '../../words/message.ts'
 import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
-import { PassageIndex } from './passages.ts'
+import { passagesFor } from './passages.ts'
 
 /** Answers and tools that need no model, in a script of their own. */
 const ASSIST = () => import('../../assist/index.ts')
-/** Share of the context that passages may use. */
-const PASSAGES_SHARE = 0.5
 /** Share of the context that is free for the next question and its answer. */
 const NEXT_SHARE = 0.25
+
+/** What a user attaches to a question. */
+export interface AskedFiles {
+  readonly documents?: readonly TextDocument[]
+  readonly pictures?: readonly EntryPicture[]
+}
 
 /** What is currently happening to an answer. */
 type Activity =
@@ -50,7 +57,6 @@ export class Conversation {
   #error: unknown
   readonly #events: ConversationEvents
   #session: OpenSession | undefined
-  #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
   #readingAhead = new AbortController()
@@ -89,8 +95,13 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  ask(question: string, pictures: readonly EntryPicture[] = []): void {
-    const entry: Entry = { role: 'user', content: question, ...(pictures.length > 0 && { pictures }) }
+  ask(question: string, { documents = [], pictures = [] }: AskedFiles = {}): void {
+    const entry: Entry = {
+      role: 'user',
+      content: question,
+      ...(documents.length > 0 && { documents }),
+      ...(pictures.length > 0 && { pictures }),
+    }
     this.#error = undefined
     this.#entries = [...this.#entries, entry]
     this.#events.onEntry(entry)
@@ -201,10 +212,12 @@ export class Conversation {
     asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<Entry> {
-    const { content: question = '', pictures = [] } = asked.at(-1) ?? {}
+    const { content: question = '', documents, pictures = [] } = asked.at(-1) ?? {}
+    if (documents !== undefined && !readsDocuments(engine.model.contextLength))
+      return { role: 'assistant', content: settings.documentsUnread }
     checkSight(engine, pictures)
     const { it: session } = await this.#sessionOf(engine, settings, asked.slice(0, -1))
-    const passages = await this.#passages(engine, settings, question, signal)
+    const passages = await this.#passages(engine, settings, asked, signal)
     const toolRuns: ToolRun[] = []
     let text = ''
     let thoughts = ''
@@ -287,26 +300,19 @@ export class Conversation {
   async #passages(
     engine: Engine,
     settings: Settings,
-    question: string,
+    asked: readonly Entry[],
     signal: AbortSignal,
   ): Promise<readonly Passage[]> {
-    const { documents } = settings
-    if (documents.length === 0) return []
-    const encoder = await settings.encoder?.()
-    signal.throwIfAborted()
-    if (this.#index?.isOf(engine, documents, encoder) !== true)
-      this.#index = new PassageIndex(engine, documents, encoder)
-    const found = await this.#index.find(question, signal, (done, total) => {
-      if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
+    const question = asked.at(-1)?.content ?? ''
+    const mostTokens = engine.model.contextLength
+    return passagesFor(asked, settings, {
+      signal,
+      fits: async (passages, share) =>
+        (await engine.countTokens(withPassages(question, passages, settings))) <= share * mostTokens,
+      onProgress: (done, total) => {
+        if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
+      },
     })
-    const room = engine.model.contextLength * PASSAGES_SHARE
-    const passages = [...found]
-    while (
-      passages.length > 0 &&
-      (await engine.countTokens(withPassages(question, passages, settings))) > room
-    )
-      passages.pop()
-    return passages
   }
 
   /** An answer in progress is discarded. */
@@ -380,8 +386,10 @@ function shownRun(run: CoreToolRun, { tools, toolLabels }: Settings): ToolRun {
 
 function withPassages(question: string, passages: readonly Passage[], settings: Settings): string {
   if (passages.length === 0) return question
-  const quoted = passages.map(
-    ({ title, text }, index) => `[${index + 1}] ${title === undefined ? '' : `${title}: `}${text}`,
-  )
+  const quoted = passages.map(({ title, text, place }, index) => {
+    const where = place === undefined ? '' : placeText(place, settings.words, settings.language)
+    const source = [title ?? '', where].filter((part) => part !== '').join(', ')
+    return `[${index + 1}] ${source === '' ? '' : `${source}: `}${text}`
+  })
   return fill(settings.passagesPrompt, { passages: quoted.join('\n\n'), question })
 }

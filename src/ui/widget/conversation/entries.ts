@@ -1,6 +1,9 @@
 // Entries. The types of a conversation's entries, and of the page's input.
 import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../../engine/api/types.ts'
 import type { Encoder } from '../../chat/encoder-slot.ts'
+import type { Place } from '../../documents/passages.ts'
+import type { TextDocument } from '../../documents/read-file.ts'
+import type { DocumentWords } from '../../words/documents.ts'
 
 /** A function of the page that the model may call. */
 export interface WidgetTool extends RunnableTool {
@@ -26,9 +29,8 @@ export interface Passage {
   readonly text: string
   readonly title?: string | undefined
   readonly url?: string | undefined
-  /** Its position in the document: part `part` of `parts`, from 1. */
-  readonly part?: number | undefined
-  readonly parts?: number | undefined
+  /** Where it is in the document; absent for a whole one. */
+  readonly place?: Place | undefined
 }
 
 /** A call of one of the page's functions. */
@@ -54,6 +56,8 @@ export interface Entry {
   readonly role: 'user' | 'assistant'
   /** Markdown in answers, plain text in questions. */
   readonly content: string
+  /** Documents that the user attached to a question: their names and texts. */
+  readonly documents?: readonly TextDocument[] | undefined
   /** Pictures of a question. */
   readonly pictures?: readonly EntryPicture[] | undefined
   /** The model's thought before its answer. */
@@ -75,11 +79,17 @@ export interface Settings {
   readonly system: string | undefined
   readonly tools: WidgetTools
   readonly documents: readonly (string | WidgetDocument)[]
-  /** The encoder that finds passages; undefined: the language model does. */
+  /** The encoder that finds passages; undefined: they are found by words. */
   readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
   /** Names of the tools of `assist`, in the user's language. */
   readonly toolLabels: Readonly<Record<string, string>>
+  /** Words for the places of passages, which the model reads. */
+  readonly words: DocumentWords
+  /** The language of these words. */
+  readonly language: string
+  /** The answer of a model that is too small to read documents. */
+  readonly documentsUnread: string
   /** The text with `{passages}` and `{question}` that the model reads. */
   readonly passagesPrompt: string
 }

@@ -1,13 +1,14 @@
 // Stores conversations. In: the entries, and where to store them. Out: the same entries on the next visit.
 import { parseJson } from '../../../core/base/json.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
+import type { Place } from '../../documents/passages.ts'
 import type { Entry } from './entries.ts'
 
 /** `tab`: until the tab closes; `device`: until it is cleared. */
 export type Keep = 'none' | 'tab' | 'device'
 
 /** Maximum number of stored messages: the newest. */
-const MOST_ENTRIES = 200
+const MAX_ENTRIES = 200
 
 /**
  * The entries to store while an answer streams: with its text so far, as if it were stopped here. The page
@@ -48,7 +49,7 @@ export class Kept {
   write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
-      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES), withoutFiles))
+      else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MAX_ENTRIES), withoutFiles))
       return true
     } catch {
       return false
@@ -65,7 +66,7 @@ const isEntry = (value: unknown): value is Entry =>
   isObject(value) &&
   (value['role'] === 'user' || value['role'] === 'assistant') &&
   typeof value['content'] === 'string' &&
-  [value['passages'], value['toolRuns'], value['pictures']].every(
+  [value['passages'], value['toolRuns'], value['documents'], value['pictures']].every(
     (list) => list === undefined || isListOfObjects(list),
   )
 
@@ -78,20 +79,26 @@ const withoutFiles = (_: string, value: unknown): unknown => (value instanceof B
  * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
  * write there too.
  */
-function plain({ role, content, pictures, thoughts, ending, passages, toolRuns }: Entry): Entry {
+function plain({ role, content, documents, pictures, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {
     role,
     content,
+    ...(documents !== undefined && {
+      documents: documents.map((document) => ({
+        name: text(document.name) ?? '',
+        text: text(document.text) ?? '',
+      })),
+    }),
     ...(pictures !== undefined && { pictures: pictures.map(({ name }) => ({ name: text(name) ?? '' })) }),
     ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length' || ending === 'loop') && { ending }),
     ...(passages !== undefined && {
-      passages: passages.map(({ text: quoted, title, url, part, parts }) => ({
+      passages: passages.map(({ text: quoted, title, url, place }) => ({
         text: text(quoted) ?? '',
         title: text(title),
         url: text(url),
-        ...(isCount(part) && isCount(parts) && { part, parts }),
+        ...(isObject(place) && { place: plainPlace(place) }),
       })),
     }),
     ...(toolRuns !== undefined && {
@@ -103,5 +110,17 @@ function plain({ role, content, pictures, thoughts, ending, passages, toolRuns }
         result: text(run.result),
       })),
     }),
+  }
+}
+
+function plainPlace({ page, headings, lines, rows }: Place): Place {
+  const isRange = (value: unknown): value is readonly [number, number] =>
+    Array.isArray(value) && value.length === 2 && value.every(isCount)
+  const isList = Array.isArray(headings) && headings.every((heading) => typeof heading === 'string')
+  return {
+    ...(isCount(page) && { page }),
+    ...(isList && { headings }),
+    ...(isRange(lines) && { lines }),
+    ...(isRange(rows) && { rows }),
   }
 }

@@ -1,113 +1,58 @@
-// Passages. In: documents, a question, an engine. Out: the passages nearest to the question.
-//
-// An encoder embeds texts by content, so its cosines are the score. Hidden states of a language model share a
-// large common part, so passages are compared after subtracting their mean. Small models embed texts by style
-// as much as by content; so half of the score comes from words that question and passage share, especially
-// rare ones.
-import { cosine } from '../../../core/base/cosine.ts'
-import type { Engine } from '../../../engine/api/engine.ts'
-import type { Encoder } from '../../chat/encoder-slot.ts'
-import { bestOf, commonWords, cutText, spread, wordsOf } from '../../chat/passages.ts'
-import type { Passage, WidgetDocument } from './entries.ts'
+// Passages. In: a question, the page's documents and those that the user attached. Out: the whole attached
+// documents if they fit, otherwise the passages of all documents nearest to the question.
+import type { TextDocument } from '../../documents/read-file.ts'
+import type { FoundPassage } from '../../documents/search.ts'
+import type { Entry, Passage, Settings, WidgetDocument } from './entries.ts'
 
-/** Passages for one question. */
-const MOST_PASSAGES = 3
-/** Passages per call of `embed`: on a stop, the page waits for at most this many. */
-const BATCH = 8
-
-interface Indexed {
-  readonly passages: readonly Passage[]
-  readonly vectors: readonly Float32Array[]
-  readonly words: readonly ReadonlySet<string>[]
+interface PassageOptions {
+  readonly signal: AbortSignal
+  /** Whether the question with these passages takes at most `share` of the context. */
+  readonly fits: (passages: readonly Passage[], share: number) => Promise<boolean>
+  /** Counts passages while an encoder reads them. */
+  readonly onProgress: (done: number, total: number) => void
 }
 
-export class PassageIndex {
-  readonly #engine: Engine
-  readonly #documents: readonly (string | WidgetDocument)[]
-  readonly #encoder: Encoder | undefined
-  #indexed: Promise<Indexed> | undefined
-
-  constructor(engine: Engine, documents: readonly (string | WidgetDocument)[], encoder: Encoder | undefined) {
-    this.#engine = engine
-    this.#documents = documents
-    this.#encoder = encoder
-  }
-
-  isOf(
-    engine: Engine,
-    documents: readonly (string | WidgetDocument)[],
-    encoder: Encoder | undefined,
-  ): boolean {
-    return engine === this.#engine && documents === this.#documents && encoder === this.#encoder
-  }
-
-  /** The nearest passages, best first. The first call reads all documents; `onProgress` counts passages. */
-  async find(
-    question: string,
-    signal: AbortSignal,
-    onProgress: (done: number, total: number) => void,
-  ): Promise<readonly Passage[]> {
-    this.#indexed ??= this.#read(signal, onProgress)
-    const reading = this.#indexed
-    reading.catch(() => {
-      if (this.#indexed === reading) this.#indexed = undefined
-    })
-    const { passages, vectors, words } = await reading
-    const [asked] = await this.#embed([question], 'query', signal)
-    if (asked === undefined) return []
-    const scores =
-      this.#encoder === undefined
-        ? sums(
-            spread(cosines(asked, vectors, meanOf(vectors))),
-            spread(commonWords(wordsOf(question), words)),
-          )
-        : cosines(asked, vectors)
-    return bestOf(scores, MOST_PASSAGES).map((index) => passages[index] as Passage)
-  }
-
-  async #read(signal: AbortSignal, onProgress: (done: number, total: number) => void): Promise<Indexed> {
-    const passages = this.#documents.flatMap(cut)
-    const texts = passages.map(({ title, text }) => (title === undefined ? text : `${title}\n${text}`))
-    const vectors: Float32Array[] = []
-    for (let done = 0; done < texts.length; done += BATCH) {
-      onProgress(done, texts.length)
-      vectors.push(...(await this.#embed(texts.slice(done, done + BATCH), 'document', signal)))
-    }
-    return { passages, vectors, words: texts.map(wordsOf) }
-  }
-
-  async #embed(
-    texts: readonly string[],
-    kind: 'query' | 'document',
-    signal: AbortSignal,
-  ): Promise<readonly Float32Array[]> {
-    if (this.#encoder === undefined) return this.#engine.embed(texts, { signal })
-    return (await this.#encoder.embed(texts, { kind, signal })).vectors
-  }
+/** A document, and the address of the page's own. */
+interface Source extends TextDocument {
+  readonly url?: string | undefined
 }
 
-/** A document's passages, each with its source. */
-export function cut(document: string | WidgetDocument): Passage[] {
-  const { text, title, url } = typeof document === 'string' ? { text: document } : document
-  const texts = cutText(text)
-  const parts = texts.length
-  return texts.map((part, index) => ({
-    ...{ text: part, title, url },
-    ...(parts > 1 && { part: index + 1, parts }),
-  }))
+/** `asked`: the conversation up to its open question. Rejects with the signal's reason once it is aborted. */
+export async function passagesFor(
+  asked: readonly Entry[],
+  { documents: own, encoder: load }: Settings,
+  { signal, fits, onProgress }: PassageOptions,
+): Promise<readonly Passage[]> {
+  const attached = newest(asked.flatMap(({ documents = [] }) => documents))
+  if (own.length + attached.length === 0) return []
+  const { chosenPassages, PASSAGES_SHARE, searchIn } = await import('../../documents/index.ts')
+  const whole = attached.map(({ name, text }): Passage => ({ title: name, text }))
+  if (own.length === 0 && (await fits(whole, PASSAGES_SHARE))) return whole
+  const encoder = await load?.()
+  signal.throwIfAborted()
+  const sources: readonly Source[] = [...own.map(sourceOf), ...attached]
+  const passageOf = ({ text, document, place }: FoundPassage): Passage => {
+    const { name = '', url } = sources[document] ?? {}
+    const isPart = Object.keys(place).length > 0
+    return { text, title: name === '' ? undefined : name, url, ...(isPart && { place }) }
+  }
+  const questions = asked.filter(({ role }) => role === 'user').map(({ content }) => content)
+  const question = { text: questions.at(-1) ?? '', earlier: questions.at(-2) }
+  const found = await chosenPassages(
+    searchIn(sources),
+    question,
+    (passages) => fits(passages.map(passageOf), PASSAGES_SHARE),
+    { encoder, signal, onProgress },
+  )
+  return found.map(passageOf)
 }
 
-function meanOf(vectors: readonly Float32Array[]): Float32Array {
-  const [first = new Float32Array()] = vectors
-  return first.map((_, at) => vectors.reduce((sum, vector) => sum + vector[at]!, 0) / vectors.length)
-}
+const sourceOf = (document: string | WidgetDocument): Source =>
+  typeof document === 'string'
+    ? { name: '', text: document }
+    : { name: document.title ?? '', text: document.text, url: document.url }
 
-/** Cosines with each vector, after subtracting `mean` from both. */
-function cosines(asked: Float32Array, vectors: readonly Float32Array[], mean?: Float32Array): number[] {
-  const moved = (vector: Float32Array) => (mean ? vector.map((value, at) => value - mean[at]!) : vector)
-  const from = moved(asked)
-  return vectors.map((vector) => cosine(from, moved(vector)))
-}
-
-const sums = (one: readonly number[], other: readonly number[]): number[] =>
-  one.map((value, index) => value + other[index]!)
+/** The newest document of each name. */
+const newest = (documents: readonly TextDocument[]): readonly TextDocument[] => [
+  ...new Map(documents.map((document) => [document.name, document])).values(),
+]

@@ -13,7 +13,7 @@ type Listeners = {
 type ChatAttributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
   ClassAttributes<HalfbyteChat> &
   Partial<HalfbyteChatProps> &
-  Listeners & { 'download-bytes'?: number; 'template-arguments'?: string }
+  Listeners & { 'allow-files'?: boolean; 'download-bytes'?: number; 'template-arguments'?: string }
 
 declare module 'react' {
   namespace JSX {

@@ -10,6 +10,6 @@ declare module 'svelte/elements' {
   interface SvelteHTMLElements {
     'halfbyte-chat': Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
       Partial<HalfbyteChatProps> &
-      Listeners & { 'download-bytes'?: number; 'template-arguments'?: string }
+      Listeners & { 'allow-files'?: boolean; 'download-bytes'?: number; 'template-arguments'?: string }
   }
 }

@@ -15,6 +15,7 @@ export const icon = drawing({
   attach: 'M4 6h16v12H4zM4 15l4.5-4.5l4 4l2.5-2.5L20 16.5M15.5 9.5h.01',
   camera: 'M4 8h3.5L9 5.5h6L16.5 8H20v11H4zM12 10a3.2 3.2 0 1 0 0 6.4a3.2 3.2 0 0 0 0-6.4',
   quote: 'M5 7h14M5 12h14M5 17h8',
+  clip: 'M19 11.5l-7 7a4.6 4.6 0 0 1-6.5-6.5l7.6-7.6a3 3 0 0 1 4.3 4.3l-7.5 7.5a1.5 1.5 0 0 1-2.1-2.1l6.6-6.6',
 })
 
 interface BarView {

@@ -7,10 +7,12 @@ import { copyButton } from '../../chat/copy.ts'
 import { GrowingMarkdown, inParts } from '../../chat/markdown/markdown.ts'
 import { renderMarkdown } from '../../chat/markdown/render-markdown.ts'
 import { messageView, thoughtsView, WAITING } from '../../chat/message.ts'
+import { placeText } from '../../documents/place-text.ts'
 import type { Words } from '../../words/english.ts'
 import { numberText, say } from '../../words/message.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
+import { documentsView } from './documents.ts'
 import { emptyView, icon } from './frame.ts'
 import { picturesView } from './pictures.ts'
 
@@ -40,7 +42,10 @@ function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): Templa
       thoughtsView(thoughts, isGrowing && content === '', words),
       toolRuns.map((run) => toolView(run, words, language)),
     ],
-    body: role === 'user' ? html`${picturesView(entry.pictures, words)}${content}` : answer(view, markdown),
+    body:
+      role === 'user'
+        ? html`${picturesView(entry.pictures, words, language)}${content}${documentsView(entry.documents)}`
+        : answer(view, markdown),
     below: below(view),
   })
 }
@@ -78,14 +83,14 @@ function sourcesView(passages: readonly Passage[], words: Words, language: strin
     <summary>${icon('quote')}<span>${words.sources} (${numberText(passages.length, language)})</span></summary>
     <ol>
       ${passages.map((passage, index) => {
-        const { part, parts } = passage
+        const where = passage.place === undefined ? '' : placeText(passage.place, words, language)
         const name = passage.title ?? say(words.source, { number: index + 1 }, language)
         return html`<li part="source">
           <cite dir="auto">${
             isLink(passage.url)
               ? html`<a href=${placed(passage.url, passage.text)} target="_blank" rel="noopener noreferrer">${name}</a>`
               : name
-          }${part === undefined ? nothing : ` ${part}/${parts}`}</cite>
+          }${where === '' ? nothing : `, ${where}`}</cite>
           <blockquote dir="auto">${passage.text}</blockquote>
         </li>`
       })}
@@ -94,12 +99,12 @@ function sourcesView(passages: readonly Passage[], words: Words, language: strin
 }
 
 /** Number of words of a passage in the text fragment of its link. */
-const MOST_WORDS = 8
+const MAX_WORDS = 8
 
 /** The address with a text fragment, so that browsers jump to the passage. */
 function placed(url: string, text: string): string {
   const [line = ''] = text.split('\n')
-  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MOST_WORDS).join(' '))
+  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MAX_WORDS).join(' '))
   return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 

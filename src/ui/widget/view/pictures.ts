@@ -5,20 +5,23 @@ import { ref } from 'lit/directives/ref.js'
 import type { ChatHost } from '../../chat/composer.ts'
 import { isTouch } from '../../chat/keys.ts'
 import type { PictureFault } from '../../chat/picture-files.ts'
-import { bytesText, fill } from '../../chat/texts.ts'
+import { bytesText } from '../../chat/texts.ts'
 import type { Words } from '../../words/english.ts'
+import { say } from '../../words/message.ts'
 import type { EntryPicture } from '../conversation/entries.ts'
 import { icon } from './frame.ts'
 
 /** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
-const MOST_PIXELS = 640
+const MAX_PIXELS = 640
 
 interface PictureSource {
   readonly words: () => Words
-  /** For sizes; undefined: the browser's. */
-  readonly language: () => string | undefined
+  /** For numbers. */
+  readonly language: () => string
   /** False if the model has no vision tower, undefined while that is unknown. */
   readonly sees: () => boolean | undefined
+  /** Takes files that are documents, and returns the others. */
+  readonly others: (files: readonly File[]) => readonly File[]
   readonly onAttached: () => void
 }
 
@@ -84,7 +87,7 @@ export class Pictures implements ReactiveController {
     const files = [...(event.clipboardData?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    void this.attach(files)
+    this.#bring(files)
   }
 
   readonly onDrag = (event: DragEvent): void => {
@@ -99,13 +102,19 @@ export class Pictures implements ReactiveController {
     const files = [...(event.dataTransfer?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    void this.attach(files)
+    this.#bring(files)
+  }
+
+  /** Documents go to their own list. */
+  #bring(files: readonly File[]): void {
+    const own = this.#from.others(files)
+    if (own.length > 0) void this.attach(own)
   }
 
   /** The attached pictures, and what was wrong with others. */
   above(): TemplateResult {
     const words = this.#from.words()
-    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert" dir="auto">${this.#wrong}</p>`}
+    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert">${this.#wrong}</p>`}
       ${
         this.hasSome
           ? html`<ul class="attached" part="attached" aria-label=${words.attached}>${this.#attached.map((picture) => this.#item(picture, words))}</ul>`
@@ -124,8 +133,8 @@ export class Pictures implements ReactiveController {
 
   #item(picture: EntryPicture, words: Words): TemplateResult {
     const { name } = picture
-    return html`<li>${pictureView(picture, words)}<span dir="auto">${name}</span>
-      <button type="button" class="quiet" part="button" aria-label=${fill(words.removeName, { name })}
+    return html`<li>${pictureView(picture, words, this.#from.language())}<span dir="auto">${name}</span>
+      <button type="button" class="quiet" part="button" aria-label=${say(words.removeName, { name }, this.#from.language())}
         @click=${() => this.#set(this.#attached.filter((other) => other !== picture))}>${icon('close')}</button></li>`
   }
 
@@ -156,16 +165,21 @@ export class Pictures implements ReactiveController {
 
   #faultText(fault: PictureFault): string {
     const words = this.#from.words()
-    const size = (bytes: number) => bytesText(bytes, this.#from.language())
+    const language = this.#from.language()
+    const size = (bytes: number) => bytesText(bytes, language)
     switch (fault.reason) {
       case 'many':
-        return fill(words.pictureMany, { count: fault.count, most: fault.most })
+        return say(words.pictureMany, { count: fault.count, most: fault.most }, language)
       case 'large':
-        return fill(words.pictureLarge, { name: fault.name, size: size(fault.size), most: size(fault.most) })
+        return say(
+          words.pictureLarge,
+          { name: fault.name, size: size(fault.size), most: size(fault.most) },
+          language,
+        )
       case 'other':
-        return fill(words.pictureOther, { name: fault.name })
+        return say(words.pictureOther, { name: fault.name }, language)
       case 'broken':
-        return fill(words.pictureBroken, { name: fault.name })
+        return say(words.pictureBroken, { name: fault.name }, language)
       default:
         throw new TypeError(`unknown fault ${JSON.stringify(fault satisfies never)}`)
     }
@@ -187,9 +201,9 @@ const picker = (
  * A picture, drawn on a canvas: a policy that only allows the page's own images forbids addresses of files. An
  * earlier visit's picture is no longer there, so its name is shown.
  */
-export function pictureView({ name, file }: EntryPicture, words: Words): TemplateResult {
+export function pictureView({ name, file }: EntryPicture, words: Words, language: string): TemplateResult {
   if (file === undefined)
-    return html`<span class="gone" dir="auto">${fill(words.pictureGone, { name })}</span>`
+    return html`<span class="gone" dir="auto">${say(words.pictureGone, { name }, language)}</span>`
   return html`<canvas part="picture" role="img" aria-label=${name} width="0" height="0"
     ${ref((canvas) => void draw(canvas as HTMLCanvasElement | undefined, file))}></canvas>`
 }
@@ -202,7 +216,7 @@ async function draw(canvas: HTMLCanvasElement | undefined, file: Blob): Promise<
   drawn.set(canvas, file)
   const bitmap = await createImageBitmap(file).catch(() => undefined)
   if (bitmap === undefined) return
-  const scale = Math.min(1, MOST_PIXELS / Math.max(bitmap.width, bitmap.height))
+  const scale = Math.min(1, MAX_PIXELS / Math.max(bitmap.width, bitmap.height))
   canvas.width = Math.max(1, Math.round(bitmap.width * scale))
   canvas.height = Math.max(1, Math.round(bitmap.height * scale))
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height)
@@ -213,7 +227,8 @@ async function draw(canvas: HTMLCanvasElement | undefined, file: Blob): Promise<
 export const picturesView = (
   pictures: readonly EntryPicture[] | undefined,
   words: Words,
+  language: string,
 ): TemplateResult | typeof nothing =>
   pictures === undefined
     ? nothing
-    : html`<div class="pictures">${pictures.map((picture) => pictureView(picture, words))}</div>`
+    : html`<div class="pictures">${pictures.map((picture) => pictureView(picture, words, language))}</div>`

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Arabic.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: 'يتبقى {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': 'لا تقرأ هذه الصفحة ملفات من نوع {name}. أرفق نصًا أو صفحة ويب أو PDF أو صورة.',
+  'document-large': 'حجم {name} هو {size}، والحد للملف {most}. أرفق جزءًا منه.',
+  'document-long': '{name} أطول من أن يُقرأ هنا. أرفق جزءًا منه.',
+  'document-locked': '{name} محمي بكلمة مرور. احفظ نسخة دونها وأرفقها.',
+  'document-scanned': 'لا نص في {name}: صفحاته صور. أرفق الصور، أو ملف PDF فيه نص.',
+  'document-empty': 'لا نص في {name}. أرفق ملفًا آخر.',
+  'document-damaged': '{name} تالف. افتحه في برنامجه واحفظه من جديد ثم أرفق تلك النسخة.',
+  'document-part': 'لم يُحمَّل الجزء الذي يقرأ {name}. تحقق من الاتصال ثم أرفقه مرة أخرى.',
+  documentsMany: 'يمكن أن تضم الرسالة {most} ملف على الأكثر، وبهذا تصبح {count}. أرفق أقل.',
+  documentReading: 'قراءة {name}: الصفحة {done} من {all}',
+  documentsSmall: 'هذا النموذج أصغر من أن يقرأ الملفات، وسيختلق الإجابة. اختر نموذجًا أكبر.',
+  placePage: 'الصفحة {page}',
+  placeLines: 'الأسطر {from}–{to}',
+  placeLine: 'السطر {line}',
+  placeRows: 'الصفوف {from}–{to}',
+  placeRow: 'الصف {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'إرفاق مستندات',
+  attachedDocuments: 'المستندات المرفقة',
+  dropDocuments: 'أفلت المستندات لإرفاقها',
+  documentOpening: 'قراءة {name}',
+  documentsUnread: 'نموذج هذه المحادثة أصغر من أن يقرأ المستندات.',
   heading: 'الدردشة',
   open: 'فتح الدردشة',
   close: 'إغلاق الدردشة',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: 'جارٍ قراءة النموذج من هذا الجهاز',
   preparing: 'جارٍ تحضير النموذج',
   ready: 'جاهز',
+  attachPictures: 'إرفاق صور',
+  takePhoto: 'التقاط صورة',
+  attached: 'الصور المرفقة',
+  removeName: 'إزالة {name}',
+  dropPictures: 'أفلت صورًا لإرفاقها',
+  pictureBlind: 'لا يرى هذا النموذج الصور.',
+  pictureOther: '{name} ليس صورة. لا يمكن إرفاق إلا الصور.',
+  pictureMany: 'يمكن أن تضم الرسالة {most} صورة على الأكثر، لا {count}.',
+  pictureLarge: 'حجم {name} هو {size}. حد الصورة {most}.',
+  pictureBroken: '{name} تالف، أو لا يستطيع هذا المتصفح عرضه.',
+  pictureGone: 'صورة: {name}',
   readingPrompt: 'قراءة الوحدات: {done} من {total}',
   searching: 'جارٍ قراءة المستندات: {done} من {total}',
   sources: 'المصادر',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'تم: {name}',
   toolFailed: 'فشل: {name}',
   toolArguments: 'الوسائط',
+  toolCalculate: 'آلة حاسبة',
+  toolDate: 'التاريخ والوقت',
+  toolUnits: 'تحويل الوحدات',
+  toolTime: 'الوقت في مكان',
+  toolDays: 'الأيام بين تاريخين',
   toolResult: 'النتيجة',
   passages:
     'أجب عن السؤال من هذه المقاطع. إن لم تكن الإجابة فيها فقل ذلك.\n\n{passages}\n\nالسؤال: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Bengali.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: '{time} বাকি',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': 'এই পৃষ্ঠা {name}-এর মতো ফাইল পড়ে না। লেখা, ওয়েব পৃষ্ঠা, PDF বা ছবি যোগ করুন।',
+  'document-large': '{name}-এর আকার {size}; ফাইল সর্বোচ্চ {most} হতে পারে। একটি অংশ যোগ করুন।',
+  'document-long': '{name} এখানে পড়ার জন্য খুব লম্বা। একটি অংশ যোগ করুন।',
+  'document-locked': '{name} পাসওয়ার্ড দিয়ে বন্ধ। পাসওয়ার্ড ছাড়া কপি সংরক্ষণ করে যোগ করুন।',
+  'document-scanned': '{name}-এ কোনো লেখা নেই: পৃষ্ঠাগুলি ছবি। ছবিগুলি, বা লেখাসহ PDF যোগ করুন।',
+  'document-empty': '{name}-এ কোনো লেখা নেই। অন্য ফাইল সংযুক্ত করুন।',
+  'document-damaged': '{name} নষ্ট হয়েছে। নিজের প্রোগ্রামে খুলে আবার সংরক্ষণ করুন এবং সেই কপি সংযুক্ত করুন।',
+  'document-part': '{name} পড়ার অংশটি লোড হয়নি। সংযোগ দেখে আবার সংযুক্ত করুন।',
+  documentsMany: 'একটি বার্তায় সর্বোচ্চ {most}টি ফাইল থাকতে পারে, এতে {count}টি হবে। কম যোগ করুন।',
+  documentReading: '{name} পড়া হচ্ছে: পৃষ্ঠা {done}/{all}',
+  documentsSmall: 'ফাইল পড়ার জন্য এই মডেলটি খুব ছোট, এটি বানিয়ে বলবে। বড় একটি মডেল বেছে নিন।',
+  placePage: 'পৃষ্ঠা {page}',
+  placeLines: 'লাইন {from}–{to}',
+  placeLine: 'লাইন {line}',
+  placeRows: 'সারি {from}–{to}',
+  placeRow: 'সারি {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'নথি সংযুক্ত করুন',
+  attachedDocuments: 'সংযুক্ত নথি',
+  dropDocuments: 'সংযুক্ত করতে নথি এখানে ছাড়ুন',
+  documentOpening: '{name} পড়া হচ্ছে',
+  documentsUnread: 'নথি পড়ার জন্য এই চ্যাটের মডেলটি খুব ছোট।',
   heading: 'চ্যাট',
   open: 'চ্যাট খুলুন',
   close: 'চ্যাট বন্ধ করুন',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: 'এই ডিভাইস থেকে মডেল পড়া হচ্ছে',
   preparing: 'মডেল প্রস্তুত করা হচ্ছে',
   ready: 'প্রস্তুত',
+  attachPictures: 'ছবি যোগ করুন',
+  takePhoto: 'ছবি তুলুন',
+  attached: 'যোগ করা ছবি',
+  removeName: '{name} সরান',
+  dropPictures: 'যোগ করতে ছবি এখানে ছাড়ুন',
+  pictureBlind: 'এই মডেল ছবি দেখতে পায় না।',
+  pictureOther: '{name} ছবি নয়। শুধু ছবি যোগ করা যায়।',
+  pictureMany: 'একটি বার্তায় {most}টি পর্যন্ত ছবি থাকতে পারে, {count}টি নয়।',
+  pictureLarge: '{name}-এর আকার {size}। ছবি {most} পর্যন্ত হতে পারে।',
+  pictureBroken: '{name} নষ্ট, বা এই ব্রাউজার তা দেখাতে পারে না।',
+  pictureGone: 'ছবি: {name}',
   readingPrompt: 'টোকেন পড়া হচ্ছে: {total}টির মধ্যে {done}টি',
   searching: 'নথি পড়া হচ্ছে: {total}-এর {done}',
   sources: 'উৎস',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'সম্পন্ন: {name}',
   toolFailed: 'ব্যর্থ: {name}',
   toolArguments: 'আর্গুমেন্ট',
+  toolCalculate: 'ক্যালকুলেটর',
+  toolDate: 'তারিখ ও সময়',
+  toolUnits: 'একক রূপান্তর',
+  toolTime: 'কোনো জায়গার সময়',
+  toolDays: 'তারিখের মাঝের দিন',
   toolResult: 'ফলাফল',
   passages: 'এই অংশগুলি থেকে প্রশ্নের উত্তর দিন। উত্তর না থাকলে তা বলুন।\n\n{passages}\n\nপ্রশ্ন: {question}',
   offline: 'আপনি অফলাইনে আছেন। ইন্টারনেটে যুক্ত হয়ে আবার চেষ্টা করুন।',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in German.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,40 @@ export const COMMON: CommonWords = {
   left: 'noch {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Die Art von {name} kann diese Seite nicht lesen. Hänge Text, eine Webseite, ein PDF oder ein Bild an.',
+  'document-large': '{name} hat {size}; eine Datei darf höchstens {most} haben. Hänge einen Teil davon an.',
+  'document-long': '{name} ist zu lang, um hier gelesen zu werden. Hänge einen Teil davon an.',
+  'document-locked':
+    '{name} ist durch ein Passwort gesperrt. Speichere eine Kopie ohne Passwort und hänge sie an.',
+  'document-scanned':
+    '{name} hat keinen Text: Die Seiten sind Bilder. Hänge die Bilder an oder ein PDF mit Text.',
+  'document-empty': '{name} enthält keinen Text. Hänge eine andere Datei an.',
+  'document-damaged':
+    '{name} ist beschädigt. Öffne die Datei in ihrem Programm, speichere sie neu und hänge diese Kopie an.',
+  'document-part':
+    'Der Teil, der {name} liest, wurde nicht geladen. Prüfe die Verbindung und hänge die Datei noch einmal an.',
+  documentsMany:
+    'Eine Nachricht kann höchstens {most} Dateien haben, und dies wären {count}. Hänge weniger an.',
+  documentReading: '{name} wird gelesen: Seite {done} von {all}',
+  documentsSmall:
+    'Dieses Modell ist zu klein, um Dateien zu lesen: Es würde etwas erfinden. Wähle ein größeres.',
+  placePage: 'Seite {page}',
+  placeLines: 'Zeilen {from}–{to}',
+  placeLine: 'Zeile {line}',
+  placeRows: 'Tabellenzeilen {from}–{to}',
+  placeRow: 'Tabellenzeile {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Dokumente anhängen',
+  attachedDocuments: 'Angehängte Dokumente',
+  dropDocuments: 'Dokumente hier ablegen, um sie anzuhängen',
+  documentOpening: '{name} wird gelesen',
+  documentsUnread: 'Das Modell dieses Chats ist zu klein, um Dokumente zu lesen.',
   heading: 'Chat',
   open: 'Chat öffnen',
   close: 'Chat schließen',
@@ -51,6 +85,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Modell wird von diesem Gerät gelesen',
   preparing: 'Modell wird vorbereitet',
   ready: 'Bereit',
+  attachPictures: 'Bilder anhängen',
+  takePhoto: 'Foto aufnehmen',
+  attached: 'Angehängte Bilder',
+  removeName: '{name} entfernen',
+  dropPictures: 'Bilder hier ablegen, um sie anzuhängen',
+  pictureBlind: 'Dieses Modell kann keine Bilder sehen.',
+  pictureOther: '{name} ist kein Bild. Nur Bilder können angehängt werden.',
+  pictureMany: 'Eine Nachricht kann bis zu {most} Bilder haben, nicht {count}.',
+  pictureLarge: '{name} hat {size}. Ein Bild darf bis zu {most} haben.',
+  pictureBroken: '{name} ist beschädigt, oder dieser Browser kann es nicht anzeigen.',
+  pictureGone: 'Bild: {name}',
   readingPrompt: 'Token werden gelesen: {done} von {total}',
   searching: 'Dokumente werden gelesen: {done} von {total}',
   sources: 'Quellen',
@@ -59,6 +104,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Fertig: {name}',
   toolFailed: 'Fehlgeschlagen: {name}',
   toolArguments: 'Argumente',
+  toolCalculate: 'Rechner',
+  toolDate: 'Datum und Uhrzeit',
+  toolUnits: 'Einheiten umrechnen',
+  toolTime: 'Uhrzeit an einem Ort',
+  toolDays: 'Tage zwischen Daten',
   toolResult: 'Ergebnis',
   passages:
     'Beantworte die Frage anhand dieser Abschnitte. Wenn sie keine Antwort geben, sage es.\n\n{passages}\n\nFrage: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Spanish.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,36 @@ export const COMMON: CommonWords = {
   left: 'quedan {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Esta página no lee archivos del tipo de {name}. Adjunta texto, una página web, un PDF o una imagen.',
+  'document-large': '{name} ocupa {size}; un archivo puede ocupar {most} como máximo. Adjunta una parte.',
+  'document-long': '{name} es demasiado largo para leerlo aquí. Adjunta una parte.',
+  'document-locked': '{name} está protegido con contraseña. Guarda una copia sin ella y adjúntala.',
+  'document-scanned':
+    '{name} no tiene texto: sus páginas son imágenes. Adjunta las imágenes o un PDF con texto.',
+  'document-empty': '{name} no contiene texto. Adjunta otro archivo.',
+  'document-damaged': '{name} está dañado. Ábrelo en su programa, guárdalo de nuevo y adjunta esa copia.',
+  'document-part': 'La parte que lee {name} no se cargó. Comprueba la conexión y adjúntalo otra vez.',
+  documentsMany: 'Un mensaje puede tener {most} archivos como máximo, y así serían {count}. Adjunta menos.',
+  documentReading: 'Leyendo {name}: página {done} de {all}',
+  documentsSmall:
+    'Este modelo es demasiado pequeño para leer archivos: inventaría cosas. Elige uno más grande.',
+  placePage: 'página {page}',
+  placeLines: 'líneas {from}–{to}',
+  placeLine: 'línea {line}',
+  placeRows: 'filas {from}–{to}',
+  placeRow: 'fila {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Adjuntar documentos',
+  attachedDocuments: 'Documentos adjuntos',
+  dropDocuments: 'Suelta documentos para adjuntarlos',
+  documentOpening: 'Leyendo {name}',
+  documentsUnread: 'El modelo de este chat es demasiado pequeño para leer documentos.',
   heading: 'Chat',
   open: 'Abrir el chat',
   close: 'Cerrar el chat',
@@ -52,6 +82,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Leyendo el modelo de este dispositivo',
   preparing: 'Preparando el modelo',
   ready: 'Listo',
+  attachPictures: 'Adjuntar imágenes',
+  takePhoto: 'Hacer una foto',
+  attached: 'Imágenes adjuntas',
+  removeName: 'Quitar {name}',
+  dropPictures: 'Suelta imágenes para adjuntarlas',
+  pictureBlind: 'Este modelo no puede ver imágenes.',
+  pictureOther: '{name} no es una imagen. Solo se pueden adjuntar imágenes.',
+  pictureMany: 'Un mensaje puede tener hasta {most} imágenes, no {count}.',
+  pictureLarge: '{name} ocupa {size}. Una imagen puede ocupar hasta {most}.',
+  pictureBroken: '{name} está dañada, o este navegador no puede mostrarla.',
+  pictureGone: 'Imagen: {name}',
   readingPrompt: 'Leyendo tokens: {done} de {total}',
   searching: 'Leyendo los documentos: {done} de {total}',
   sources: 'Fuentes',
@@ -60,6 +101,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Hecho: {name}',
   toolFailed: 'Error: {name}',
   toolArguments: 'Argumentos',
+  toolCalculate: 'Calculadora',
+  toolDate: 'Fecha y hora',
+  toolUnits: 'Conversión de unidades',
+  toolTime: 'Hora en un lugar',
+  toolDays: 'Días entre fechas',
   toolResult: 'Resultado',
   passages:
     'Responde a la pregunta con estos pasajes. Si no la responden, dilo.\n\n{passages}\n\nPregunta: {question}',

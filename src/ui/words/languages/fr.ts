@@ -1,4 +1,5 @@
 // The texts of `english.ts` in French.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,40 @@ export const COMMON: CommonWords = {
   left: 'encore {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Cette page ne lit pas les fichiers comme {name}. Joignez du texte, une page web, un PDF ou une image.',
+  'document-large': '{name} fait {size} ; un fichier peut faire {most} au plus. Joignez-en une partie.',
+  'document-long': '{name} est trop long pour être lu ici. Joignez-en une partie.',
+  'document-locked':
+    '{name} est protégé par un mot de passe. Enregistrez une copie sans mot de passe et joignez-la.',
+  'document-scanned':
+    '{name} n’a pas de texte : ses pages sont des images. Joignez les images, ou un PDF avec du texte.',
+  'document-empty': '{name} ne contient pas de texte. Joignez un autre fichier.',
+  'document-damaged':
+    '{name} est endommagé. Ouvrez-le dans son programme, enregistrez-le à nouveau et joignez cette copie.',
+  'document-part':
+    'La partie qui lit {name} ne s’est pas chargée. Vérifiez la connexion, puis joignez-le à nouveau.',
+  documentsMany:
+    'Un message peut avoir {most} fichiers au plus, et il y en aurait {count}. Joignez-en moins.',
+  documentReading: 'Lecture de {name} : page {done} sur {all}',
+  documentsSmall:
+    'Ce modèle est trop petit pour lire des fichiers : il inventerait. Choisissez-en un plus grand.',
+  placePage: 'page {page}',
+  placeLines: 'lignes {from}–{to}',
+  placeLine: 'ligne {line}',
+  placeRows: 'rangées {from}–{to}',
+  placeRow: 'rangée {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Joindre des documents',
+  attachedDocuments: 'Documents joints',
+  dropDocuments: 'Déposez des documents pour les joindre',
+  documentOpening: 'Lecture de {name}',
+  documentsUnread: 'Le modèle de ce chat est trop petit pour lire des documents.',
   heading: 'Chat',
   open: 'Ouvrir le chat',
   close: 'Fermer le chat',
@@ -52,6 +86,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Lecture du modèle depuis cet appareil',
   preparing: 'Préparation du modèle',
   ready: 'Prêt',
+  attachPictures: 'Joindre des images',
+  takePhoto: 'Prendre une photo',
+  attached: 'Images jointes',
+  removeName: 'Retirer {name}',
+  dropPictures: 'Déposez des images pour les joindre',
+  pictureBlind: 'Ce modèle ne voit pas les images.',
+  pictureOther: '{name} n’est pas une image. Seules des images peuvent être jointes.',
+  pictureMany: 'Un message peut avoir {most} images au plus, pas {count}.',
+  pictureLarge: '{name} fait {size}. Une image peut faire {most} au plus.',
+  pictureBroken: '{name} est endommagée, ou ce navigateur ne peut pas l’afficher.',
+  pictureGone: 'Image : {name}',
   readingPrompt: 'Lecture des tokens : {done} sur {total}',
   searching: 'Lecture des documents : {done} sur {total}',
   sources: 'Sources',
@@ -60,6 +105,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Terminé : {name}',
   toolFailed: 'Échec : {name}',
   toolArguments: 'Arguments',
+  toolCalculate: 'Calculatrice',
+  toolDate: 'Date et heure',
+  toolUnits: 'Conversion d’unités',
+  toolTime: 'Heure dans un lieu',
+  toolDays: 'Jours entre deux dates',
   toolResult: 'Résultat',
   passages:
     'Répondez à la question à partir de ces passages. S’ils n’y répondent pas, dites-le.\n\n{passages}\n\nQuestion : {question}',

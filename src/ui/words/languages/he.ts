@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Hebrew.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: 'נותרו {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': 'הדף אינו קורא קבצים מהסוג של {name}. צרפו טקסט, דף אינטרנט, PDF או תמונה.',
+  'document-large': 'ב־{name} יש {size}; לקובץ מותר {most}. צרפו חלק ממנו.',
+  'document-long': '{name} ארוך מדי לקריאה כאן. צרפו חלק ממנו.',
+  'document-locked': '{name} נעול בסיסמה. שמרו עותק בלי סיסמה וצרפו אותו.',
+  'document-scanned': 'ב־{name} אין טקסט: העמודים שלו הם תמונות. צרפו את התמונות, או PDF עם טקסט.',
+  'document-empty': 'ב־{name} אין טקסט. צרפו קובץ אחר.',
+  'document-damaged': '{name} פגום. פתחו אותו בתוכנה שלו, שמרו אותו שוב וצרפו את העותק.',
+  'document-part': 'החלק שקורא את {name} לא נטען. בדקו את החיבור וצרפו את הקובץ שוב.',
+  documentsMany: 'להודעה יכולים להיות {most} קבצים, ואלה יהיו {count}. צרפו פחות.',
+  documentReading: 'קריאת {name}: עמוד {done} מתוך {all}',
+  documentsSmall: 'המודל הזה קטן מדי לקריאת קבצים, והוא ימציא דברים. בחרו מודל גדול יותר.',
+  placePage: 'עמוד {page}',
+  placeLines: 'שורות {from}–{to}',
+  placeLine: 'שורה {line}',
+  placeRows: 'שורות {from}–{to} בטבלה',
+  placeRow: 'שורה {row} בטבלה',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'צירוף מסמכים',
+  attachedDocuments: 'מסמכים מצורפים',
+  dropDocuments: 'גררו לכאן מסמכים כדי לצרף אותם',
+  documentOpening: 'קריאת {name}',
+  documentsUnread: 'המודל של הצ׳אט הזה קטן מדי לקריאת מסמכים.',
   heading: 'צ׳אט',
   open: 'פתיחת הצ׳אט',
   close: 'סגירת הצ׳אט',
@@ -60,6 +87,22 @@ export const WIDGET: WidgetWords = {
   toolArguments: 'ארגומנטים',
   toolResult: 'תוצאה',
   passages: 'ענו על השאלה לפי הקטעים האלה. אם אין בהם תשובה, ציינו זאת.\n\n{passages}\n\nשאלה: {question}',
+  attachPictures: 'צירוף תמונות',
+  takePhoto: 'צילום תמונה',
+  attached: 'תמונות מצורפות',
+  removeName: 'הסרת {name}',
+  dropPictures: 'שחררו תמונות כדי לצרף אותן',
+  pictureBlind: 'המודל הזה אינו רואה תמונות.',
+  pictureOther: '{name} אינו תמונה. אפשר לצרף רק תמונות.',
+  pictureMany: 'בהודעה יכולות להיות עד {most} תמונות, לא {count}.',
+  pictureLarge: 'הגודל של {name} הוא {size}. תמונה יכולה להיות עד {most}.',
+  pictureBroken: '{name} פגום, או שהדפדפן הזה אינו יכול להציג אותו.',
+  pictureGone: 'תמונה: {name}',
+  toolCalculate: 'מחשבון',
+  toolDate: 'תאריך ושעה',
+  toolUnits: 'המרת יחידות',
+  toolTime: 'השעה במקום',
+  toolDays: 'ימים בין תאריכים',
   offline: 'אין חיבור לאינטרנט. התחברו ונסו שוב.',
   oldBrowser: 'הדפדפן הזה ישן מדי לצ׳אט. השתמשו בגרסה עדכנית של Chrome,‏ Edge,‏ Firefox או Safari.',
   noModel: 'לצ׳אט הזה אין מודל. אנא הודיעו לבעלי האתר.',

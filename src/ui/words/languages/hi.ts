@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Hindi.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: '{time} बाकी',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': 'यह पेज {name} जैसी फ़ाइलें नहीं पढ़ता। टेक्स्ट, वेब पेज, PDF या तस्वीर जोड़ें।',
+  'document-large': '{name} {size} की है; फ़ाइल ज़्यादा से ज़्यादा {most} की हो सकती है। उसका एक हिस्सा जोड़ें।',
+  'document-long': '{name} यहाँ पढ़ने के लिए बहुत लंबी है। उसका एक हिस्सा जोड़ें।',
+  'document-locked': '{name} पर पासवर्ड लगा है। बिना पासवर्ड की कॉपी सेव करके जोड़ें।',
+  'document-scanned': '{name} में टेक्स्ट नहीं है: उसके पेज तस्वीरें हैं। तस्वीरें जोड़ें, या टेक्स्ट वाली PDF।',
+  'document-empty': '{name} में कोई पाठ नहीं है। दूसरी फ़ाइल संलग्न करें।',
+  'document-damaged': '{name} ख़राब है। इसे इसके प्रोग्राम में खोलें, फिर से सहेजें और वह प्रति संलग्न करें।',
+  'document-part': '{name} पढ़ने वाला भाग लोड नहीं हुआ। कनेक्शन जाँचें, फिर इसे दोबारा संलग्न करें।',
+  documentsMany: 'एक संदेश में ज़्यादा से ज़्यादा {most} फ़ाइलें हो सकती हैं, और ये {count} होंगी। कम जोड़ें।',
+  documentReading: '{name} पढ़ा जा रहा है: पृष्ठ {done}/{all}',
+  documentsSmall: 'फ़ाइलें पढ़ने के लिए यह मॉडल बहुत छोटा है, यह बातें गढ़ेगा। बड़ा मॉडल चुनें।',
+  placePage: 'पेज {page}',
+  placeLines: 'पंक्तियाँ {from}–{to}',
+  placeLine: 'पंक्ति {line}',
+  placeRows: 'तालिका की पंक्तियाँ {from}–{to}',
+  placeRow: 'तालिका की पंक्ति {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'दस्तावेज़ संलग्न करें',
+  attachedDocuments: 'संलग्न दस्तावेज़',
+  dropDocuments: 'संलग्न करने के लिए दस्तावेज़ यहाँ छोड़ें',
+  documentOpening: '{name} पढ़ा जा रहा है',
+  documentsUnread: 'दस्तावेज़ पढ़ने के लिए इस चैट का मॉडल बहुत छोटा है।',
   heading: 'चैट',
   open: 'चैट खोलें',
   close: 'चैट बंद करें',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: 'इस डिवाइस से मॉडल पढ़ा जा रहा है',
   preparing: 'मॉडल तैयार किया जा रहा है',
   ready: 'तैयार',
+  attachPictures: 'तस्वीरें जोड़ें',
+  takePhoto: 'फ़ोटो लें',
+  attached: 'जोड़ी गई तस्वीरें',
+  removeName: '{name} हटाएँ',
+  dropPictures: 'जोड़ने के लिए तस्वीरें यहाँ छोड़ें',
+  pictureBlind: 'यह मॉडल तस्वीरें नहीं देख सकता।',
+  pictureOther: '{name} तस्वीर नहीं है। सिर्फ़ तस्वीरें जोड़ी जा सकती हैं।',
+  pictureMany: 'एक संदेश में {most} तक तस्वीरें हो सकती हैं, {count} नहीं।',
+  pictureLarge: '{name} {size} की है। तस्वीर {most} तक की हो सकती है।',
+  pictureBroken: '{name} ख़राब है, या यह ब्राउज़र उसे नहीं दिखा सकता।',
+  pictureGone: 'तस्वीर: {name}',
   readingPrompt: 'टोकन पढ़े जा रहे हैं: {total} में से {done}',
   searching: 'दस्तावेज़ पढ़े जा रहे हैं: {total} में से {done}',
   sources: 'स्रोत',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'पूरा हुआ: {name}',
   toolFailed: 'विफल: {name}',
   toolArguments: 'आर्ग्युमेंट',
+  toolCalculate: 'कैलकुलेटर',
+  toolDate: 'तारीख़ और समय',
+  toolUnits: 'इकाई बदलना',
+  toolTime: 'किसी जगह का समय',
+  toolDays: 'तारीख़ों के बीच के दिन',
   toolResult: 'नतीजा',
   passages:
     'इन अंशों के आधार पर सवाल का जवाब दें। अगर इनमें जवाब न हो, तो वैसा कहें।\n\n{passages}\n\nसवाल: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Indonesian.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,36 @@ export const COMMON: CommonWords = {
   left: 'sisa {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Halaman ini tidak membaca file seperti {name}. Lampirkan teks, halaman web, PDF, atau gambar.',
+  'document-large': '{name} berukuran {size}; satu file paling banyak {most}. Lampirkan sebagian.',
+  'document-long': '{name} terlalu panjang untuk dibaca di sini. Lampirkan sebagian.',
+  'document-locked': '{name} dikunci dengan sandi. Simpan salinan tanpa sandi, lalu lampirkan.',
+  'document-scanned':
+    '{name} tidak berisi teks: halamannya berupa gambar. Lampirkan gambarnya, atau PDF dengan teks.',
+  'document-empty': '{name} tidak berisi teks. Lampirkan berkas lain.',
+  'document-damaged': '{name} rusak. Buka di programnya, simpan lagi, lalu lampirkan salinan itu.',
+  'document-part': 'Bagian yang membaca {name} tidak termuat. Periksa koneksi, lalu lampirkan lagi.',
+  documentsMany: 'Satu pesan paling banyak {most} file, dan ini menjadi {count}. Lampirkan lebih sedikit.',
+  documentReading: 'Membaca {name}: halaman {done} dari {all}',
+  documentsSmall:
+    'Model ini terlalu kecil untuk membaca berkas: ia akan mengarang. Pilih model yang lebih besar.',
+  placePage: 'halaman {page}',
+  placeLines: 'baris {from}–{to}',
+  placeLine: 'baris {line}',
+  placeRows: 'baris tabel {from}–{to}',
+  placeRow: 'baris tabel {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Lampirkan dokumen',
+  attachedDocuments: 'Dokumen terlampir',
+  dropDocuments: 'Jatuhkan dokumen untuk melampirkannya',
+  documentOpening: 'Membaca {name}',
+  documentsUnread: 'Model obrolan ini terlalu kecil untuk membaca dokumen.',
   heading: 'Chat',
   open: 'Buka chat',
   close: 'Tutup chat',
@@ -51,6 +81,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Membaca model dari perangkat ini',
   preparing: 'Menyiapkan model',
   ready: 'Siap',
+  attachPictures: 'Lampirkan gambar',
+  takePhoto: 'Ambil foto',
+  attached: 'Gambar terlampir',
+  removeName: 'Hapus {name}',
+  dropPictures: 'Lepas gambar untuk melampirkannya',
+  pictureBlind: 'Model ini tidak dapat melihat gambar.',
+  pictureOther: '{name} bukan gambar. Hanya gambar yang dapat dilampirkan.',
+  pictureMany: 'Satu pesan paling banyak {most} gambar, bukan {count}.',
+  pictureLarge: '{name} berukuran {size}. Satu gambar paling banyak {most}.',
+  pictureBroken: '{name} rusak, atau browser ini tidak dapat menampilkannya.',
+  pictureGone: 'Gambar: {name}',
   readingPrompt: 'Membaca token: {done} dari {total}',
   searching: 'Membaca dokumen: {done} dari {total}',
   sources: 'Sumber',
@@ -59,6 +100,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Selesai: {name}',
   toolFailed: 'Gagal: {name}',
   toolArguments: 'Argumen',
+  toolCalculate: 'Kalkulator',
+  toolDate: 'Tanggal dan waktu',
+  toolUnits: 'Konversi satuan',
+  toolTime: 'Waktu di suatu tempat',
+  toolDays: 'Hari di antara tanggal',
   toolResult: 'Hasil',
   passages:
     'Jawab pertanyaan berdasarkan kutipan ini. Jika tidak ada jawabannya, katakan begitu.\n\n{passages}\n\nPertanyaan: {question}',

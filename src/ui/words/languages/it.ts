@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Italian.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,37 @@ export const COMMON: CommonWords = {
   left: '{time} rimanenti',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Questa pagina non legge file come {name}. Allega testo, una pagina web, un PDF o un’immagine.',
+  'document-large': '{name} è di {size}; un file può essere al massimo di {most}. Allegane una parte.',
+  'document-long': '{name} è troppo lungo per essere letto qui. Allegane una parte.',
+  'document-locked': '{name} è protetto da password. Salvane una copia senza password e allegala.',
+  'document-scanned':
+    '{name} non contiene testo: le sue pagine sono immagini. Allega le immagini, o un PDF con testo.',
+  'document-empty': '{name} non contiene testo. Allega un altro file.',
+  'document-damaged':
+    '{name} è danneggiato. Aprilo nel suo programma, salvalo di nuovo e allega quella copia.',
+  'document-part':
+    'La parte che legge {name} non si è caricata. Controlla la connessione e allegalo di nuovo.',
+  documentsMany: 'Un messaggio può avere al massimo {most} file, e così sarebbero {count}. Allegane meno.',
+  documentReading: 'Lettura di {name}: pagina {done} di {all}',
+  documentsSmall: 'Questo modello è troppo piccolo per leggere file: inventerebbe. Scegline uno più grande.',
+  placePage: 'pagina {page}',
+  placeLines: 'righe {from}–{to}',
+  placeLine: 'riga {line}',
+  placeRows: 'righe di tabella {from}–{to}',
+  placeRow: 'riga di tabella {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Allega documenti',
+  attachedDocuments: 'Documenti allegati',
+  dropDocuments: 'Rilascia i documenti per allegarli',
+  documentOpening: 'Lettura di {name}',
+  documentsUnread: 'Il modello di questa chat è troppo piccolo per leggere documenti.',
   heading: 'Chat',
   open: 'Apri la chat',
   close: 'Chiudi la chat',
@@ -52,6 +83,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Lettura del modello da questo dispositivo',
   preparing: 'Preparazione del modello',
   ready: 'Pronto',
+  attachPictures: 'Allega immagini',
+  takePhoto: 'Scatta una foto',
+  attached: 'Immagini allegate',
+  removeName: 'Rimuovi {name}',
+  dropPictures: 'Rilascia immagini per allegarle',
+  pictureBlind: 'Questo modello non vede le immagini.',
+  pictureOther: '{name} non è un’immagine. Si possono allegare solo immagini.',
+  pictureMany: 'Un messaggio può avere fino a {most} immagini, non {count}.',
+  pictureLarge: '{name} è di {size}. Un’immagine può essere fino a {most}.',
+  pictureBroken: '{name} è danneggiata, o questo browser non può mostrarla.',
+  pictureGone: 'Immagine: {name}',
   readingPrompt: 'Lettura dei token: {done} di {total}',
   searching: 'Lettura dei documenti: {done} di {total}',
   sources: 'Fonti',
@@ -60,6 +102,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Fatto: {name}',
   toolFailed: 'Non riuscito: {name}',
   toolArguments: 'Argomenti',
+  toolCalculate: 'Calcolatrice',
+  toolDate: 'Data e ora',
+  toolUnits: 'Conversione di unità',
+  toolTime: 'Ora in un luogo',
+  toolDays: 'Giorni tra due date',
   toolResult: 'Risultato',
   passages:
     'Rispondi alla domanda in base a questi passaggi. Se non contengono la risposta, dillo.\n\n{passages}\n\nDomanda: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Japanese.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,37 @@ export const COMMON: CommonWords = {
   left: '残り {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    '{name} はこのページが読める種類のファイルではありません。テキスト、ウェブページ、PDF、画像を添付してください。',
+  'document-large': '{name} は {size} です。ファイルの上限は {most} です。一部を添付してください。',
+  'document-long': '{name} は長すぎてここでは読めません。一部を添付してください。',
+  'document-locked':
+    '{name} はパスワードで保護されています。パスワードなしのコピーを保存して添付してください。',
+  'document-scanned':
+    '{name} にはテキストがなく、ページは画像です。画像か、テキストのある PDF を添付してください。',
+  'document-empty': '{name} にはテキストがありません。別のファイルを添付してください。',
+  'document-damaged': '{name} は壊れています。元のアプリで開いて保存し直し、それを添付してください。',
+  'document-part': '{name} を読む部分を読み込めませんでした。接続を確認して、もう一度添付してください。',
+  documentsMany:
+    '1 件のメッセージのファイルは {most} 個までですが、これで {count} 個になります。添付を減らしてください。',
+  documentReading: '{name} を読んでいます：{all} ページ中 {done} ページ',
+  documentsSmall: 'このモデルは小さすぎてファイルを読めず、作り話をします。大きいモデルを選んでください。',
+  placePage: '{page} ページ',
+  placeLines: '{from}–{to} 行',
+  placeLine: '{line} 行',
+  placeRows: '表の {from}–{to} 行',
+  placeRow: '表の {row} 行',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: '文書を添付',
+  attachedDocuments: '添付した文書',
+  dropDocuments: 'ここにドロップして文書を添付',
+  documentOpening: '{name} を読んでいます',
+  documentsUnread: 'このチャットのモデルは小さすぎて文書を読めません。',
   heading: 'チャット',
   open: 'チャットを開く',
   close: 'チャットを閉じる',
@@ -52,6 +83,17 @@ export const WIDGET: WidgetWords = {
   reading: 'このデバイスからモデルを読み込み中',
   preparing: 'モデルを準備中',
   ready: '準備完了',
+  attachPictures: '画像を添付',
+  takePhoto: '写真を撮る',
+  attached: '添付した画像',
+  removeName: '{name} を削除',
+  dropPictures: '画像をドロップして添付',
+  pictureBlind: 'このモデルには画像が見えません。',
+  pictureOther: '{name} は画像ではありません。添付できるのは画像だけです。',
+  pictureMany: '1 件のメッセージの画像は {most} 枚までで、{count} 枚は添付できません。',
+  pictureLarge: '{name} は {size} です。画像の上限は {most} です。',
+  pictureBroken: '{name} は壊れているか、このブラウザでは表示できません。',
+  pictureGone: '画像：{name}',
   readingPrompt: 'トークンを読み取り中：{done}/{total}',
   searching: '文書を読み取り中：{done}/{total}',
   sources: '出典',
@@ -60,6 +102,11 @@ export const WIDGET: WidgetWords = {
   toolDone: '完了：{name}',
   toolFailed: '失敗：{name}',
   toolArguments: '引数',
+  toolCalculate: '電卓',
+  toolDate: '日付と時刻',
+  toolUnits: '単位の換算',
+  toolTime: 'ある場所の時刻',
+  toolDays: '日付の間の日数',
   toolResult: '結果',
   passages:
     '次の文章に基づいて質問に答えてください。答えが含まれていない場合は、そう伝えてください。\n\n{passages}\n\n質問：{question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Korean.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,36 @@ export const COMMON: CommonWords = {
   left: '{time} 남음',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    '이 페이지는 {name} 같은 파일을 읽지 않습니다. 텍스트, 웹 페이지, PDF 또는 이미지를 첨부하세요.',
+  'document-large': '{name}의 크기는 {size}이며, 파일은 최대 {most}입니다. 일부만 첨부하세요.',
+  'document-long': '{name}은(는) 여기서 읽기에 너무 깁니다. 일부만 첨부하세요.',
+  'document-locked': '{name}은(는) 암호로 잠겨 있습니다. 암호 없는 사본을 저장하여 첨부하세요.',
+  'document-scanned':
+    '{name}에는 텍스트가 없고 페이지가 이미지입니다. 이미지나 텍스트가 있는 PDF를 첨부하세요.',
+  'document-empty': '{name}에 텍스트가 없습니다. 다른 파일을 첨부하세요.',
+  'document-damaged':
+    '{name}이(가) 손상되었습니다. 원래 프로그램에서 열어 다시 저장한 뒤 그 사본을 첨부하세요.',
+  'document-part': '{name}을(를) 읽는 부분을 불러오지 못했습니다. 연결을 확인한 뒤 다시 첨부하세요.',
+  documentsMany: '메시지 하나의 파일은 최대 {most}개인데 {count}개가 됩니다. 더 적게 첨부하세요.',
+  documentReading: '{name} 읽는 중: {all}쪽 중 {done}쪽',
+  documentsSmall: '이 모델은 너무 작아 파일을 읽지 못하고 지어냅니다. 더 큰 모델을 선택하세요.',
+  placePage: '{page}페이지',
+  placeLines: '{from}–{to}번째 줄',
+  placeLine: '{line}번째 줄',
+  placeRows: '{from}–{to}행',
+  placeRow: '{row}행',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: '문서 첨부',
+  attachedDocuments: '첨부한 문서',
+  dropDocuments: '문서를 놓아 첨부하세요',
+  documentOpening: '{name} 읽는 중',
+  documentsUnread: '이 채팅의 모델은 너무 작아 문서를 읽을 수 없습니다.',
   heading: '채팅',
   open: '채팅 열기',
   close: '채팅 닫기',
@@ -51,6 +81,17 @@ export const WIDGET: WidgetWords = {
   reading: '이 기기에서 모델을 읽는 중',
   preparing: '모델을 준비하는 중',
   ready: '준비됨',
+  attachPictures: '이미지 첨부',
+  takePhoto: '사진 찍기',
+  attached: '첨부한 이미지',
+  removeName: '{name} 제거',
+  dropPictures: '이미지를 놓으면 첨부합니다',
+  pictureBlind: '이 모델은 이미지를 볼 수 없습니다.',
+  pictureOther: '{name}은(는) 이미지가 아닙니다. 이미지만 첨부할 수 있습니다.',
+  pictureMany: '메시지 하나의 이미지는 최대 {most}개이며, {count}개는 안 됩니다.',
+  pictureLarge: '{name}의 크기는 {size}입니다. 이미지는 최대 {most}입니다.',
+  pictureBroken: '{name}은(는) 손상되었거나 이 브라우저가 표시할 수 없습니다.',
+  pictureGone: '이미지: {name}',
   readingPrompt: '토큰을 읽는 중: {done}/{total}',
   searching: '문서를 읽는 중: {done}/{total}',
   sources: '출처',
@@ -59,6 +100,11 @@ export const WIDGET: WidgetWords = {
   toolDone: '완료: {name}',
   toolFailed: '실패: {name}',
   toolArguments: '인수',
+  toolCalculate: '계산기',
+  toolDate: '날짜 및 시간',
+  toolUnits: '단위 변환',
+  toolTime: '어떤 곳의 시각',
+  toolDays: '날짜 사이의 일수',
   toolResult: '결과',
   passages:
     '다음 구절을 바탕으로 질문에 답하세요. 답이 없으면 없다고 말하세요.\n\n{passages}\n\n질문: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Dutch.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,40 @@ export const COMMON: CommonWords = {
   left: 'nog {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Deze pagina leest geen bestanden als {name}. Voeg tekst, een webpagina, een pdf of een afbeelding toe.',
+  'document-large': '{name} is {size}; een bestand mag hoogstens {most} zijn. Voeg een deel ervan toe.',
+  'document-long': '{name} is te lang om hier te lezen. Voeg een deel ervan toe.',
+  'document-locked':
+    '{name} is beveiligd met een wachtwoord. Sla een kopie zonder wachtwoord op en voeg die toe.',
+  'document-scanned':
+    '{name} heeft geen tekst: de pagina’s zijn afbeeldingen. Voeg de afbeeldingen toe, of een pdf met tekst.',
+  'document-empty': '{name} bevat geen tekst. Voeg een ander bestand toe.',
+  'document-damaged':
+    '{name} is beschadigd. Open het in het eigen programma, sla het opnieuw op en voeg die kopie toe.',
+  'document-part':
+    'Het deel dat {name} leest, is niet geladen. Controleer de verbinding en voeg het opnieuw toe.',
+  documentsMany:
+    'Een bericht kan hoogstens {most} bestanden hebben, en dit zouden er {count} zijn. Voeg er minder toe.',
+  documentReading: '{name} wordt gelezen: pagina {done} van {all}',
+  documentsSmall:
+    'Dit model is te klein om bestanden te lezen: het zou iets verzinnen. Kies een groter model.',
+  placePage: 'pagina {page}',
+  placeLines: 'regels {from}–{to}',
+  placeLine: 'regel {line}',
+  placeRows: 'rijen {from}–{to}',
+  placeRow: 'rij {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Documenten toevoegen',
+  attachedDocuments: 'Toegevoegde documenten',
+  dropDocuments: 'Sleep documenten hierheen om ze toe te voegen',
+  documentOpening: '{name} wordt gelezen',
+  documentsUnread: 'Het model van deze chat is te klein om documenten te lezen.',
   heading: 'Chat',
   open: 'Chat openen',
   close: 'Chat sluiten',
@@ -51,6 +85,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Model van dit apparaat lezen',
   preparing: 'Model voorbereiden',
   ready: 'Klaar',
+  attachPictures: 'Afbeeldingen toevoegen',
+  takePhoto: 'Foto maken',
+  attached: 'Toegevoegde afbeeldingen',
+  removeName: '{name} verwijderen',
+  dropPictures: 'Sleep afbeeldingen hierheen om ze toe te voegen',
+  pictureBlind: 'Dit model kan geen afbeeldingen zien.',
+  pictureOther: '{name} is geen afbeelding. Alleen afbeeldingen kunnen worden toegevoegd.',
+  pictureMany: 'Een bericht kan tot {most} afbeeldingen hebben, niet {count}.',
+  pictureLarge: '{name} is {size}. Een afbeelding mag tot {most} zijn.',
+  pictureBroken: '{name} is beschadigd, of deze browser kan haar niet tonen.',
+  pictureGone: 'Afbeelding: {name}',
   readingPrompt: 'Tokens lezen: {done} van {total}',
   searching: 'Documenten lezen: {done} van {total}',
   sources: 'Bronnen',
@@ -59,6 +104,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Klaar: {name}',
   toolFailed: 'Mislukt: {name}',
   toolArguments: 'Argumenten',
+  toolCalculate: 'Rekenmachine',
+  toolDate: 'Datum en tijd',
+  toolUnits: 'Eenheden omrekenen',
+  toolTime: 'Tijd op een plaats',
+  toolDays: 'Dagen tussen datums',
   toolResult: 'Resultaat',
   passages:
     'Beantwoord de vraag met deze passages. Zeg het als ze de vraag niet beantwoorden.\n\n{passages}\n\nVraag: {question}',

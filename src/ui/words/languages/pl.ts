@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Polish.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,36 @@ export const COMMON: CommonWords = {
   left: 'pozostało {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Ta strona nie czyta plików takich jak {name}. Dołącz tekst, stronę internetową, PDF lub obraz.',
+  'document-large': '{name} ma {size}; plik może mieć najwyżej {most}. Dołącz jego część.',
+  'document-long': '{name} jest za długi, aby go tu przeczytać. Dołącz jego część.',
+  'document-locked': '{name} jest chroniony hasłem. Zapisz kopię bez hasła i dołącz ją.',
+  'document-scanned': '{name} nie zawiera tekstu: jego strony to obrazy. Dołącz obrazy albo PDF z tekstem.',
+  'document-empty': '{name} nie zawiera tekstu. Załącz inny plik.',
+  'document-damaged':
+    '{name} jest uszkodzony. Otwórz go w jego programie, zapisz ponownie i załącz tę kopię.',
+  'document-part':
+    'Część, która czyta {name}, nie została wczytana. Sprawdź połączenie i załącz plik ponownie.',
+  documentsMany: 'Wiadomość może mieć najwyżej tyle plików: {most}, a byłoby ich {count}. Dołącz mniej.',
+  documentReading: 'Czytanie {name}: strona {done} z {all}',
+  documentsSmall: 'Ten model jest za mały, by czytać pliki: zmyślałby. Wybierz większy.',
+  placePage: 'strona {page}',
+  placeLines: 'wiersze tekstu {from}–{to}',
+  placeLine: 'wiersz tekstu {line}',
+  placeRows: 'wiersze {from}–{to}',
+  placeRow: 'wiersz {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Załącz dokumenty',
+  attachedDocuments: 'Załączone dokumenty',
+  dropDocuments: 'Upuść dokumenty, aby je załączyć',
+  documentOpening: 'Czytanie {name}',
+  documentsUnread: 'Model tego czatu jest za mały, by czytać dokumenty.',
   heading: 'Czat',
   open: 'Otwórz czat',
   close: 'Zamknij czat',
@@ -51,6 +81,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Odczyt modelu z tego urządzenia',
   preparing: 'Przygotowywanie modelu',
   ready: 'Gotowe',
+  attachPictures: 'Dołącz obrazy',
+  takePhoto: 'Zrób zdjęcie',
+  attached: 'Dołączone obrazy',
+  removeName: 'Usuń {name}',
+  dropPictures: 'Upuść obrazy, aby je dołączyć',
+  pictureBlind: 'Ten model nie widzi obrazów.',
+  pictureOther: '{name} to nie obraz. Można dołączać tylko obrazy.',
+  pictureMany: 'Wiadomość może mieć najwyżej tyle obrazów: {most}, nie {count}.',
+  pictureLarge: '{name} ma {size}. Obraz może mieć najwyżej {most}.',
+  pictureBroken: '{name} jest uszkodzony lub ta przeglądarka nie może go pokazać.',
+  pictureGone: 'Obraz: {name}',
   readingPrompt: 'Czytanie tokenów: {done} z {total}',
   searching: 'Czytanie dokumentów: {done} z {total}',
   sources: 'Źródła',
@@ -59,6 +100,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Gotowe: {name}',
   toolFailed: 'Niepowodzenie: {name}',
   toolArguments: 'Argumenty',
+  toolCalculate: 'Kalkulator',
+  toolDate: 'Data i godzina',
+  toolUnits: 'Przeliczanie jednostek',
+  toolTime: 'Godzina w danym miejscu',
+  toolDays: 'Dni między datami',
   toolResult: 'Wynik',
   passages:
     'Odpowiedz na pytanie na podstawie tych fragmentów. Jeśli nie zawierają odpowiedzi, powiedz to.\n\n{passages}\n\nPytanie: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Portuguese.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,34 @@ export const COMMON: CommonWords = {
   left: 'restam {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Esta página não lê arquivos do tipo de {name}. Anexe texto, uma página da web, um PDF ou uma imagem.',
+  'document-large': '{name} tem {size}; um arquivo pode ter no máximo {most}. Anexe uma parte dele.',
+  'document-long': '{name} é longo demais para ser lido aqui. Anexe uma parte dele.',
+  'document-locked': '{name} está protegido por senha. Salve uma cópia sem senha e anexe-a.',
+  'document-scanned': '{name} não tem texto: suas páginas são imagens. Anexe as imagens ou um PDF com texto.',
+  'document-empty': '{name} não contém texto. Anexe outro arquivo.',
+  'document-damaged': '{name} está danificado. Abra-o no próprio programa, salve de novo e anexe essa cópia.',
+  'document-part': 'A parte que lê {name} não foi carregada. Verifique a conexão e anexe-o de novo.',
+  documentsMany: 'Uma mensagem pode ter no máximo {most} arquivos, e assim seriam {count}. Anexe menos.',
+  documentReading: 'Lendo {name}: página {done} de {all}',
+  documentsSmall: 'Este modelo é pequeno demais para ler arquivos: ele inventaria. Escolha um maior.',
+  placePage: 'página {page}',
+  placeLines: 'linhas {from}–{to}',
+  placeLine: 'linha {line}',
+  placeRows: 'linhas da tabela {from}–{to}',
+  placeRow: 'linha da tabela {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Anexar documentos',
+  attachedDocuments: 'Documentos anexados',
+  dropDocuments: 'Solte documentos para anexá-los',
+  documentOpening: 'Lendo {name}',
+  documentsUnread: 'O modelo deste chat é pequeno demais para ler documentos.',
   heading: 'Chat',
   open: 'Abrir o chat',
   close: 'Fechar o chat',
@@ -52,6 +80,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Lendo o modelo deste dispositivo',
   preparing: 'Preparando o modelo',
   ready: 'Pronto',
+  attachPictures: 'Anexar imagens',
+  takePhoto: 'Tirar uma foto',
+  attached: 'Imagens anexadas',
+  removeName: 'Remover {name}',
+  dropPictures: 'Solte imagens para anexá-las',
+  pictureBlind: 'Este modelo não vê imagens.',
+  pictureOther: '{name} não é uma imagem. Só imagens podem ser anexadas.',
+  pictureMany: 'Uma mensagem pode ter até {most} imagens, não {count}.',
+  pictureLarge: '{name} tem {size}. Uma imagem pode ter até {most}.',
+  pictureBroken: '{name} está danificada, ou este navegador não consegue mostrá-la.',
+  pictureGone: 'Imagem: {name}',
   readingPrompt: 'Lendo tokens: {done} de {total}',
   searching: 'Lendo os documentos: {done} de {total}',
   sources: 'Fontes',
@@ -60,6 +99,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Concluído: {name}',
   toolFailed: 'Falhou: {name}',
   toolArguments: 'Argumentos',
+  toolCalculate: 'Calculadora',
+  toolDate: 'Data e hora',
+  toolUnits: 'Conversão de unidades',
+  toolTime: 'Hora em um lugar',
+  toolDays: 'Dias entre datas',
   toolResult: 'Resultado',
   passages:
     'Responda à pergunta com base nestes trechos. Se eles não a respondem, diga isso.\n\n{passages}\n\nPergunta: {question}',

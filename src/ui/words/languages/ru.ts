@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Russian.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,38 @@ export const COMMON: CommonWords = {
   left: 'осталось {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Эта страница не читает файлы вроде {name}. Прикрепите текст, веб-страницу, PDF или изображение.',
+  'document-large': 'Размер {name} — {size}; допустимо не больше {most}. Прикрепите часть файла.',
+  'document-long': '{name} слишком длинный, чтобы читать его здесь. Прикрепите часть файла.',
+  'document-locked': '{name} защищён паролем. Сохраните копию без пароля и прикрепите её.',
+  'document-scanned':
+    'В {name} нет текста: его страницы — изображения. Прикрепите изображения или PDF с текстом.',
+  'document-empty': 'В {name} нет текста. Прикрепите другой файл.',
+  'document-damaged':
+    'Файл {name} повреждён. Откройте его в своей программе, сохраните заново и прикрепите эту копию.',
+  'document-part':
+    'Часть, которая читает {name}, не загрузилась. Проверьте соединение и прикрепите файл ещё раз.',
+  documentsMany: 'В сообщении может быть файлов: {most}, а стало бы {count}. Прикрепите меньше.',
+  documentReading: 'Чтение {name}: страница {done} из {all}',
+  documentsSmall:
+    'Эта модель слишком мала, чтобы читать файлы: она будет выдумывать. Выберите модель побольше.',
+  placePage: 'страница {page}',
+  placeLines: 'строки {from}–{to}',
+  placeLine: 'строка {line}',
+  placeRows: 'ряды {from}–{to}',
+  placeRow: 'ряд {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Прикрепить документы',
+  attachedDocuments: 'Прикреплённые документы',
+  dropDocuments: 'Перетащите документы, чтобы прикрепить их',
+  documentOpening: 'Чтение {name}',
+  documentsUnread: 'Модель этого чата слишком мала, чтобы читать документы.',
   heading: 'Чат',
   open: 'Открыть чат',
   close: 'Закрыть чат',
@@ -51,6 +83,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Чтение модели с этого устройства',
   preparing: 'Подготовка модели',
   ready: 'Готово',
+  attachPictures: 'Прикрепить изображения',
+  takePhoto: 'Сделать снимок',
+  attached: 'Прикреплённые изображения',
+  removeName: 'Убрать {name}',
+  dropPictures: 'Перетащите изображения, чтобы прикрепить их',
+  pictureBlind: 'Эта модель не видит изображений.',
+  pictureOther: '{name} — не изображение. Прикреплять можно только изображения.',
+  pictureMany: 'Изображений в сообщении может быть до {most}, а не {count}.',
+  pictureLarge: 'Размер {name} — {size}. Изображение может занимать до {most}.',
+  pictureBroken: '{name} повреждено, или этот браузер не может его показать.',
+  pictureGone: 'Изображение: {name}',
   readingPrompt: 'Чтение токенов: {done} из {total}',
   searching: 'Чтение документов: {done} из {total}',
   sources: 'Источники',
@@ -59,6 +102,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Готово: {name}',
   toolFailed: 'Ошибка: {name}',
   toolArguments: 'Аргументы',
+  toolCalculate: 'Калькулятор',
+  toolDate: 'Дата и время',
+  toolUnits: 'Перевод единиц',
+  toolTime: 'Время в другом месте',
+  toolDays: 'Дни между датами',
   toolResult: 'Результат',
   passages:
     'Ответьте на вопрос по этим отрывкам. Если ответа в них нет, так и скажите.\n\n{passages}\n\nВопрос: {question}',

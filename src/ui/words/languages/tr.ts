@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Turkish.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: '{time} kaldı',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': 'Bu sayfa {name} türünde dosya okumaz. Metin, web sayfası, PDF veya resim ekleyin.',
+  'document-large': '{name} {size}; bir dosya en çok {most} olabilir. Bir bölümünü ekleyin.',
+  'document-long': '{name} burada okumak için çok uzun. Bir bölümünü ekleyin.',
+  'document-locked': '{name} parolayla korunuyor. Parolasız bir kopyasını kaydedip onu ekleyin.',
+  'document-scanned': '{name} metin içermiyor: sayfaları resim. Resimleri veya metinli bir PDF ekleyin.',
+  'document-empty': '{name} metin içermiyor. Başka bir dosya ekleyin.',
+  'document-damaged': '{name} bozuk. Kendi programında açın, yeniden kaydedin ve o kopyayı ekleyin.',
+  'document-part': '{name} dosyasını okuyan bölüm yüklenmedi. Bağlantıyı denetleyin ve yeniden ekleyin.',
+  documentsMany: 'Bir mesajda en çok {most} dosya olabilir, böyle {count} olurdu. Daha az ekleyin.',
+  documentReading: '{name} okunuyor: sayfa {done} / {all}',
+  documentsSmall: 'Bu model dosya okumak için çok küçük: uydurur. Daha büyük bir model seçin.',
+  placePage: 'sayfa {page}',
+  placeLines: 'satır {from}–{to}',
+  placeLine: 'satır {line}',
+  placeRows: 'tablo satırı {from}–{to}',
+  placeRow: 'tablo satırı {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Belge ekle',
+  attachedDocuments: 'Eklenen belgeler',
+  dropDocuments: 'Eklemek için belgeleri bırakın',
+  documentOpening: '{name} okunuyor',
+  documentsUnread: 'Bu sohbetin modeli belge okumak için çok küçük.',
   heading: 'Sohbet',
   open: 'Sohbeti aç',
   close: 'Sohbeti kapat',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Model bu cihazdan okunuyor',
   preparing: 'Model hazırlanıyor',
   ready: 'Hazır',
+  attachPictures: 'Resim ekle',
+  takePhoto: 'Fotoğraf çek',
+  attached: 'Ekli resimler',
+  removeName: '{name} ögesini kaldır',
+  dropPictures: 'Eklemek için resim bırakın',
+  pictureBlind: 'Bu model resim göremez.',
+  pictureOther: '{name} bir resim değil. Yalnızca resim eklenebilir.',
+  pictureMany: 'Bir mesajda en çok {most} resim olabilir, {count} değil.',
+  pictureLarge: '{name} {size}. Bir resim en çok {most} olabilir.',
+  pictureBroken: '{name} bozuk veya bu tarayıcı onu gösteremiyor.',
+  pictureGone: 'Resim: {name}',
   readingPrompt: 'Token okunuyor: {done} / {total}',
   searching: 'Belgeler okunuyor: {done} / {total}',
   sources: 'Kaynaklar',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Bitti: {name}',
   toolFailed: 'Başarısız: {name}',
   toolArguments: 'Bağımsız değişkenler',
+  toolCalculate: 'Hesap makinesi',
+  toolDate: 'Tarih ve saat',
+  toolUnits: 'Birim dönüştürme',
+  toolTime: 'Bir yerdeki saat',
+  toolDays: 'Tarihler arası günler',
   toolResult: 'Sonuç',
   passages:
     'Soruyu bu bölümlere göre yanıtlayın. Yanıt bu bölümlerde yoksa bunu söyleyin.\n\n{passages}\n\nSoru: {question}',

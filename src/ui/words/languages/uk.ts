@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Ukrainian.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,37 @@ export const COMMON: CommonWords = {
   left: 'залишилося {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Ця сторінка не читає файлів на зразок {name}. Прикріпіть текст, вебсторінку, PDF або зображення.',
+  'document-large': 'Розмір {name} — {size}; дозволено щонайбільше {most}. Прикріпіть частину файлу.',
+  'document-long': '{name} задовгий, щоб читати його тут. Прикріпіть частину файлу.',
+  'document-locked': '{name} захищено паролем. Збережіть копію без пароля та прикріпіть її.',
+  'document-scanned':
+    'У {name} немає тексту: його сторінки — зображення. Прикріпіть зображення або PDF із текстом.',
+  'document-empty': 'У {name} немає тексту. Прикріпіть інший файл.',
+  'document-damaged':
+    'Файл {name} пошкоджено. Відкрийте його у своїй програмі, збережіть знову і прикріпіть цю копію.',
+  'document-part':
+    'Частина, що читає {name}, не завантажилася. Перевірте з’єднання і прикріпіть файл ще раз.',
+  documentsMany: 'У повідомленні може бути файлів: {most}, а стало б {count}. Прикріпіть менше.',
+  documentReading: 'Читання {name}: сторінка {done} з {all}',
+  documentsSmall: 'Ця модель замала, щоб читати файли: вона вигадуватиме. Виберіть більшу модель.',
+  placePage: 'сторінка {page}',
+  placeLines: 'рядки {from}–{to}',
+  placeLine: 'рядок {line}',
+  placeRows: 'рядки таблиці {from}–{to}',
+  placeRow: 'рядок таблиці {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Прикріпити документи',
+  attachedDocuments: 'Прикріплені документи',
+  dropDocuments: 'Перетягніть документи, щоб прикріпити їх',
+  documentOpening: 'Читання {name}',
+  documentsUnread: 'Модель цього чату замала, щоб читати документи.',
   heading: 'Чат',
   open: 'Відкрити чат',
   close: 'Закрити чат',
@@ -51,6 +82,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Читання моделі з цього пристрою',
   preparing: 'Підготовка моделі',
   ready: 'Готово',
+  attachPictures: 'Прикріпити зображення',
+  takePhoto: 'Зробити знімок',
+  attached: 'Прикріплені зображення',
+  removeName: 'Прибрати {name}',
+  dropPictures: 'Перетягніть зображення, щоб прикріпити їх',
+  pictureBlind: 'Ця модель не бачить зображень.',
+  pictureOther: '{name} — не зображення. Прикріплювати можна лише зображення.',
+  pictureMany: 'Зображень у повідомленні може бути до {most}, а не {count}.',
+  pictureLarge: 'Розмір {name} — {size}. Зображення може займати до {most}.',
+  pictureBroken: '{name} пошкоджено, або цей браузер не може його показати.',
+  pictureGone: 'Зображення: {name}',
   readingPrompt: 'Читання токенів: {done} з {total}',
   searching: 'Читання документів: {done} з {total}',
   sources: 'Джерела',
@@ -59,6 +101,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Готово: {name}',
   toolFailed: 'Помилка: {name}',
   toolArguments: 'Аргументи',
+  toolCalculate: 'Калькулятор',
+  toolDate: 'Дата й час',
+  toolUnits: 'Переведення одиниць',
+  toolTime: 'Час в іншому місці',
+  toolDays: 'Дні між датами',
   toolResult: 'Результат',
   passages:
     'Дайте відповідь на запитання за цими уривками. Якщо відповіді в них немає, так і скажіть.\n\n{passages}\n\nЗапитання: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Vietnamese.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,35 @@ export const COMMON: CommonWords = {
   left: 'còn {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind':
+    'Trang này không đọc loại tệp như {name}. Hãy đính kèm văn bản, trang web, PDF hoặc hình ảnh.',
+  'document-large': '{name} có dung lượng {size}; một tệp tối đa {most}. Hãy đính kèm một phần.',
+  'document-long': '{name} quá dài để đọc tại đây. Hãy đính kèm một phần.',
+  'document-locked': '{name} bị khóa bằng mật khẩu. Hãy lưu bản sao không có mật khẩu rồi đính kèm.',
+  'document-scanned':
+    '{name} không có văn bản: các trang là hình ảnh. Hãy đính kèm hình ảnh, hoặc PDF có văn bản.',
+  'document-empty': '{name} không có văn bản. Hãy đính kèm tệp khác.',
+  'document-damaged': '{name} bị hỏng. Hãy mở bằng chương trình của nó, lưu lại rồi đính kèm bản đó.',
+  'document-part': 'Phần đọc {name} chưa tải được. Hãy kiểm tra kết nối rồi đính kèm lại.',
+  documentsMany: 'Một tin nhắn có tối đa {most} tệp, và sẽ thành {count}. Hãy đính kèm ít hơn.',
+  documentReading: 'Đang đọc {name}: trang {done}/{all}',
+  documentsSmall: 'Mô hình này quá nhỏ để đọc tệp: nó sẽ bịa ra. Hãy chọn mô hình lớn hơn.',
+  placePage: 'trang {page}',
+  placeLines: 'dòng {from}–{to}',
+  placeLine: 'dòng {line}',
+  placeRows: 'hàng {from}–{to}',
+  placeRow: 'hàng {row}',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: 'Đính kèm tài liệu',
+  attachedDocuments: 'Tài liệu đính kèm',
+  dropDocuments: 'Thả tài liệu vào đây để đính kèm',
+  documentOpening: 'Đang đọc {name}',
+  documentsUnread: 'Mô hình của cuộc trò chuyện này quá nhỏ để đọc tài liệu.',
   heading: 'Trò chuyện',
   open: 'Mở trò chuyện',
   close: 'Đóng trò chuyện',
@@ -52,6 +81,17 @@ export const WIDGET: WidgetWords = {
   reading: 'Đang đọc mô hình từ thiết bị này',
   preparing: 'Đang chuẩn bị mô hình',
   ready: 'Sẵn sàng',
+  attachPictures: 'Đính kèm hình ảnh',
+  takePhoto: 'Chụp ảnh',
+  attached: 'Hình ảnh đính kèm',
+  removeName: 'Xóa {name}',
+  dropPictures: 'Thả hình ảnh để đính kèm',
+  pictureBlind: 'Mô hình này không xem được hình ảnh.',
+  pictureOther: '{name} không phải là hình ảnh. Chỉ có thể đính kèm hình ảnh.',
+  pictureMany: 'Một tin nhắn có tối đa {most} hình ảnh, không phải {count}.',
+  pictureLarge: '{name} có dung lượng {size}. Một hình ảnh tối đa {most}.',
+  pictureBroken: '{name} bị hỏng, hoặc trình duyệt này không hiển thị được.',
+  pictureGone: 'Hình ảnh: {name}',
   readingPrompt: 'Đang đọc token: {done}/{total}',
   searching: 'Đang đọc tài liệu: {done}/{total}',
   sources: 'Nguồn',
@@ -60,6 +100,11 @@ export const WIDGET: WidgetWords = {
   toolDone: 'Xong: {name}',
   toolFailed: 'Thất bại: {name}',
   toolArguments: 'Đối số',
+  toolCalculate: 'Máy tính',
+  toolDate: 'Ngày và giờ',
+  toolUnits: 'Đổi đơn vị',
+  toolTime: 'Giờ ở một nơi',
+  toolDays: 'Số ngày giữa hai ngày',
   toolResult: 'Kết quả',
   passages:
     'Hãy trả lời câu hỏi dựa trên các đoạn này. Nếu không có câu trả lời, hãy nói như vậy.\n\n{passages}\n\nCâu hỏi: {question}',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Chinese in simplified characters.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: '剩余 {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': '此页面无法读取 {name} 这类文件。请添加文本、网页、PDF 或图片。',
+  'document-large': '{name} 大小为 {size}；文件最大为 {most}。请只添加其中一部分。',
+  'document-long': '{name} 太长，无法在此读取。请添加其中一部分。',
+  'document-locked': '{name} 有密码保护。请保存一份没有密码的副本并添加。',
+  'document-scanned': '{name} 没有文本：其页面是图片。请添加这些图片，或带文本的 PDF。',
+  'document-empty': '{name} 中没有文字。请附上其他文件。',
+  'document-damaged': '{name} 已损坏。请用其原本的程序打开并重新保存，再附上该副本。',
+  'document-part': '读取 {name} 的部分未能加载。请检查连接，然后重新附上。',
+  documentsMany: '一条消息最多可有 {most} 个文件，这样会有 {count} 个。请少添加一些。',
+  documentReading: '正在读取 {name}：第 {done} 页，共 {all} 页',
+  documentsSmall: '此模型太小，无法阅读文件，会编造内容。请选择更大的模型。',
+  placePage: '第 {page} 页',
+  placeLines: '第 {from}–{to} 行',
+  placeLine: '第 {line} 行',
+  placeRows: '表格第 {from}–{to} 行',
+  placeRow: '表格第 {row} 行',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: '附上文档',
+  attachedDocuments: '已附文档',
+  dropDocuments: '拖放文档即可附上',
+  documentOpening: '正在读取 {name}',
+  documentsUnread: '此聊天的模型太小，无法阅读文档。',
   heading: '聊天',
   open: '打开聊天',
   close: '关闭聊天',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: '正在从此设备读取模型',
   preparing: '正在准备模型',
   ready: '就绪',
+  attachPictures: '添加图片',
+  takePhoto: '拍照',
+  attached: '已添加的图片',
+  removeName: '移除 {name}',
+  dropPictures: '拖放图片即可添加',
+  pictureBlind: '此模型看不到图片。',
+  pictureOther: '{name} 不是图片。只能添加图片。',
+  pictureMany: '一条消息最多可有 {most} 张图片，而不是 {count} 张。',
+  pictureLarge: '{name} 大小为 {size}。图片最大为 {most}。',
+  pictureBroken: '{name} 已损坏，或此浏览器无法显示。',
+  pictureGone: '图片：{name}',
   readingPrompt: '正在读取词元：{done}/{total}',
   searching: '正在阅读文档：{done}/{total}',
   sources: '来源',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: '已完成：{name}',
   toolFailed: '失败：{name}',
   toolArguments: '参数',
+  toolCalculate: '计算器',
+  toolDate: '日期和时间',
+  toolUnits: '单位换算',
+  toolTime: '某地的时间',
+  toolDays: '日期之间的天数',
   toolResult: '结果',
   passages: '请根据以下段落回答问题。如果段落中没有答案，请说明。\n\n{passages}\n\n问题：{question}',
   offline: '你处于离线状态。请连接互联网后重试。',

@@ -1,4 +1,5 @@
 // The texts of `english.ts` in Chinese in traditional characters.
+import type { DocumentWords } from '../documents.ts'
 import type { CommonWords, WidgetWords } from '../english.ts'
 
 export const COMMON: CommonWords = {
@@ -22,7 +23,33 @@ export const COMMON: CommonWords = {
   left: '剩餘 {time}',
 }
 
+/** The texts of `documents.ts`. */
+export const DOCUMENTS: DocumentWords = {
+  'document-kind': '此頁面無法讀取 {name} 這類檔案。請附加文字、網頁、PDF 或圖片。',
+  'document-large': '{name} 大小為 {size}；檔案最大為 {most}。請只附加其中一部分。',
+  'document-long': '{name} 太長，無法在此讀取。請附加其中一部分。',
+  'document-locked': '{name} 有密碼保護。請儲存一份沒有密碼的副本並附加。',
+  'document-scanned': '{name} 沒有文字：其頁面是圖片。請附加這些圖片，或含文字的 PDF。',
+  'document-empty': '{name} 中沒有文字。請附上其他檔案。',
+  'document-damaged': '{name} 已損壞。請用其原本的程式開啟並重新儲存，再附上該副本。',
+  'document-part': '讀取 {name} 的部分未能載入。請檢查連線，然後重新附上。',
+  documentsMany: '一則訊息最多可有 {most} 個檔案，這樣會有 {count} 個。請少附加一些。',
+  documentReading: '正在讀取 {name}：第 {done} 頁，共 {all} 頁',
+  documentsSmall: '此模型太小，無法閱讀檔案，會編造內容。請選擇更大的模型。',
+  placePage: '第 {page} 頁',
+  placeLines: '第 {from}–{to} 行',
+  placeLine: '第 {line} 行',
+  placeRows: '表格第 {from}–{to} 列',
+  placeRow: '表格第 {row} 列',
+}
+
 export const WIDGET: WidgetWords = {
+  ...DOCUMENTS,
+  attachDocuments: '附上文件',
+  attachedDocuments: '已附文件',
+  dropDocuments: '拖放文件即可附上',
+  documentOpening: '正在讀取 {name}',
+  documentsUnread: '此聊天的模型太小，無法閱讀文件。',
   heading: '聊天',
   open: '開啟聊天',
   close: '關閉聊天',
@@ -50,6 +77,17 @@ export const WIDGET: WidgetWords = {
   reading: '正在從這部裝置讀取模型',
   preparing: '正在準備模型',
   ready: '就緒',
+  attachPictures: '附加圖片',
+  takePhoto: '拍照',
+  attached: '已附加的圖片',
+  removeName: '移除 {name}',
+  dropPictures: '拖放圖片即可附加',
+  pictureBlind: '這個模型看不到圖片。',
+  pictureOther: '{name} 不是圖片。只能附加圖片。',
+  pictureMany: '一則訊息最多可有 {most} 張圖片，而不是 {count} 張。',
+  pictureLarge: '{name} 大小為 {size}。圖片最大為 {most}。',
+  pictureBroken: '{name} 已損毀，或這個瀏覽器無法顯示。',
+  pictureGone: '圖片：{name}',
   readingPrompt: '正在讀取詞元：{done}/{total}',
   searching: '正在閱讀文件：{done}/{total}',
   sources: '來源',
@@ -58,6 +96,11 @@ export const WIDGET: WidgetWords = {
   toolDone: '已完成：{name}',
   toolFailed: '失敗：{name}',
   toolArguments: '引數',
+  toolCalculate: '計算機',
+  toolDate: '日期與時間',
+  toolUnits: '單位換算',
+  toolTime: '某地的時間',
+  toolDays: '日期之間的天數',
   toolResult: '結果',
   passages: '請根據以下段落回答問題。如果段落中沒有答案，請說明。\n\n{passages}\n\n問題：{question}',
   offline: '你目前離線。請連上網際網路後再試一次。',

@@ -4,7 +4,7 @@ import type { Message } from '../message.ts'
 type Table = Readonly<Record<string, Message>>
 
 /** Names of products, formats and units: the same words in many languages. */
-const MOST_SAME_WORDS = 2
+const MAX_SAME_WORDS = 2
 const ENDS: Readonly<Record<string, RegExp>> = { '.': /[.。।]$/, '?': /[?？؟]$/, '…': /…$/ }
 
 const namesIn = (text: string): readonly string[] => [...new Set(text.match(/\{\w+\}/g))].sort()
@@ -55,7 +55,7 @@ function problemsOfOne(from: Message, to: Message, language: string): readonly s
     if (text !== text.trim() || text === '' || / {2}/.test(text))
       wrong.push(`(${form}) is empty or has stray spaces`)
     if (endOf(text) !== endOf(wanted)) wrong.push(`(${form}) ends differently: ${text}`)
-    const isLong = (wanted.replace(/\{\w+\}/g, '').match(/[a-z]+/gi) ?? []).length > MOST_SAME_WORDS
+    const isLong = (wanted.replace(/\{\w+\}/g, '').match(/[a-z]+/gi) ?? []).length > MAX_SAME_WORDS
     if (isLong && text === wanted) wrong.push(`(${form}) is English`)
   }
   return wrong

@@ -26,10 +26,10 @@ async function stepOf(blocks: NonNullable<DecoderForm['blocks']>, weights: 'auto
   return plan.ops.map(({ name }) => name).filter((name) => /^(quantize|linear)/.test(name))
 }
 
-test.each(FORMS)('weights f32 rounds nothing: %j', async (blocks) => {
+test.each(FORMS)('with weights f32, nothing is rounded: %j', async (blocks) => {
   expect([...new Set(await stepOf(blocks, 'f32'))]).toEqual(['linear_f32'])
 })
 
-test('without it, codes are kept and rows are rounded', async () => {
+test('without that option, codes are kept and rows are rounded', async () => {
   expect(await stepOf({ bits: 4, block: 32 }, 'auto')).toContain('quantize')
 })

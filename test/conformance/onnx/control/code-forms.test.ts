@@ -9,12 +9,12 @@ import { judgeDecoder } from './judge.ts'
 /** Numbers of TensorProto.DataType. */
 const TYPES = { ...TYPE, u4: 21, i4: 22 } as const
 const INPUTS = 64
-/** In opset 23, which has blocks. */
+/** In opset 23, which supports blocks. */
 const BASE: DecoderForm = { attention: 'standard', places: 'none', heads: 4, kvHeads: 2 }
 
 interface Codes {
   readonly type: 'i8' | 'u8' | 'i4' | 'u4'
-  /** The axis of scales; with `block`, the one that blocks divide. Absent: one scale. */
+  /** The axis of the scales; with `block`, the axis that is divided into blocks. Absent: one scale. */
   readonly axis?: number
   readonly block?: number
   readonly hasZeros?: boolean

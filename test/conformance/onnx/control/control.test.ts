@@ -1,5 +1,5 @@
-// Control values that differ from a plan's. In: small decoders that may occur in files. Out: whether each
-// matches ONNX Runtime or is rejected by name.
+// Control values that may differ from a plan's. In: small decoders as they may occur in files. Out: whether
+// each one matches ONNX Runtime or is rejected with a reason.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
@@ -25,15 +25,15 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['MultiHeadAttention', { attention: 'multi-head', places: 'op' }, SHORT],
   ['GroupQueryAttention with a window', { attention: 'group', places: 'op', window: 5 }, SHORT],
   ['positions of GroupQueryAttention', { attention: 'group', places: 'op', positions: ofTheStep }, SHORT],
-  ['what it adds to scores', { attention: 'group', places: 'op', seen: windowOf(9) }, [8, 9, 12, 20]],
+  ['values added to scores', { attention: 'group', places: 'op', seen: windowOf(9) }, [8, 9, 12, 20]],
   [
-    'the same with a window of its own',
+    'the same with its own window',
     { attention: 'group', places: 'op', seen: windowOf(9), window: 5 },
     [4, 5, 6, 9, 12],
   ],
-  ['a sum that changes nothing', { attention: 'group', seen: everything }, SHORT],
+  ['a sum with zeros', { attention: 'group', seen: everything }, SHORT],
   [
-    'rotations whose tables say how many heads there are',
+    'rotations with the number of heads in their tables',
     { ...TWO, attention: 'standard', places: 'op', countsHeads: false },
     SHORT,
   ],
@@ -50,21 +50,21 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['a mask that drops', { form: 'dropped' }, SHORT],
   ['a window of 40', { seen: windowOf(40) }, [39, 40, 41, 60]],
   ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
-  ['one product for queries, keys and values, cut by Slice', { ...TWO, merged: 'slice' }, SHORT],
-  ['the same, cut by Split', { ...TWO, merged: 'split' }, SHORT],
+  ['one product for queries, keys and values, split by Slice', { ...TWO, merged: 'slice' }, SHORT],
+  ['the same, split by Split', { ...TWO, merged: 'split' }, SHORT],
   ['gates that are the last columns of their product', { merged: 'split', edit: gateLast }, SHORT],
-  ['two pairs of tables, as far as the first is taken', LONG, [3, 9, 39]],
-  ['the same, where the second is', LONG, [44, 60]],
+  ['two pairs of tables, for lengths that use the first', LONG, [3, 9, 39]],
+  ['the same, for lengths that use the second', LONG, [44, 60]],
   ['the same for RotaryEmbedding', { ...LONG, attention: 'multi-head' }, [44, 60]],
-  ['heads that lie interleaved in one product', BY_HEAD, SHORT],
-  ['the same in two layers, with rotations of a part', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
+  ['heads that are interleaved in one product', BY_HEAD, SHORT],
+  ['the same in two layers, with partial rotations', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
   ['the same with rotations of a quarter of each head', { ...BY_HEAD, turned: 4 }, SHORT],
   ['the same without a cache', { ...BY_HEAD, hasState: false, turned: 8 }, SHORT],
   ['Attention on rows', { ...TWO, attention: 'standard', places: 'op' }, SHORT],
   ['the same in a window', { attention: 'standard', places: 'op', seen: windowOf(9) }, [8, 9, 12, 20]],
-  ['the same that is causal', { ...TWO, attention: 'standard', places: 'op', isCausal: true }, SHORT],
+  ['the same, but causal', { ...TWO, attention: 'standard', places: 'op', isCausal: true }, SHORT],
   ['the same without a cache', { attention: 'standard', hasState: false, isCausal: true }, SHORT],
-  ['the same with scores that nobody reads', { attention: 'standard', givesScores: true }, SHORT],
+  ['the same with scores that no node reads', { attention: 'standard', givesScores: true }, SHORT],
   ['the same with a cap', { attention: 'standard', cap: 0.5 }, SHORT],
   ['heads that Tile copies', { ...TWO, copies: 'tile' }, SHORT],
   ['heads that a list of numbers copies', { ...TWO, copies: 'gather' }, SHORT],
@@ -81,27 +81,27 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['codes of NF4', { heads: 3, blocks: { bits: 4, block: 64, levels: 1 } }, SHORT],
   ['codes of FP4', { heads: 4, blocks: { bits: 4, block: 16, levels: 0 } }, SHORT],
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
-  ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
+  ['logits from a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
   ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
-  ['a mask whose axis has a name of its own', { ...TWO, maskAxis: 'everything' }, SHORT],
+  ['a mask whose axis has its own name', { ...TWO, maskAxis: 'everything' }, SHORT],
   [
-    'states whose axes have names of their own',
+    'states whose axes have their own names',
     { ...TWO, stateAxis: ({ layer, kind }) => `past_${layer}_${kind}` },
     SHORT,
   ],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
   ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],
-  ['neighbours that Slice takes apart', { ...TWO, neighbours: 'slice' }, SHORT],
-  ['neighbours that Split takes apart', { ...TWO, neighbours: 'split' }, SHORT],
-  ['neighbours that Gather takes apart', { ...TWO, neighbours: 'gather' }, SHORT],
+  ['neighbours separated by Slice', { ...TWO, neighbours: 'slice' }, SHORT],
+  ['neighbours separated by Split', { ...TWO, neighbours: 'split' }, SHORT],
+  ['neighbours separated by Gather', { ...TWO, neighbours: 'gather' }, SHORT],
   ['neighbours of the first half of each head', { ...TWO, neighbours: 'slice', turned: 8 }, SHORT],
   [
-    'neighbours that turn before heads and tokens change places',
+    'neighbours rotated before heads and tokens are swapped',
     { ...TWO, neighbours: 'slice', turned: 8, turnsFirst: true },
     SHORT,
   ],
-  ['halves that turn before heads and tokens change places', { ...TWO, turnsFirst: true }, SHORT],
+  ['halves rotated before heads and tokens are swapped', { ...TWO, turnsFirst: true }, SHORT],
   ['ReLU of a gate', { activation: 'relu' }, SHORT],
   ['ReLU times itself', { ...TWO, activation: 'relu squared' }, SHORT],
   ['the square of ReLU', { activation: 'relu power' }, SHORT],
@@ -114,7 +114,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ],
   ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
   ['a bias after a sum of two products', { edit: biasedNorm(7, 5) }, SHORT],
-  ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
+  ['lengths plus 0', { attention: 'group', lengths: offBy(0) }, SHORT],
 ])("%s: the answers match ONNX Runtime's", async (_, form, lengths) => {
   expect(await judgeDecoder(form, lengths)).toEqual({ is: 'equal', positions: undefined })
 })
@@ -129,11 +129,11 @@ test.each<[string, DecoderForm, number]>([
   ['chunks of 1100', { seen: chunksOf(1100) }, 1100],
   ['a second mask of 1100 positions in the file', { again: { form: 'kept', seen: tableOf(1100) } }, 1100],
   ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1400],
-])('%s end the context there', async (_, form, positions) => {
+])('%s: the context ends there', async (_, form, positions) => {
   expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
 })
 
-test('a context shorter than usual is noted by the load', async () => {
+test('the load adds a note about a context shorter than usual', async () => {
   const bytes = decoderBytes({ seen: chunksOf(1100) })
   const file = await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
   const { contextLength, notes } = await prepareModel(file, { weights: 'auto' })
@@ -150,8 +150,8 @@ test('a context shorter than usual is noted by the load', async () => {
 })
 
 test.each<[string, DecoderForm, RegExp]>([
-  ['slopes of which one is 0', { bias: slopes }, /adds -\S+ to a score of head 1/],
-  ['heads with windows of their own', { seen: byHead(4, 3) }, /shows head 0 4 positions and head 1 3/],
+  ['slopes, one of which is 0', { bias: slopes }, /adds -\S+ to a score of head 1/],
+  ['heads with their own windows', { seen: byHead(4, 3) }, /shows head 0 4 positions and head 1 3/],
   [
     'such heads of MultiHeadAttention',
     { attention: 'multi-head', seen: byHead(4, 3) },
@@ -167,12 +167,12 @@ test.each<[string, DecoderForm, RegExp]>([
     /rotate position \d+ by other frequencies|no rotation/,
   ],
   [
-    'a row of a table that is another',
+    'a table with one different row',
     { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
-    /not a rotation by fixed frequencies/,
+    /not a rotation with fixed frequencies/,
   ],
-  ['tables that a long prompt chooses', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
-  ['tables that a long state chooses', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
+  ['tables chosen by a long prompt', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
+  ['tables chosen by a long state', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
   [
     'tables of three lengths',
     { ...LONG, isLong: (g, places) => g.op('Equal', [places.total, g.int(40)]) },
@@ -195,7 +195,7 @@ test.each<[string, DecoderForm, RegExp]>([
     /for numbers 8 apart, but one angle must rotate both/,
   ],
   [
-    'angles of tokens that meet heads',
+    'angles of tokens applied to heads',
     { turnsFirst: true, edit: anglesByHead },
     /has the shape \[1,1,\d+,16\] instead of \[\d+, 1, 16\]/,
   ],
@@ -241,14 +241,14 @@ test.each<[string, DecoderForm, RegExp]>([
     /but the positions of its tokens, plus 2, are required/,
   ],
   [
-    'positions one below the other',
+    'positions in a column',
     { places: 'learned', positions: (g, each) => g.op('Transpose', [each], { perm: { ints: [1, 0] } }) },
     /has the shape \[\d+,1\], but the positions of its tokens must be its last axis/,
   ],
   [
-    'positions that begin after their table',
+    'positions beyond their table',
     { places: 'learned', positions: laterBy(70) },
-    /its first position has the row 70 of 64/,
+    /its first position is row 70 of 64/,
   ],
   [
     'second masks of single heads',
@@ -266,11 +266,7 @@ test.each<[string, DecoderForm, RegExp]>([
     /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not supported; positions must be rotations or learned rows/,
   ],
   ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not the step's new value of the state/],
-  [
-    'states that come out for another layer',
-    { ...TWO, presentOf: otherLayer },
-    /is not the step's new value/,
-  ],
+  ['states output for another layer', { ...TWO, presentOf: otherLayer }, /is not the step's new value/],
   [
     'keys that are read as values',
     { attention: 'multi-head', pastOf: otherKind },
@@ -278,7 +274,7 @@ test.each<[string, DecoderForm, RegExp]>([
   ],
   ['a state that two layers add to', { ...TWO, pastOf: ({ kind }) => ({ layer: 0, kind }) }, /a second time/],
   [
-    'a state that comes out twice as large',
+    'a state that is output doubled',
     { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
     /is not the step's new value of the state/,
   ],
@@ -288,11 +284,15 @@ test.each<[string, DecoderForm, RegExp]>([
     /signed and have zero points/,
   ],
   ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
-  ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
+  ['rows that are cast to booleans', { rowsOp: throughCast('bool') }, /makes bool of rows/],
   ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
-  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /but tokens must stay on their axis/],
   [
-    'ids of two inputs',
+    'tokens that become separate texts',
+    { ...CAUSAL, edit: tokensAsTexts },
+    /but tokens must stay on their axis/,
+  ],
+  [
+    'ids from two inputs',
     { inputs: ['other_ids'], edit: otherIds },
     /it reads other_ids, but the ids come from input_ids/,
   ],
@@ -332,7 +332,7 @@ function tokensAsHeads(g: NodeWriter): void {
   )
 }
 
-/** Embeddings that an If on the length chooses, like a merged decoder without its usual input. */
+/** Embeddings chosen by an If on the length, as in a merged decoder without its usual input. */
 function chosenEmbeddings(g: NodeWriter): void {
   const isEmbedding = ({ op, inputs }: { op: string; inputs: readonly string[] }) =>
     op === 'Gather' && inputs[1] === 'input_ids'
@@ -350,14 +350,14 @@ function ofTheStep(g: NodeWriter, _: string, { rows }: Parameters<Seen>[2]): str
   return g.unsqueeze(rows, 0)
 }
 
-/** For an operator that masks later positions itself. */
+/** A mask for an operator that masks later positions itself. */
 function everything(g: NodeWriter, seen: string): string {
   return g.op('Or', [seen, g.op('Not', [seen])])
 }
 
 type Seen = NonNullable<DecoderForm['seen']>
 
-/** Positions of the token and of what it may see, and the distance between the two. [tokens, total] */
+/** Positions of the token and of those that it may see, and the distance between the two. [tokens, total] */
 function distance(g: NodeWriter, { rows, columns }: Parameters<Seen>[2]): string {
   return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
 }
@@ -377,7 +377,7 @@ function maskOfRun(g: NodeWriter): string {
   return g.cast('attention_mask', 'bool')
 }
 
-/** A window that shows later positions, which another mask hides. */
+/** A window that includes later positions, which another mask hides. */
 function nearer(size: number): Again {
   return (g, places) => g.op('Less', [distance(g, places), g.int(size)])
 }
@@ -406,7 +406,7 @@ function windowFrom(from: number, size: number): Seen {
   }
 }
 
-/** A window of two positions where something is true. */
+/** A window of two positions while a condition holds. */
 function windowIn(isOther: (g: NodeWriter, places: Parameters<Seen>[2]) => string): Seen {
   return (g, seen, places) => {
     const isNear = g.op('Less', [distance(g, places), g.int(2)])
@@ -447,7 +447,7 @@ function slopes(g: NodeWriter, places: Parameters<Seen>[2]): string {
   return g.op('Mul', [away, g.floats([0, 0.0625], [2, 1, 1])])
 }
 
-/** Angles of all tokens twice as large in contexts of more than `from` positions. */
+/** Angles that are twice as large for all tokens in contexts of more than `from` positions. */
 function scaledFrom(from: number): NonNullable<DecoderForm['angles']> {
   return (g, angles, { total }) => {
     const isLong = g.op('Greater', [total, g.int(from)])
@@ -538,7 +538,7 @@ function biasedNorm(...seeds: readonly number[]): NonNullable<DecoderForm['edit'
 
 const isOf = (op: string) => (node: { readonly op: string }) => node.op === op
 
-/** Attention that is causal by itself, over texts of one token each. */
+/** Attention with its own causal mask, over texts of one token each. */
 function tokensAsTexts(g: NodeWriter): void {
   g.replace(isOf('MultiHeadAttention'), ({ inputs: [q = '', k = '', v = ''], outputs: [made = ''] }) => {
     const alone = [q, k, v].map((each) => g.op('Reshape', [each, g.ints([-1, 1, 32])]))
@@ -548,7 +548,7 @@ function tokensAsTexts(g: NodeWriter): void {
   })
 }
 
-/** Embeddings of tokens are added to those of ids that another input gives. */
+/** Adds the embeddings of ids from another input to those of the tokens. */
 function otherIds(g: NodeWriter): void {
   g.replace(
     ({ inputs }) => inputs[1] === 'input_ids',
@@ -559,7 +559,7 @@ function otherIds(g: NodeWriter): void {
   )
 }
 
-/** A norm's statistics output is added to the mask. */
+/** Adds a norm's statistics output to the mask. */
 function maskOfRows(g: NodeWriter): void {
   g.replace(isOf('SimplifiedLayerNormalization'), (node) =>
     g.nodes.push({ ...node, outputs: [...node.outputs, 'variance_of_rows'] }),

@@ -1,5 +1,5 @@
-// Short convolutions of tokens. In: decoders with them in both forms in which exporters write LFM2, some with
-// one thing changed. Out: whether they match ONNX Runtime, or are rejected by name.
+// Short convolutions over tokens. In: decoders with both forms in which exporters write LFM2, some with one
+// change. Out: whether they match ONNX Runtime or are rejected with a reason.
 import { expect, test } from 'vitest'
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -18,8 +18,11 @@ test.each<[string, DecoderForm]>([
     withConv({ as: 'operator', taps: 4, hasBias: true, activation: 'silu' }),
   ],
   ['Conv, as in repositories of LFM2', { ...CONCAT, layers: 2, attention: 'group', places: 'op' }],
-  ['Conv with a bias, of as many columns as it needs', withConv({ as: 'concat', columns: 2, hasBias: true })],
-  ['Conv of a longer state', withConv({ as: 'concat', taps: 3, columns: 5 })],
+  [
+    'Conv with a bias and exactly the columns that it needs',
+    withConv({ as: 'concat', columns: 2, hasBias: true }),
+  ],
+  ['Conv with a longer state', withConv({ as: 'concat', taps: 3, columns: 5 })],
 ])("%s: the answers match ONNX Runtime's", async (_, form) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'equal', positions: undefined })
 })
@@ -28,7 +31,7 @@ function withConv(convolution: ConvolutionForm): DecoderForm {
   return { convolution }
 }
 
-/** Changes the first node of an operator with such an output. */
+/** Changes the first node of an operator that has such an output. */
 const changed =
   (op: string, output: RegExp, change: (node: WrittenNode, g: NodeWriter) => WrittenNode) =>
   (g: NodeWriter): void =>
@@ -67,7 +70,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'columns that the operator does not read',
     withConv({ as: 'operator', columns: 4 }),
-    /has 4 columns where its taps need 2/,
+    /has 4 columns but its taps need 2/,
   ],
   [
     'states of several tokens',
@@ -85,12 +88,12 @@ test.each<[string, DecoderForm, RegExp]>([
     /\(Slice\): it reads .* this form is not supported/,
   ],
   [
-    'rows of the step before',
+    'rows of the previous step',
     { ...CONCAT, edit: cutFrom(/_last/, (g, start) => g.op('Sub', [start, g.ints([1])])) },
     /but minus the number of its tokens are required/,
   ],
   [
-    'a state that stays as it was',
+    'a state that does not change',
     {
       ...CONCAT,
       edit: changed('Slice', /present_conv/, (node) => ({

@@ -14,13 +14,13 @@ export interface ConvolutionForm {
    */
   readonly columns?: number
   readonly hasBias?: boolean
-  /** Of the operator. Default none. */
+  /** Activation of the operator. Default: none. */
   readonly activation?: 'none' | 'silu'
 }
 
 const CHANNELS = 1
 const TOKENS = 2
-/** What exporters write for the end of an axis. */
+/** The number that exporters write for the end of an axis. */
 const END = 2 ** 53
 
 export const convName = (layer: number): string => `past_conv.${layer}`
@@ -33,7 +33,7 @@ export function convValue(name: string, form: ConvolutionForm, width: number): W
   return { name, type: TYPE.f32, dims: ['batch', width, columnsOf(form)] }
 }
 
-/** `matrix` makes a constant of these rows and columns. */
+/** `matrix` makes a constant with these numbers of rows and columns. */
 export function shortConvolution(
   g: NodeWriter,
   x: string,

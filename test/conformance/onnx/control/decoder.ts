@@ -1,5 +1,5 @@
-// Small decoders. In: how a decoder masks, positions, rotates, counts and keeps states. Out: the bytes of its
-// ONNX file. Defaults follow the exporters.
+// Small decoders. In: a decoder's masks, positions, rotations, lengths and states. Out: the bytes of its ONNX
+// file. Defaults follow the exporters.
 
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenValue } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -12,10 +12,10 @@ import { turnedNeighbours, twice } from './turns.ts'
 export const VOCAB = 96
 export const HIDDEN = 16
 const INNER = 16
-/** GroupQueryAttention rotates heads of a multiple of 16. */
+/** GroupQueryAttention rotates heads whose size is a multiple of 16. */
 export const HEAD_DIM = 16
 
-/** Of norms of heads that are not inside attention. */
+/** Epsilon of norms of heads outside the attention operator. */
 export const HEAD_EPSILON = 0.01
 
 export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
@@ -25,10 +25,10 @@ export function decoderBytes(form: DecoderForm): Uint8Array {
   return new Decoder(form).bytes()
 }
 
-/** Constants of more than 64 KB stay in their file, in f16 too. */
+/** Constants of more than 64 KB stay in their file, also in f16. */
 export const vocabOf = ({ head }: DecoderForm): number => (head === undefined ? VOCAB : 2304)
 
-/** Heads of keys and values. */
+/** Number of heads of keys and values. */
 export const kvHeadsOf = ({ attention, heads = 2, kvHeads = 1 }: DecoderForm): number =>
   attention === 'multi-head' ? heads : kvHeads
 export const layersOf = ({ layers = 1 }: DecoderForm): number => layers
@@ -167,7 +167,7 @@ class Decoder {
     return g.op('Where', [whole, bias, g.float(LEAST)])
   }
 
-  /** A first axis of heads, and of the batch before it. */
+  /** Adds an axis of heads and one of the batch in front. */
   #asMask(value: string): string {
     const g = this.#g
     const { rows, columns } = { rows: g.ints([1]), columns: g.ints([1]) }
@@ -333,7 +333,7 @@ class Decoder {
     return [0, 1, 2].map((part) => this.#cut(heads, 3, part * HEAD_DIM, (part + 1) * HEAD_DIM))
   }
 
-  /** Products of these widths. */
+  /** The products, of these widths. */
   #products(x: string, widths: readonly number[]): string[] {
     const g = this.#g
     const { merged } = this.#form
@@ -357,7 +357,7 @@ class Decoder {
     return made
   }
 
-  /** Repeats each head of keys or values as often as it is read. */
+  /** Repeats each head of keys or values for every query head that reads it. */
   #copied(heads: string, total: string): string {
     const g = this.#g
     const copies = this.#heads / this.#kvHeads
@@ -440,7 +440,7 @@ class Decoder {
     return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)
   }
 
-  /** Unused outputs are omitted, or named. */
+  /** Omits unused outputs, or names them. */
   #standard(layer: number, rows: readonly string[], mask: string, pasts: readonly string[]): string {
     const { isCausal = false, givesScores = false, cap } = this.#form
     const kinds = ['key', 'value'] as const

@@ -1,4 +1,4 @@
-// The options of small decoders: how they mask, position, rotate, count, copy and keep states.
+// The options of small decoders: masks, positions, rotations, lengths, copies of heads, and states.
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { ConvolutionForm } from './convolutions.ts'
@@ -20,7 +20,7 @@ export interface StatePlace {
   readonly kind: StateKind
 }
 
-/** Functions write nodes and return the name of their result. */
+/** Functions add nodes and return the name of their result. */
 export interface DecoderForm {
   /** `standard`: Attention of opset 23 on rows. */
   readonly attention?: 'primitive' | 'multi-head' | 'group' | 'standard'
@@ -30,7 +30,9 @@ export interface DecoderForm {
   /** Default true. */
   readonly hasState?: boolean
   readonly seed?: number
-  /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Receives the causal mask. */
+  /**
+   * The positions that each token sees, [tokens, total] or [heads, tokens, total]. Receives the causal mask.
+   */
   readonly seen?: (g: NodeWriter, seen: string, places: Places) => string
   /** Values added to the scores of visible positions. Same shapes. */
   readonly bias?: (g: NodeWriter, places: Places) => string
@@ -55,7 +57,7 @@ export interface DecoderForm {
   readonly neighbours?: Neighbours
   /** How each angle is duplicated. Default: matching the rotation. */
   readonly angleOrder?: 'halves' | 'neighbours'
-  /** `rope` rotates heads before they are swapped with tokens. Default: after that. */
+  /** Whether `rope` rotates heads before they are swapped with tokens. Default: afterwards. */
   readonly turnsFirst?: boolean
   /**
    * How queries, keys and values, and gate and up, are split from one product each. `by-head`: each head's
@@ -65,15 +67,15 @@ export interface DecoderForm {
   readonly merged?: 'slice' | 'split' | 'by-head'
   /**
    * How the logits matrix is derived from one that stays in its file: from the embeddings, from f16, or from
-   * rows of another shape. Default: it is a constant of its own.
+   * rows of another shape. Default: it is a separate constant.
    */
   readonly head?: 'transposed' | 'cast' | 'reshaped'
   /**
-   * The product after attention is MatMulNBits. `isMixed`: inputs have the scales of drawn blocks (g_idx).
-   * Default: it is one of floats.
+   * The product after attention is MatMulNBits. `isMixed`: inputs have the scales of random blocks (g_idx).
+   * Default: a float product.
    */
   readonly blocks?: {
-    /** MatMulBnb4 instead: 0 for FP4, 1 for NF4. */
+    /** MatMulBnb4 in its place: 0 for FP4, 1 for NF4. */
     readonly levels?: 0 | 1
     readonly bits: 2 | 4 | 8
     readonly block: number
@@ -87,7 +89,10 @@ export interface DecoderForm {
   readonly copies?: 'expand' | 'tile' | 'gather' | 'tile heads' | 'expand heads'
   /** Soft cap: scores become cap * tanh(score / cap). Default: no cap. */
   readonly cap?: number
-  /** Keys are transposed with the batch and heads on one axis, as torch's exporter does. Default: false. */
+  /**
+   * Whether keys are transposed with the batch and heads on one axis, as torch's exporter does. Default:
+   * false.
+   */
   readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
   readonly maskAxis?: string
@@ -98,25 +103,26 @@ export interface DecoderForm {
   readonly stateAxis?: (place: StatePlace) => string
   /** Angles of the tokens, [1, tokens, turned / 2]. Receives positions times frequencies. */
   readonly angles?: (g: NodeWriter, angles: string, places: Places) => string
-  /** Base of the rotation at a position; one base unless a table changes it. */
+  /** Base of the rotation at a position. Default: the same base at every position. */
   readonly tableBase?: (position: number) => number
   /**
-   * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
+   * Whether a step rotates by a second pair of tables, of base 500. An If chooses between the two, as in
+   * LongRoPE.
    */
   readonly isLong?: (g: NodeWriter, places: Places) => string
   /** Whether RotaryEmbedding states how many heads its rows have. Default true. */
   readonly countsHeads?: boolean
-  /** Rows of tables, of rotations and of learned positions. */
+  /** Number of rows in tables of rotations and learned positions. */
   readonly tableRows?: number
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
   readonly lengths?: (g: NodeWriter, lengths: string, places: Places) => string
   readonly window?: number
-  /** Attention masks later positions by itself, has no mask input, and outputs its scores. Default: false. */
+  /** Attention masks later positions itself, has no mask input, and outputs its scores. Default: false. */
   readonly isCausal?: boolean
   readonly givesScores?: boolean
   /**
-   * Heads of the queries and keys of GroupQueryAttention are normed by the operator or by preceding nodes.
-   * Default: they are not.
+   * Whether the operator or preceding nodes norm the heads of GroupQueryAttention's queries and keys.
+   * Default: neither.
    */
   readonly headNorms?: 'inside' | 'apart'
   /** Further attributes of GroupQueryAttention. */
@@ -125,9 +131,9 @@ export interface DecoderForm {
   readonly hasSinks?: boolean
   /** Each layer adds a short convolution before its attention, like LFM2's layers. Default: none. */
   readonly convolution?: ConvolutionForm
-  /** Rows between a product and its activation. */
+  /** Changes rows between a product and its activation. */
   readonly rowsOp?: (g: NodeWriter, rows: string) => string
-  /** The state that a layer's keys or values are appended to, and the output for a state. */
+  /** The state to which a layer's keys or values are appended, and the output for a state. */
   readonly pastOf?: (place: StatePlace) => StatePlace
   readonly presentOf?: (place: StatePlace) => StatePlace
   /** A change applied to a state before it is output. */

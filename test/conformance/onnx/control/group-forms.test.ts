@@ -1,6 +1,6 @@
-// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for WebGPU,
-// and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as separate nodes, which it
-// supports on a CPU, and states of the whole text. Out: whether both agree, and whether other attributes are
+// Newer forms of GroupQueryAttention. In: norms of heads inside the operator, as onnxruntime-genai writes
+// Qwen3 for WebGPU, and states of a window, as in Gemma 2. Out: whether they match ONNX Runtime, which on a
+// CPU runs the same norms as separate nodes and states of the whole text, and whether other attributes are
 // rejected.
 import { expect, test } from 'vitest'
 import { HEAD_EPSILON } from './decoder.ts'
@@ -16,7 +16,7 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
   ['norms inside', { ...INSIDE, places: 'op', stated: { qk_norm_epsilon: epsilon } }, {}],
   ['norms of one head of keys', { ...INSIDE, kvHeads: 1, stated: { qk_norm_epsilon: epsilon } }, {}],
   [
-    'norms whose epsilons are stated apart',
+    'norms with a separate attribute for epsilon',
     {
       ...INSIDE,
       stated: { qk_norm_epsilon: { float: 1 }, q_norm_epsilon: epsilon, k_norm_epsilon: epsilon },
@@ -30,7 +30,7 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
   ],
   ['norms outside', { ...GROUP, headNorms: 'apart' }, {}],
   [
-    'attributes that say what is usual',
+    'attributes that state the defaults',
     {
       ...GROUP,
       stated: { smooth_softmax: -1, causal: 1, k_quant_type: { text: 'NONE' }, kv_cache_bit_width: 0 },
@@ -43,10 +43,10 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
 })
 
 test.each<[string, DecoderForm, RegExp]>([
-  ['epsilons of their own', { ...INSIDE, stated: { q_norm_epsilon: epsilon } }, /are normed differently/],
+  ['different epsilons', { ...INSIDE, stated: { q_norm_epsilon: epsilon } }, /are normed differently/],
   ['rows that see later ones', { ...GROUP, stated: { causal: 0 } }, /see later positions \(causal\)/],
   [
-    'states of a window without one',
+    'window states without a window',
     { ...GROUP, stated: { sliding_window_cache: 1 } },
     /but it has no window \(local_window_size\)/,
   ],
@@ -58,7 +58,7 @@ test.each<[string, DecoderForm, RegExp]>([
       stated: { sliding_window_cache: 1 },
       lengths: (g, _, { total }) => g.op('Sub', [g.unsqueeze(total, 0), g.int(1)]),
     },
-    /other nodes read its state past_key_values\.0\.key, which holds only a window/,
+    /other nodes read its state past_key_values\.0\.key, which only holds a window/,
   ],
   [
     'states of codes',
@@ -66,7 +66,7 @@ test.each<[string, DecoderForm, RegExp]>([
     /its state is quantised/,
   ],
   ['sinks by an attribute', { ...GROUP, stated: { smooth_softmax: 1 } }, /has a sink for each head/],
-  ['scores that come out', { ...GROUP, stated: { qk_output: 1 } }, /its scores are used as an output/],
+  ['scores as outputs', { ...GROUP, stated: { qk_output: 1 } }, /its scores are used as an output/],
 ])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })
 })

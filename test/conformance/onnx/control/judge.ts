@@ -1,5 +1,5 @@
-// Judging a decoder. In: its form, and lengths. Out: whether it is rejected or matches ONNX Runtime: prompts
-// at once, in chunks with the cache, and token by token.
+// Checks of a decoder. In: its form, and lengths. Out: whether it is rejected or matches ONNX Runtime, with
+// prompts at once, in chunks with the cache, and token by token.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
@@ -16,7 +16,7 @@ export type Verdict =
   | { readonly is: 'equal'; readonly positions: number | undefined }
   | { readonly is: 'different'; readonly why: string }
 
-/** Logits are a few units large; those of other positions or masks differ by tenths. */
+/** Logits are a few units large; other positions or masks change them by tenths. */
 const TOLERANCE = 5e-3
 /** For graphs that round to f16 where the plan does not. */
 const ROUNDED_TOLERANCE = 5e-2
@@ -25,8 +25,8 @@ export const idsOf = (count: number): number[] =>
   Array.from({ length: count }, (_, at) => (at * 37 + ((at * at) % 11) * 5 + 3) % VOCAB)
 
 /**
- * Chunks are numbers of tokens. Lengths beyond the loaded model's context are skipped. `twin`: the form for
- * ONNX Runtime, if it does not support the original on a CPU. Default: the same.
+ * Chunks are given as numbers of tokens. Lengths beyond the loaded model's context are skipped. `twin`: the
+ * form for ONNX Runtime, if it does not support the original on a CPU. Default: the same.
  */
 export async function judgeDecoder(
   form: DecoderForm,
@@ -64,14 +64,15 @@ async function open(bytes: Uint8Array, vocab: number) {
   try {
     return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(vocab)])
   } catch (error) {
-    // A proof may need more work than a file may cause.
+    // A proof may exceed the work that a file may cause.
     if (isHalfbyteError(error) && /^(unsupported|out-of-memory)$/.test(error.code)) return error.message
     throw error
   }
 }
 
 /**
- * Each length at once; the longest also in chunks that end at the others, and by single tokens around them.
+ * Runs each length at once, and the longest also in chunks that end at the others, with single tokens around
+ * them.
  */
 function runsOf(lengths: readonly number[], hasState: boolean): number[][] {
   const whole = lengths.map((each) => [each])

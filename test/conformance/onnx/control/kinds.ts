@@ -1,5 +1,5 @@
-// Kinds of control values. In: random numbers. Out: one way in which decoders mask, position, rotate, count
-// or keep states, with random thresholds; some match plans, others do not.
+// Kinds of control values. In: random numbers. Out: one variant of a decoder's masks, positions, rotations,
+// lengths or states, with random thresholds. Some match plans, others do not.
 
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { Random } from '../../../helpers/random.ts'
@@ -18,11 +18,11 @@ export interface Kind {
 
 export interface Room {
   readonly random: Random
-  /** The largest number that is drawn. */
+  /** The largest random number. */
   readonly most: number
 }
 
-/** Most often a few tokens, sometimes hundreds. */
+/** Usually a few tokens, sometimes hundreds. */
 function numberOf({ random, most }: Room): number {
   const end = random.pick([12, 40, 40, 150, 400, most])
   return 2 + random.below(Math.max(1, Math.min(end, most) - 2))
@@ -32,12 +32,12 @@ type SeenOf = NonNullable<DecoderForm['seen']>
 
 const row = (g: NodeWriter, { rows }: Places): string => g.unsqueeze(rows, 1)
 const column = (g: NodeWriter, { columns }: Places): string => g.unsqueeze(columns, 0)
-/** How far back each position is. [tokens, total] */
+/** The distance back to each position. [tokens, total] */
 const distance = (g: NodeWriter, places: Places): string => g.op('Sub', [row(g, places), column(g, places)])
 const within = (g: NodeWriter, places: Places, size: number): string =>
   g.op('Less', [distance(g, places), g.int(size)])
 
-/** Only a window is visible where `isOther` is true. */
+/** Where `isOther` is true, only a window is visible. */
 const windowWhere =
   (size: number, isOther: (g: NodeWriter, places: Places) => string): SeenOf =>
   (g, seen, places) =>
@@ -343,7 +343,7 @@ export const LENGTHS: readonly ((room: Room) => Kind)[] = [
 const swap = ({ layer, kind }: StatePlace): StatePlace => ({ layer: 1 - layer, kind })
 const turn = ({ layer, kind }: StatePlace): StatePlace => ({ layer, kind: kind === 'key' ? 'value' : 'key' })
 
-/** Of two layers. */
+/** Kinds for two layers. */
 export const STATES: readonly ((room: Room) => Kind)[] = [
   () => ({ label: 'states of the other layer', form: { pastOf: swap } }),
   () => ({ label: 'states for the other layer', form: { presentOf: swap } }),
@@ -378,7 +378,7 @@ export const ROWS: readonly ((room: Room) => Kind)[] = [
   },
 ]
 
-/** The gate becomes the last columns of its product with the rows that it gates. */
+/** Makes the gate the last columns of one product with the rows that it gates. */
 export const gateLast: NonNullable<DecoderForm['edit']> = (g) =>
   g.replace(
     ({ op, outputs }) => op === 'Split' && outputs.length === 2,

@@ -5,7 +5,7 @@ import type { NodeWriter } from '../../../../src/network/onnx/testing/node-write
 /** The smallest float. */
 export const LEAST = -3.4028234663852886e38
 
-/** `mask`: what is added to scores, what is seen, or what is hidden. */
+/** `mask`: values added to scores, visible positions, or hidden positions. */
 export function masked(
   g: NodeWriter,
   scores: string,
@@ -17,7 +17,7 @@ export function masked(
   return g.op('Where', form === 'kept' ? [mask, scores, least] : [mask, least, scores])
 }
 
-/** A mask of that form from what is seen. */
+/** Turns visible positions into a mask of that form. */
 export function asForm(g: NodeWriter, seen: string, form: 'added' | 'kept' | 'dropped'): string {
   if (form === 'kept') return seen
   if (form === 'dropped') return g.op('Not', [seen])

@@ -5,7 +5,7 @@ import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'
 
 const [count = 2000, seed = 1] = process.argv.slice(2).map(Number)
-/** For masks without a cache, longer prompts are not computed. */
+/** Without a cache, masks of longer prompts are not computed. */
 const MOST = 1300
 
 const equal = { whole: 0, shorter: 0 }
@@ -40,10 +40,10 @@ for (let index = 0; index < count; index++) {
 }
 
 const all = new Set([...refused.keys(), ...loaded.keys()])
-console.log('kind: loaded, refused')
+console.log('kind: loaded, rejected')
 for (const kind of [...all].sort())
   console.log(`${kind}: ${loaded.get(kind) ?? 0}, ${refused.get(kind) ?? 0}`)
-console.log('reasons of refusals')
+console.log('reasons for rejections')
 for (const [reason, times] of [...reasons].sort(([, one], [, other]) => other - one))
   console.log(`${times}: ${reason}`)
 const read = equal.whole + equal.shorter

@@ -85,13 +85,13 @@ function baseOf(random: Random): DecoderForm {
       activation: random.pick(['relu', 'relu squared', 'relu power'] as const),
     }),
   }
-  // Heads interleaved in one product are split after they are swapped with tokens.
+  // Heads interleaved in one product are split only after heads and tokens are swapped.
   if (form.merged === 'by-head') return { ...form, turnsFirst: false }
   // ReLU clamps whole groups of columns, and a slice of 16 is not one.
   return form.merged === undefined ? form : { ...form, activation: 'silu' }
 }
 
-/** Kinds that make a difference in such a decoder. */
+/** The kinds that make a difference in such a decoder. */
 function fitting({ attention, places, hasState, layers, form, merged, turned }: DecoderForm) {
   const hasAgain = attention === 'primitive' && hasState
   const isGroup = attention === 'group'
@@ -101,7 +101,7 @@ function fitting({ attention, places, hasState, layers, form, merged, turned }: 
     ...(isGroup ? [LENGTHS, LENGTHS, masks] : hasState ? [masks, masks] : [stateless, stateless]),
     ...(hasAgain ? [AGAIN] : []),
     ...(places === 'rope' ? [POSITIONS] : []),
-    // These assume heads that are rotated as a whole.
+    // These kinds assume heads that are rotated as a whole.
     ...(places === 'rope' && turned === undefined ? [ANGLES] : []),
     ...(places === 'op' ? [TABLES] : []),
     ...(places === 'learned' || places === 'op' ? [POSITIONS] : []),
@@ -111,7 +111,7 @@ function fitting({ attention, places, hasState, layers, form, merged, turned }: 
   ]
 }
 
-/** The mask that reads an input of graphs with states only. */
+/** The mask that reads an input that only graphs with states have. */
 const MASK_OF_RUN = MASKS.findIndex((draw) =>
   draw({ random: new Random(1), most: 10 }).label.startsWith('the mask of the run'),
 )

@@ -29,7 +29,7 @@ function columnsOf(g: NodeWriter, x: string, dims: number, how: Neighbours): [st
   return [one(0), one(1)]
 }
 
-/** Angles [1, tokens, pairs], each twice: adjacent, or as two consecutive copies. */
+/** Angles [1, tokens, pairs], each twice: next to each other, or as two consecutive copies. */
 export function twice(g: NodeWriter, angles: string, dims: number, order: 'neighbours' | 'halves'): string {
   if (order === 'halves') return g.op('Concat', [angles, angles], { axis: 2 })
   const both = g.op('Concat', [g.unsqueeze(angles, 3), g.unsqueeze(angles, 3)], { axis: 3 })

@@ -1,6 +1,6 @@
 // Freshly exported graphs, one test per exporter. In: tiny random models of transformers. Out: whether the
-// graphs give ONNX Runtime's results. A few of each: `npm run conformance:exporters` and
-// `conformance:networks` judge everything that the scripts can write.
+// graphs give ONNX Runtime's results. Runs a few of each; `npm run conformance:exporters` and
+// `conformance:networks` check everything that the scripts can write.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ const parent = await mkdtemp(join(tmpdir(), 'halfbyte-exporters-'))
 afterAll(() => rm(parent, { recursive: true }))
 const newFolder = () => mkdtemp(join(parent, 'graphs-'))
 
-/** Runs a script, which writes a folder in `folder` for each graph whose name has one of the parts. */
+/** Runs a script, which writes a folder in `folder` for each graph whose name contains one of the parts. */
 function write(script: string, folder: string, parts: readonly string[]): void {
   const args = [join(import.meta.dirname, script), folder, ...parts]
   const { status, stderr } = spawnSync(PYTHON, args, { encoding: 'utf8', maxBuffer: 1 << 26 })

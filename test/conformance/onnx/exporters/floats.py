@@ -1,5 +1,5 @@
-# Twins of a graph. In: a graph whose weights are codes or floats of 16 bits. Out: graphs that compute in f32
-# with the same weights, to compare without activation rounding, and how far rounding moves the logits.
+# Twins of a graph. In: a graph whose weights are codes or 16-bit floats. Out: graphs that compute in f32 with the same weights,
+# for comparisons without activation rounding, and how far rounding moves the logits.
 import ml_dtypes
 import numpy as np
 import onnx
@@ -37,7 +37,7 @@ class Twin:
         self.nodes, self.made = [], {}
 
     def stored(self, name):
-        """A constant, which may be another one behind a Reshape, as the codes of a tied embedding are."""
+        """A constant, possibly after a Reshape of another one, like the codes of a tied embedding."""
         if name in self.values:
             return self.values[name]
         node = self.makers[name]
@@ -54,7 +54,7 @@ class Twin:
         return values * (1 + self.noise * self.random.uniform(-1, 1, values.shape)).astype(np.float32)
 
     def weights(self, codes, scales, zeros, middle, wide=lambda values: values):
-        """Codes without zero points have one in the `middle`; else a reader may store scale * zero apart."""
+        """Codes without zero points have one in the `middle`; with them, a reader may store scale * zero separately."""
         scales, codes = np.asarray(scales, np.float32), codes.astype(np.float32)
         if zeros is None:
             return (codes - middle) * wide(self.moved(scales))
@@ -80,7 +80,7 @@ class Twin:
             self.add("Add", [out, bias], [name])
 
     def rounded(self, rows, name):
-        """max |x| / 127 is a step in each group."""
+        """In each group, a step is max |x| / 127."""
         shape = lambda what, dims: numpy_helper.from_array(np.array(dims, np.int64), f"{name}_{what}")
         for made in (shape("parts", [-1, GROUP]), shape("axis", [1])):
             self.made[made.name] = made
@@ -118,7 +118,7 @@ class Twin:
         self.product(node, weights.T, node.input[5] if len(node.input) > 5 else "")
 
     def MatMulBnb4(self, node):
-        """Its weights are what it makes of the identity."""
+        """Its weights are its product with the identity."""
         inputs = next(each.i for each in node.attribute if each.name == "K")
         scales = numpy_helper.from_array(self.moved(self.array(node.input[2])), node.input[2])
         ends = [helper.make_tensor_value_info(name, F32, None) for name in (node.input[0], node.output[0])]
@@ -154,7 +154,7 @@ class Twin:
 
     def MatMulInteger(self, node):
         zeros = self.array(node.input[3]).astype(np.float32) if len(node.input) > 3 and node.input[3] else 0
-        if node.input[0] not in self.made_rows:  # Codes of an embedding, which a product reads as they are.
+        if node.input[0] not in self.made_rows:  # Codes of an embedding that a product reads unchanged.
             name = node.output[0]
             self.add("Cast", node.input[:1], [f"{name}_from"], to=F32)
             self.constant(f"{name}_zero", self.array(node.input[2]).astype(np.float32))
@@ -164,7 +164,7 @@ class Twin:
     def DequantizeLinear(self, node):
         if node.input[0] in self.made_rows:
             return self.add("Identity", node.input[:1], node.output)
-        if node.input[0] not in self.values:  # Rows that were looked up in a table of codes.
+        if node.input[0] not in self.values:  # Rows looked up in a table of codes.
             name = node.output[0]
             self.nodes.append(node)
             if self.groups:
@@ -229,7 +229,7 @@ class Twin:
                 self.nodes.append(node)
             else:
                 own(node)
-        # Scales of products of codes are factors of their own; they are moved where they stand.
+        # Scales of products of codes are separate factors, which are perturbed in place.
         scales = {name for node in graph.node for name in node.input if name.endswith("_scale")}
         for name in scales & self.values.keys() - self.made.keys():
             self.made[name] = numpy_helper.from_array(
@@ -247,7 +247,7 @@ def has_norms(node):
 
 
 def widened(model):
-    """f32 in the place of f16 and bf16."""
+    """f32 in place of f16 and bf16."""
     def wide(tensor):
         return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name)
 

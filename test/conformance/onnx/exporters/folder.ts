@@ -1,4 +1,4 @@
-// An export in a folder. In: the output of the scripts in this folder. Out: its files, tokens and logits.
+// Exports on disk. In: a folder written by the scripts next to this file. Out: its files, tokens and logits.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ByteSource, bufferSource } from '../../../../src/core/base/bytes.ts'
@@ -19,11 +19,14 @@ export interface Meta {
 }
 
 export interface Moved {
-  /** Scales, each moved by half a step of f16. */
+  /** Each scale moved by half a step of f16. */
   readonly scales: number
-  /** Activations and weights of products, rounded to 8 bits in groups of 32. */
+  /** Activations and weights of products rounded to 8 bits in groups of 32. */
   readonly groups: number
-  /** Between ONNX Runtime on the graph and on its twin in f32, with float products by the same weights. */
+  /**
+   * The difference between ONNX Runtime on the graph and on its f32 twin, with float products by the same
+   * weights.
+   */
   readonly runtime: number
 }
 

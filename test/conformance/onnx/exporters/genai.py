@@ -11,7 +11,7 @@ import floats
 from models import save_model
 from jobs import run_jobs
 
-# Versions write different graphs, and each needs a transformers version of the same time.
+# Different versions write different graphs, and each needs a transformers version of its time.
 VERSION = ".".join(version("onnxruntime-genai").split(".")[:2])
 # family: precision, target, further builder options
 F32 = ("llama", "llama-3", "smollm2", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi3-long", "mistral",
@@ -39,7 +39,7 @@ def build(target, family, precision, provider, options):
         made = subprocess.run([*builder, "-p", precision, "-e", provider, "-c", source, *extra],
                               capture_output=True, text=True)
         if made.returncode != 0:
-            raise RuntimeError((made.stderr.strip().splitlines() or ["the builder ended"])[-1])
+            raise RuntimeError((made.stderr.strip().splitlines() or ["the builder exited"])[-1])
     shutil.rmtree(target / "cache_dir", ignore_errors=True)
     form = " ".join([precision, provider, *options])
     floats.write(target, exporter=f"onnxruntime-genai {VERSION}", family=family, form=form, kind=KINDS.get(precision, precision))

@@ -5,7 +5,7 @@ import shutil
 
 
 def run_jobs(folder, wanted, jobs):
-    """`jobs`: name, function of the folder to write and of the values after it, these values."""
+    """`jobs`: name, a function of the folder to write and further values, and those values."""
     logging.disable(logging.INFO)
     for name, make, values in jobs:
         if wanted and not any(part in name for part in wanted):
@@ -13,6 +13,6 @@ def run_jobs(folder, wanted, jobs):
         try:
             make(folder / name, *values)
             print(f"{name}: written", flush=True)
-        except Exception as error:  # A failing exporter is a line in the report, not its end.
+        except Exception as error:  # A failing exporter adds a line to the report and does not end it.
             shutil.rmtree(folder / name, ignore_errors=True)
             print(f"{name}: not written: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)

@@ -1,5 +1,5 @@
-// Judging an export. In: its files and ONNX Runtime's logits. Out: a rejection, or how far ours differ: the
-// prompt at once, then token by token, with f32 weights and as loaded by a page.
+// Checks of an export. In: its files and ONNX Runtime's logits. Out: a rejection, or how far our logits
+// differ, with the prompt at once and then token by token, with f32 weights and as loaded by a page.
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import type { BuiltModel } from '../../../../src/engine/load/build-model.ts'
 import { withModel } from '../../testing/node-engine.ts'
@@ -8,7 +8,7 @@ import type { Export } from './folder.ts'
 import { bounds, largestRelative, type Verdict, verdictOf } from './verdict.ts'
 
 export async function judgeExport({ meta, sources, tokens, logits, floats }: Export): Promise<Verdict> {
-  // A graph may use other frequencies for longer texts; a plan chooses by its context.
+  // A graph may use other frequencies for longer texts; a plan chooses them by its context length.
   const options = (weights: 'f32' | 'auto') => ({ weights, contextLength: tokens.length })
   const rows = async (weights: 'f32' | 'auto') =>
     withModel(await openGraph(sources, { bfloats: weights === 'auto' }), options(weights), (built) =>

@@ -1,6 +1,6 @@
-// Exporters' graphs. In: a folder filled by the Python scripts in this folder, and parts of names to select.
-// Out: a Markdown table of which graphs load and how far their logits are from ONNX Runtime's. `npm run
-// conformance:exporters -- FOLDER [NAME...]`
+// Exporters' graphs. In: a folder written by the Python scripts next to this file, and parts of names to
+// select. Out: a Markdown table of which graphs load and how far their logits are from ONNX Runtime's. `npm
+// run conformance:exporters -- FOLDER [NAME...]`
 import { exportNames, readExport } from './folder.ts'
 import { judgeExport } from './judge.ts'
 import { markdownTable } from './verdict.ts'

@@ -75,12 +75,12 @@ FAMILIES = {
 }
 
 
-# Families that transformers writes with attention in primitive operators only.
+# Families for which transformers only has attention in primitive operators.
 EAGER = ("gptj", "gpt-neo", "bloom", "mpt", "gemma2-capped")
 
 
 def spread(model, name):
-    """Weights of realistic size: products keep the scale of rows, and no norm or bias is 1 or 0."""
+    """Weights of realistic magnitude: products keep the scale of rows, and no norm is 1 and no bias is 0."""
     torch.manual_seed(zlib.crc32(name.encode()))
     with torch.no_grad():
         for path, value in model.named_parameters():
@@ -118,7 +118,7 @@ def save_tokenizer(folder):
 
 
 def save_model(name, folder, dtype=torch.float32):
-    """A folder like a hub repository, as input for exporters."""
+    """A folder like a hub repository, for use as the exporters' input."""
     model_of(name, dtype=dtype).save_pretrained(folder)
     save_tokenizer(folder)
     return Path(folder)

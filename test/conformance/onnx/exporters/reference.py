@@ -1,7 +1,7 @@
-# The logits of ONNX Runtime. In: a folder with model.onnx. Out: tokens.json, ref.f32 and, for quantised
-# weights, how far rounding of activations and scales moves them, in meta.json.
+# The logits of ONNX Runtime. In: a folder with model.onnx. Out: tokens.json, ref.f32 and, for quantised weights, in meta.json
+# how far rounding of activations and scales moves the logits.
 #
-# The prompt goes in at once, then one token after the other with the cache that the graph itself returned.
+# Runs the prompt at once, then one token after the other with the cache that the graph returned.
 import json
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 
 PROMPT, STEPS, VOCAB, HEAD_DIM = 40, 12, 300, 16
-# Positions of a state that holds only a window: more than the window, less than the prompt.
+# Length of a state that holds only a window: more than the window, less than the prompt.
 BUFFER = 24
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
          "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
@@ -34,7 +34,7 @@ def is_state(each):
 
 
 def empty(each, first):
-    """A state of no tokens; merged decoders take one of one token that their first branch ignores."""
+    """A state without tokens. Merged decoders take a state of one token, which their first branch ignores."""
     free = {0: 1, len(each.shape) - 1: HEAD_DIM}
     if "sliding" in str(each.shape[-2]):  # A buffer of the newest positions.
         free[len(each.shape) - 2] = BUFFER

@@ -24,7 +24,7 @@ TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 class Step(nn.Module):
-    """Ids, a mask, positions and the states of all layers to logits and the states after it."""
+    """Maps ids, a mask, positions and the states of all layers to logits and the new states."""
 
     def __init__(self, model):
         super().__init__()

@@ -1,6 +1,6 @@
-# Precisions of transformers.js. In: a folder with exports of optimum in f32. Out: next to each, the files
-# that its converter makes from it, with the same calls of ONNX Runtime's quantisers. `python
-# transformers_js.py FOLDER [NAME...]`
+# Precisions of transformers.js. In: a folder with exports of optimum in f32. Out: next to each, the files that
+# transformers.js's converter makes from it, with the same calls of ONNX Runtime's quantisers. `python transformers_js.py FOLDER
+# [NAME...]`
 import shutil
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
-// Verdicts on exports. In: how far logits differ. Out: whether rounding explains it, and Markdown tables.
-// Nothing here runs a model.
+// Verdicts on exports. In: how far logits differ. Out: whether rounding explains the difference, and Markdown
+// tables. Runs no model.
 import type { Kind, Meta, Moved } from './folder.ts'
 
 /** The difference of a pair of tables of logits, and the maximum that rounding explains. */
@@ -12,15 +12,15 @@ export type Verdict =
   | { readonly is: 'refused'; readonly why: string }
   | {
       readonly is: 'equal' | 'different'
-      /** With f32 weights, against float products by the graph's weights. */
+      /** With f32 weights, compared with float products by the graph's weights. */
       readonly exact: Difference
-      /** As a page loads it, against the graph in ONNX Runtime. */
+      /** As loaded by a page, compared with the graph in ONNX Runtime. */
       readonly usual: Difference
     }
 
 /** bf16 has 3 bits less than f16. */
 const FLOATS = { f32: 1e-4, f16: 2e-3, bf16: 1.6e-2 } as const
-/** One set of rounding errors is a sample: others may move logits further, but hardly twice as far. */
+/** One set of rounding errors is only a sample: others may move logits further, but hardly twice as far. */
 const SPREAD = 2
 
 /**
@@ -32,13 +32,14 @@ const SPREAD = 2
 export function bounds(kind: Kind, moved?: Moved): { readonly exact: number; readonly usual: number } {
   if (kind !== 'int8' && kind !== 'int4')
     return { exact: FLOATS[kind], usual: FLOATS[kind] + (moved?.runtime ?? 0) }
-  if (moved === undefined) throw new RangeError(`an export in ${kind} does not say what roundings move`)
+  if (moved === undefined)
+    throw new RangeError(`an export in ${kind} does not say how far rounding moves its logits`)
   const exact = FLOATS.f32 + SPREAD * moved.scales
   return { exact, usual: exact + SPREAD * moved.groups + moved.runtime }
 }
 
 /**
- * The largest difference relative to the largest expected logit. Non-finite values and tables of other sizes
+ * The largest difference, relative to the largest expected logit. Non-finite values and tables of other sizes
  * differ by Infinity.
  */
 export function largestRelative(
@@ -69,7 +70,7 @@ export function verdictOf(exact: Difference, usual: Difference): Verdict {
 const shown = (value: number) => (value === 0 ? '0' : value.toExponential(1))
 const shownOf = ({ found, most }: Difference) => `${shown(found)} of ${shown(most)}`
 
-/** One row each, by exporter, form and family, and a line with counts. */
+/** One row per graph, by exporter, form and family, and a line with counts. */
 export function markdownTable(rows: readonly { readonly meta: Meta; readonly verdict: Verdict }[]): string {
   const keyOf = ({ exporter, form, family }: Meta) => `${exporter}\0${form}\0${family}`
   const sorted = [...rows].sort((one, other) => (keyOf(one.meta) < keyOf(other.meta) ? -1 : 1))
@@ -93,5 +94,5 @@ export function countsOf(verdicts: readonly Verdict[]): string {
   const count = (is: Verdict['is']) => verdicts.filter((each) => each.is === is).length
   const refused = count('refused')
   const loaded = verdicts.length - refused
-  return `${verdicts.length} graphs: ${loaded} load, ${count('different')} of them differ, ${refused} are refused.`
+  return `${verdicts.length} graphs: ${loaded} load, ${count('different')} of them differ, ${refused} are rejected.`
 }

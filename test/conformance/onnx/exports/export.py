@@ -1,7 +1,7 @@
-# Exports. In: a folder. Out: tiny random decoders as torch exports them, with the logits that ONNX Runtime gives.
+# Exports. In: a folder. Out: tiny random decoders as torch exports them, with ONNX Runtime's logits.
 #
-# The modules compute what transformers' Llama and Qwen2 do, step for step, so that the graphs have the same
-# nodes. `python export.py FOLDER`; needs torch, onnx, onnxscript and onnxruntime.
+# The modules do what transformers' Llama and Qwen2 do, step for step, so that the graphs have the same nodes. `python export.py
+# FOLDER`; needs torch, onnx, onnxscript and onnxruntime.
 import json
 import math
 import sys
@@ -175,7 +175,7 @@ def export(folder, name, options):
 
 
 class Named(nn.Module):
-    """The decoder with inputs of fixed number, as torch.export wants them."""
+    """The decoder with a fixed number of inputs, as torch.export requires."""
 
     def __init__(self, model):
         super().__init__()
@@ -186,7 +186,7 @@ class Named(nn.Module):
 
 
 def export_opset23(folder):
-    """RMSNormalization, RotaryEmbedding and Attention, as the exporter of torch.export raises them itself."""
+    """Turns nodes into RMSNormalization, RotaryEmbedding and Attention, as the exporter of torch.export does."""
     torch.manual_seed(7)
     model = Decoder(sdpa=True).eval()
     path = folder / "opset23" / "model.onnx"

@@ -1,5 +1,5 @@
-# Exports in f16. In: the folders that export.py wrote. Out: the same decoder as the usual converter makes it f16,
-# with the logits that ONNX Runtime gives.
+# Exports in f16. In: the folders that export.py wrote. Out: the same decoder, converted to f16 by the usual converter, with
+# ONNX Runtime's logits.
 #
 # `python halves.py FOLDER`; needs onnx and onnxruntime.
 import json
@@ -13,7 +13,7 @@ from reference import IDS, run, strip
 
 
 def angles(model):
-    """Names of the nodes that make the cosines and sines."""
+    """Names of the nodes that compute the cosines and sines."""
     makers = {name: node for node in model.graph.node for name in node.output}
     names = [node.output[0] for node in model.graph.node if node.op_type in ("Cos", "Sin")]
     found = set()
@@ -26,11 +26,11 @@ def angles(model):
 
 
 FORMS = {
-    # Only the tables are rounded.
+    # Rounds only the tables.
     "f16-tables": lambda model: dict(keep_io_types=False, node_block_list=angles(model)),
-    # The frequencies and the angles are f16 too.
+    # Rounds the frequencies and the angles too.
     "f16-angles": lambda model: dict(keep_io_types=False),
-    # Inputs and outputs stay f32, and the casts that this takes come last, after the nodes that read them.
+    # Inputs and outputs stay f32. The casts for that come last, after the nodes that read them.
     "f16-inside": lambda model: dict(keep_io_types=True),
 }
 

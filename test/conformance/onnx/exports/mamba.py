@@ -1,9 +1,8 @@
-# Mamba. In: a folder. Out: tiny random decoders of recurrent layers as torch exports a step of one token, with
-# the logits that ONNX Runtime gives, token by token.
+# Mamba. In: a folder. Out: tiny random decoders with recurrent layers, exported by torch as a step of one token, with ONNX
+# Runtime's logits, token by token.
 #
-# One computes what transformers' Mamba does for a token, with channels before tokens; the other what the
-# original package does, without an axis of tokens and with einsum. `python mamba.py FOLDER`; needs what
-# export.py needs.
+# One does what transformers' Mamba does for a token, with channels before tokens; the other what the original package does,
+# without an axis of tokens and with einsum. `python mamba.py FOLDER`; needs what export.py needs.
 import json
 import sys
 from pathlib import Path

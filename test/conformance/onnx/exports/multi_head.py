@@ -1,5 +1,5 @@
-# Multi-head attention. In: a folder. Out: tiny random decoders whose attention is ONNX Runtime's
-# MultiHeadAttention, with the logits that ONNX Runtime gives: one is causal by itself, one by its mask.
+# Multi-head attention. In: a folder. Out: tiny random decoders whose attention is ONNX Runtime's MultiHeadAttention, with ONNX
+# Runtime's logits: one is causal by an attribute, one by its mask.
 #
 # `python multi_head.py FOLDER`; needs what export.py needs.
 import json

@@ -1,8 +1,8 @@
 # Quantised exports. In: the folders that export.py wrote. Out: the same decoders as ONNX Runtime's tools
 # quantise them, with the logits of float products by the quantised weights.
 #
-# `python quantise.py FOLDER [NAME...]`; needs onnx, onnxruntime and what its tools import. Activations are not
-# rounded in the logits, because each engine rounds them by scales of its own.
+# `python quantise.py FOLDER [NAME...]`; needs onnx, onnxruntime and what its tools import. The logits do not include rounding
+# of activations, because each engine uses its own scales for that.
 import json
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ STATIC = dict(quant_format=QuantFormat.QDQ, op_types_to_quantize=["MatMul"], wei
 
 
 class Steps(CalibrationDataReader):
-    """One prompt with nothing before it."""
+    """A single prompt with no earlier tokens."""
 
     def __init__(self, model):
         names = [each.name for each in model.graph.input]
@@ -38,7 +38,7 @@ def dynamic(source, path, **options):
 
 
 def bare(source, path):
-    """Without the norm before the first attention, as in OLMo 2: the tool multiplies rows of the table as codes."""
+    """Leaves out the norm before the first attention, as in OLMo 2. The tool then multiplies rows of the table as codes."""
     model = onnx.load(source)
     nodes = model.graph.node
     rows = next(node.output[0] for node in nodes if node.op_type == "Gather" and "input_ids" in node.input)
@@ -54,13 +54,13 @@ def bare(source, path):
 
 
 def static(source, path):
-    # The angles of RoPE stay floats, as in every export that is meant to be read further than a few tokens.
+    # The angles of RoPE stay floats, as in every export meant for more than a few tokens.
     quantize_static(source, path, Steps(onnx.load(source)), per_channel=True, nodes_to_exclude=["/MatMul"],
                     activation_type=QuantType.QUInt8, **STATIC)
 
 
 def halved(source, path):
-    """All ranges but those of shares, from 0 to 1, are half of what calibration saw, so that every step leaves them."""
+    """Halves all calibrated ranges except those of shares, from 0 to 1, so that every step exceeds them."""
     model = onnx.load(source)
     values = {each.name: each for each in model.graph.initializer}
     scales = {node.input[1] for node in model.graph.node
@@ -89,7 +89,7 @@ FORMS = {
 
 
 def dequantised(node, values):
-    """What one DequantizeLinear of constants makes."""
+    """The value of a DequantizeLinear of constants."""
     session = onnx.helper.make_model(
         onnx.helper.make_graph([node], "part", [], [onnx.helper.make_tensor_value_info(node.output[0], 1, None)],
                                [values[name] for name in node.input]),
@@ -100,7 +100,7 @@ def dequantised(node, values):
 
 
 def limits_of(node, values):
-    """What the smallest and the largest code stand for."""
+    """The values of the smallest and the largest code."""
     scale, zero = (numpy_helper.to_array(values[name]) for name in node.input[1:3])
     codes = np.iinfo(zero.dtype)
     ends = [(code - float(zero)) * float(scale) for code in (codes.min, codes.max)]
@@ -108,7 +108,7 @@ def limits_of(node, values):
 
 
 def without_rounding(model):
-    """Float products by the quantised weights, and values within the ranges of their codes instead of codes."""
+    """Float products by the quantised weights, and values clamped to their codes' ranges in place of codes."""
     graph = model.graph
     values = {each.name: each for each in graph.initializer}
     nodes, floats = [], []

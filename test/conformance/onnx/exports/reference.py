@@ -1,4 +1,4 @@
-# What the scripts beside it share. The sizes of the tiny decoders, and the logits that ONNX Runtime gives.
+# Shared by the scripts next to it: the sizes of the tiny decoders, and ONNX Runtime's logits.
 import numpy as np
 import onnx
 import onnxruntime
@@ -8,7 +8,7 @@ IDS = [5, 17, 3, 88, 41, 9, 60, 22, 71, 1]
 
 
 def strip(path):
-    """Leaves out what tells of the machine and the source that the graph was made from."""
+    """Removes information about the machine and the source that the graph was made from."""
     model = onnx.load(path)
     for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output,
                  *model.graph.value_info, *model.graph.initializer):

@@ -1,4 +1,4 @@
-// Graphs with nodes that are not compiled, at every position, and inputs for them.
+// Graphs with nodes that cannot be compiled, at every position, and inputs for them.
 import type { NetworkTensor } from '../../../../src/network/api/network.ts'
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import {
@@ -41,7 +41,7 @@ export const floats = (...dims: readonly number[]): NetworkTensor => ({
 const weights = (writer: NodeWriter, ...dims: readonly number[]): string =>
   writer.floats(floats(...dims).data as Float32Array, dims)
 
-/** A node that is not compiled, of the sizes of its input. */
+/** A node that cannot be compiled, whose output has the sizes of its input. */
 const scaled = (writer: NodeWriter, x: string, name: string): string =>
   writer.node('LpNormalization', [x], [name], { axis: 1 })
 
@@ -128,7 +128,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['LpNormalization', 'LpNormalization'],
     feeds: ROWS,
   }),
-  'everywhere, with nothing that is compiled': () => ({
+  'everywhere, so that no node is compiled': () => ({
     bytes: built(
       (to) => {
         scaled(to, 'x', 'unit')
@@ -140,7 +140,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['LpNormalization', 'NonZero'],
     feeds: ROWS,
   }),
-  'with sizes that depend on what is computed': () => {
+  'with sizes that depend on computed values': () => {
     const zero = { dtype: 'f32', dims: [2, 8], data: new Float32Array(16) } as const
     return {
       bytes: built(
@@ -161,7 +161,7 @@ export const CASES: Record<string, () => Case> = {
       feeds: [...ROWS, { x: zero }],
     }
   },
-  'after another one whose sizes depend on what is computed': () => ({
+  'after another one whose sizes depend on computed values': () => ({
     bytes: built(
       (to) => {
         const places = to.op('Abs', [to.op('NonZero', [to.op('Relu', ['x'])])])
@@ -190,7 +190,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['NonMaxSuppression'],
     feeds: [6, 9].map((count) => ({ boxes: boxes(count), scores: positive(1, 2, count) })),
   }),
-  'with weights that lie in the file, and a state': () => ({
+  'with weights that stay in the file, and a state': () => ({
     bytes: built(
       (to) => {
         const x = to.op('Tanh', ['x'])
@@ -209,12 +209,12 @@ export const CASES: Record<string, () => Case> = {
     needsFallback: true,
     feeds: [{ x: floats(4, 2, 64) }, { x: floats(1, 3, 64) }],
   }),
-  'with graphs in attributes that read what is around them': () => ({
+  'with graphs in attributes that read outer values': () => ({
     ...branches(),
-    // The branch that the values choose is compiled, and so are the loop's three steps.
+    // The branch selected by the values and the loop's three steps are compiled.
     foreign: [],
   }),
-  'with a branch that an input chooses': () => ({ ...chosen(), foreign: [] }),
+  'with a branch selected by an input': () => ({ ...chosen(), foreign: [] }),
   'with a loop whose steps are computed': () => ({ ...counted('steps'), foreign: [] }),
   'with a loop that ends by its own condition': () => ({ ...counted('condition'), foreign: ['Loop'] }),
   'of half floats': () => ({
@@ -230,7 +230,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['Compress'],
     feeds: ROWS,
   }),
-  'because of a number of elements that is computed, with two outputs': () => ({
+  'because of a computed number of elements, with two outputs': () => ({
     bytes: built(
       (to) => {
         const sum = to.op('ReduceSum', ['x', to.ints([0, 1])], { keepdims: 0 })
@@ -245,7 +245,7 @@ export const CASES: Record<string, () => Case> = {
     foreign: ['TopK'],
     feeds: [...ROWS, { x: { ...floats(1, 8), data: new Float32Array(8).fill(4.5) } }],
   }),
-  'because of a size that is computed': () => ({
+  'because of a computed size': () => ({
     bytes: built(
       (to) => {
         const count = to.op('Cast', [to.op('ReduceMax', ['x'], { keepdims: 0 })], { to: TYPE.i64 })
@@ -274,7 +274,7 @@ function positive(...dims: readonly number[]): NetworkTensor {
   return { ...made, data: (made.data as Float32Array).map(Math.abs) }
 }
 
-/** A branch that the values choose, and a loop that adds up. */
+/** A branch chosen by values, and a loop that sums. */
 function branches(): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const outer = to.op('Exp', ['x'])
@@ -307,7 +307,7 @@ function branches(): Omit<Case, 'foreign'> {
   return { bytes, feeds: [data(0.25), data(-0.25)] }
 }
 
-/** A branch for each of two rates, as voice detectors have it. */
+/** A branch for each of two rates, as in voice detectors. */
 function chosen(): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const isFast = to.op('Equal', ['rate', to.int(16_000)])
@@ -329,7 +329,7 @@ function chosen(): Omit<Case, 'foreign'> {
   return { bytes, feeds: [at(16_000), at(8000), at(16_000)] }
 }
 
-/** A loop of as many steps as the sum of the input says, or until the total exceeds it. */
+/** A loop whose number of steps is the sum of the input, or until the total exceeds it. */
 function counted(by: 'steps' | 'condition'): Omit<Case, 'foreign'> {
   const to = new NodeWriter()
   const sum = to.op('ReduceSum', ['x'], { keepdims: 0 })

@@ -1,4 +1,4 @@
-// Networks with `fallback: 'ort'`. In: graphs with nodes that are not compiled, at every position. Out:
+// Networks with `fallback: 'ort'`. In: graphs with nodes that cannot be compiled, at every position. Out:
 // whether they match onnxruntime-web on the whole file, which nodes are reported, and errors.
 import { InferenceSession, Tensor } from 'onnxruntime-web/wasm'
 import { describe, expect, test } from 'vitest'
@@ -24,7 +24,10 @@ async function byOrt(session: InferenceSession, feeds: Readonly<Record<string, N
   return session.run(Object.fromEntries(given))
 }
 
-/** Halves are rounded after each node there, and once here: by one step of numbers up to 2. */
+/**
+ * onnxruntime-web rounds halves after each node, and Halfbyte once, so they may differ by one step of numbers
+ * up to 2.
+ */
 const TOLERANCE: Partial<Record<NetworkTensor['dtype'], number>> = { f32: 1e-5, f16: 2 ** -10 }
 
 /** Half floats as numbers: `data` has their patterns, or is an array of them. */
@@ -68,8 +71,8 @@ describe('nodes that are not compiled', () => {
 
 const MIDDLE = CASES['in the middle']!().bytes
 
-test('without the option, the error for a node that nothing else runs names it and the option', async () => {
-  const { bytes, feeds } = CASES['with weights that lie in the file, and a state']!()
+test('without the option, the error for an unsupported node names the node and the option', async () => {
+  const { bytes, feeds } = CASES['with weights that stay in the file, and a state']!()
   const network = await load(bytes, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run(feeds[0]!)).rejects.toMatchObject({
@@ -89,7 +92,7 @@ test('the load reports which nodes run elsewhere, and why', async () => {
   await network.dispose()
 })
 
-test('a graph that compiles as a whole reports no nodes', async () => {
+test('a graph that compiles completely reports no nodes', async () => {
   const bytes = built((to) => to.node('Relu', ['x'], ['y']), [X], [value('y')])
   const network = await load(bytes)
   const { y } = await network.run({ x: floats(2, 8) })
@@ -120,7 +123,7 @@ test('a node that onnxruntime does not support either is rejected at load', asyn
   })
 })
 
-test('values that a node rejects, wrong inputs and wrong options get typed errors', async () => {
+test('values that a node rejects, wrong inputs and wrong options give typed errors', async () => {
   const count = value('count', [1], TYPE.i64)
   const bytes = built(
     (to) => to.node('Exp', [to.node('TopK', ['x', 'count'], ['top', 'top_at'])], ['y']),
@@ -171,7 +174,7 @@ test('aborts reject with their reason, and a disposed network rejects queued run
 })
 
 test('through a service, on two threads, outputs and nodes are the same', async () => {
-  const { bytes, feeds } = CASES['with sizes that depend on what is computed']!()
+  const { bytes, feeds } = CASES['with sizes that depend on computed values']!()
   const here = await load(bytes)
   const service = createNetworkService((request, hooks) => loadNetwork(request, hooks, nodeHost()))
   const file = new File([new Uint8Array(bytes)], 'model.onnx')

@@ -1,4 +1,4 @@
-"""Node counts of ONNX Runtime's basic optimisations. In: a folder of models of its optimiser's tests. Out:
+"""Node counts after ONNX Runtime's basic optimisations. In: a folder with the models of its optimiser's tests. Out:
 optimised-counts.json beside this file: nodes by path, of those models that it opens on the CPU.
 
 Run with onnx 1.23.1 and onnxruntime 1.30.0: python optimised_counts.py FOLDER

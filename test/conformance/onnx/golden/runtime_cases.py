@@ -24,7 +24,7 @@ def floats(*shape):
 
 
 def case(name, op, inputs, outputs=1, domain=MICROSOFT, opset=21, **attributes):
-    """`outputs` is a count, or a list of booleans: which are wanted."""
+    """`outputs`: a count, or a list of booleans that says which outputs are wanted."""
     wanted = [True] * outputs if isinstance(outputs, int) else outputs
     given = [(f'x{at}', value) for at, value in enumerate(inputs) if value is not None]
     node = helper.make_node(
@@ -126,7 +126,7 @@ def blocks():
         weights, scales = bytes_of(n, count, block * bits // 8), np.abs(floats(n, count)) / 9
         sizes = dict(N=n, K=k, bits=bits, block_size=block)
         x = floats(2, 3, k)
-        # Without an accuracy level the activations stay floats.
+        # Without an accuracy level, activations stay floats.
         case(f'matmul_nbits_{bits}_{block}', 'MatMulNBits', [x, weights, scales], **sizes)
         zeros = bytes_of(n, -(-count * bits // 8))
         case(f'matmul_nbits_{bits}_{block}_zeros', 'MatMulNBits', [x, weights, scales, zeros], **sizes)

@@ -1,5 +1,5 @@
-# Decoders with a part unknown to every family, as a step with its state: ids, a mask, positions and the keys
-# and values of earlier steps to logits and the keys and values after it.
+# Decoders with a part unknown to every family, as a step with state: maps ids, a mask, positions and the keys and values of
+# earlier steps to logits and the new keys and values.
 import torch
 import transformers as tf
 from torch import nn
@@ -28,7 +28,7 @@ class Step(nn.Module):
 
 
 class Branched(nn.Module):
-    """A feed-forward layer beside a branch of its own."""
+    """A feed-forward layer with a parallel branch."""
 
     def __init__(self, inner, width):
         super().__init__()

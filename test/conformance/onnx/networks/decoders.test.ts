@@ -1,6 +1,6 @@
 // A decoder with a part unknown to every family. In: a step exported by torch, with a branch parallel to its
-// feed-forward layers. Out: whether the engine says where it can run, and whether a network continues a text
-// with it.
+// feed-forward layers. Out: whether the engine's error says what can run it, and whether a network continues
+// a text with it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -20,7 +20,7 @@ const LAYERS = 2
 const HEADS = 2
 const WIDTH = 8
 
-test('the engine rejects it, naming the node and what can run it', async () => {
+test('the engine rejects it, and names the node and what can run it', async () => {
   const opened = openGraph([bufferSource('model.onnx', bytes), byteTokenizer(97)])
   await expect(opened).rejects.toThrow(
     /node node_sin_1 \(Sin\): .* run the graph with Network\.load of halfbyte\/network/,

@@ -1,5 +1,5 @@
-// Group-query attention as in exports for transformers.js: lengths are computed from the mask, and the state
-// is an input and an output. In: such a layer, at first and later steps. Out: whether a network matches
+// Group-query attention as in exports for transformers.js. In: a layer that computes lengths from the mask
+// and has its state as input and output, at first and later steps. Out: whether a network matches
 // onnxruntime-web, in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
@@ -13,7 +13,7 @@ const random = new Random(12)
 interface Step {
   readonly rows: number
   readonly past: number
-  /** Tokens of each text after the step. */
+  /** Number of tokens of each text after the step. */
   readonly lengths: readonly number[]
 }
 

@@ -40,17 +40,17 @@ function table(name: string, turn: (angle: number) => number): WrittenTensor {
   return { name, dims: [POSITIONS, half], raw: new Uint8Array(values.buffer) }
 }
 
-/** Axes that are symbols unless a form gives sizes. */
+/** Axes, which are symbols unless a form gives sizes. */
 type Axis = 'batch' | 'new' | 'past' | 'total'
 
 export interface Form {
-  /** With sizes, the mask is of i32 and the whole length a constant, so that nothing is cast. */
+  /** With sizes, the mask is i32 and the total length a constant, so that nothing is cast. */
   readonly sizes?: Readonly<Record<Axis, number>>
   readonly isPacked?: boolean
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
 
-/** The lengths that the operator takes, from the numbers of ones in the mask. */
+/** Computes the operator's lengths from the numbers of ones in the mask. */
 const OPEN_LENGTHS = {
   constants: [whole('one', [1], []), whole('axis', [1], [])],
   nodes: [
@@ -67,7 +67,7 @@ const fixedLengths = (total: number): typeof OPEN_LENGTHS => ({
   nodes: [node('Sub', ['counts', 'one'], 'lengths')],
 })
 
-/** Lengths are the numbers of ones in the mask, and the whole length is the mask's. */
+/** Lengths are the numbers of ones in the mask, and the total length is the mask's. */
 export function layer({ isPacked = false, attributes = {}, sizes }: Form): Uint8Array {
   const axis = (name: Axis) => sizes?.[name] ?? name
   const rows = (name: string, heads: number) => ({

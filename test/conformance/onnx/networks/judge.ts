@@ -1,4 +1,4 @@
-// Judges exported networks. In: a file and the sizes to compare on. Out: a rejection, or the largest
+// Checks exported networks. In: a file and the sizes on which to compare. Out: a rejection, or the largest
 // difference from onnxruntime-web over all sizes and both builds, relative to the largest output.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
@@ -11,7 +11,7 @@ import { largestRelative } from '../exporters/verdict.ts'
 export interface Sizes {
   readonly inputs: readonly { readonly name: string; readonly dims: readonly (number | string)[] }[]
   readonly symbols: readonly string[]
-  /** Of the symbols, for each run. */
+  /** The sizes of the symbols, for each run. */
   readonly sizes: readonly (readonly number[])[]
 }
 
@@ -86,7 +86,7 @@ function drawn(random: Random, name: string, dims: readonly number[]) {
   )
 }
 
-/** Of all outputs; Infinity for other shapes. */
+/** The largest difference over all outputs; Infinity if shapes differ. */
 function farthest(found: Awaited<ReturnType<Network['run']>>, wanted: InferenceSession.ReturnType): number {
   const each = Object.entries(wanted).map(([name, { dims, data }]) => {
     const own = found[name]

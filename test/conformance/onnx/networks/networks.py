@@ -41,7 +41,7 @@ def ids(batch=2, tokens=6):
 
 
 def text(model, *more):
-    """A model of ids, a mask, and whatever else is made of ids."""
+    """A model of ids, a mask, and other inputs derived from ids."""
     mask = torch.ones(2, 6, dtype=torch.int64)
     mask[1, 4:] = 0
     names = ["input_ids", "attention_mask", *more]
@@ -64,13 +64,13 @@ def images(model, name="pixel_values", channels=3):
 
 
 def sound(model, name="input_values"):
-    """A model of sounds of any length."""
+    """A model of audio of any length."""
     wrapped = First(model, name) if isinstance(model, tf.PreTrainedModel) else model
     return wrapped, (torch.randn(2, 640),), {name: {0: "batch", 1: "samples"}}, SOUNDS
 
 
 class Unet(nn.Module):
-    """Down by strides, up by transposed convolutions and by resizing, with skips."""
+    """Downsamples by strides, upsamples by transposed convolutions and resizing, with skip connections."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +96,7 @@ def conv(inner, outer, kernel=1, stride=1):
 
 
 class Detector(nn.Module):
-    """The parts of YOLO: SPPF, a nearest upsampling, heads whose boxes are decoded by their softmax."""
+    """The parts of YOLO: SPPF, nearest upsampling, and heads whose boxes are decoded by a softmax."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +133,7 @@ class SuperResolution(nn.Module):
 
 
 class Voice(nn.Module):
-    """A spectrum by convolution, an LSTM and a GRU, a score: the form of detectors of voice."""
+    """A spectrum by convolution, an LSTM and a GRU, and a score, as in voice activity detectors."""
 
     def __init__(self):
         super().__init__()
@@ -242,5 +242,5 @@ def sounds():
 
 
 def networks():
-    """Names to functions that make: the module, its inputs, open axes by input, sizes."""
+    """Functions by name, each returning the module, its inputs, the open axes by input, and sizes."""
     return {**texts(), **towers(), **nets(), **sounds(), **DECODERS}

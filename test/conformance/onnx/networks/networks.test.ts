@@ -1,5 +1,5 @@
-// Networks exported by torch with random weights (torch_networks.py). In: some of them. Out: whether they
-// match onnxruntime-web, on several sizes and both builds.
+// Networks exported by torch. In: some exports with random weights (torch_networks.py). Out: whether they
+// match onnxruntime-web, on several sizes and in both builds.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -13,7 +13,7 @@ const NAMES = readdirSync(FOLDER)
 /** Sizes of each; `npm run conformance:networks` has all ten. */
 const RUNS = 4
 
-test('there are networks to judge', () => {
+test('there are networks to check', () => {
   expect(NAMES.length).toBeGreaterThan(6)
 })
 

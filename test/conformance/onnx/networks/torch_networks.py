@@ -1,4 +1,4 @@
-# Networks as torch exports them, by torch.export (dynamo) and by tracing (TorchScript).
+# Exports networks with torch, by torch.export (dynamo) and by tracing (TorchScript).
 # `python torch_networks.py FOLDER [NAME...]` writes a folder for each: model.onnx, and sizes.json, the sizes of
 # the open axes on which to compare.
 import json
@@ -16,7 +16,7 @@ from networks import First, networks
 
 
 def settle(module):
-    """Statistics and scales like a trained model's: no zeros, no ones."""
+    """Statistics and scales like a trained model's, none of them 0 or 1."""
     for part in module.modules():
         if isinstance(part, torch.nn.BatchNorm2d):
             part.running_mean.normal_(0, 0.3)
@@ -55,7 +55,7 @@ def export(target, name, make, how):
 
 
 def without_comments(path):
-    """The exporter's notes on where each node came from are more than half of a small file."""
+    """Removes the exporter's notes on where each node came from, which are more than half of a small file."""
     model = onnx.load(path)
     graphs = [model.graph, *model.functions]
     for graph in graphs:
@@ -78,6 +78,6 @@ if __name__ == "__main__":
             try:
                 export(target, name, make, how)
                 print(f"{target.name}: written", flush=True)
-            except Exception as error:  # A failing exporter is a line in the report, not its end.
+            except Exception as error:  # A failing exporter adds a line to the report and does not end it.
                 shutil.rmtree(target, ignore_errors=True)
                 print(f"{target.name}: not written: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)

@@ -29,7 +29,7 @@ warnings.filterwarnings('ignore')
 HERE = os.path.dirname(os.path.abspath(__file__))
 DTYPES = {'float32': 'f32', 'float64': 'f64', 'int32': 'i32', 'int64': 'i64', 'bool': 'bool', 'uint8': 'u8', 'int8': 'i8'}
 NUMPY = {name: np.dtype(dtype) for dtype, name in DTYPES.items()}
-# Results that are sums: they may differ by what the largest of them may be rounded.
+# Results that are sums, which may differ by the rounding of the largest of them.
 SUMS = {
     'MatMul', 'Gemm', 'Conv', 'ConvTranspose', 'ReduceSum', 'ReduceMean', 'ReduceL1', 'ReduceL2', 'ReduceSumSquare',
     'ReduceLogSumExp', 'ReduceLogSum', 'ReduceProd', 'Softmax', 'LogSoftmax', 'LayerNormalization',
@@ -72,7 +72,7 @@ def near_end(arrays, ours, theirs):
 
 
 def reason(node, inputs, ours, theirs):
-    """The line of the guide, docs/guide/networks.md, that names this difference to onnxruntime."""
+    """The line of the guide, docs/guide/networks.md, that describes this difference from onnxruntime."""
     op = node.op_type
     special = has_special(inputs)
     if any(each.dtype == np.float64 for each in (*inputs, ours)):
@@ -108,7 +108,7 @@ def referenced(node, values, opset):
 
 
 def is_as_near(node, values, opset, at, ours, theirs):
-    """Whether a result in f32 is about as near to that in f64 as onnxruntime's is: both rounded."""
+    """Whether a result in f32 is about as close to the result in f64 as onnxruntime's is, so that both are rounded."""
     if node.op_type not in SUMS:
         return False
     wide = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in values.items()}
@@ -156,7 +156,7 @@ def judge(graph: Graph, made, tally, faults, label):
 
 
 def run(cases, folder):
-    """What the network gives, by case. `run.ts` runs each in a process that is started again if it ends."""
+    """The network's outputs, by case. `run.ts` computes each in a process that is started again if it ends."""
     path = os.path.join(folder, 'cases.jsonl')
     with open(path, 'w') as file:
         for case in cases:
@@ -201,7 +201,7 @@ def main():
                 made = {tensor['name']: unpacked(tensor) for tensor in whole['outputs']}
                 ends = {tensor['name']: unpacked(tensor) for tensor in leaves['outputs']}
                 same = judge(graph, made, tally, faults, seed)
-                # Fused with what reads them, numbers must not change by more than rounding.
+                # Fusing numbers with the nodes that read them may change them by rounding only.
                 for name, array in ends.items():
                     if same and not is_equal(array, graph.values[name], 'Softmax'):
                         tally['roundings that later nodes enlarge'] += 1

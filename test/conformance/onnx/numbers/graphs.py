@@ -1,10 +1,11 @@
-# Random graphs for compare.py. Each node is run by onnxruntime when it is drawn: nodes that it refuses are drawn again.
+# Random graphs for compare.py. Each random node is run by onnxruntime at once, and replaced by another one if onnxruntime
+# rejects it.
 import numpy as np
 from onnx import helper, numpy_helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
 NAN, INF = np.nan, np.inf
-MOST_ELEMENTS = 4096
+MAX_ELEMENTS = 4096
 FLOATS = np.array([
     NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1e-45, 1e-40, -1e-39, 1.1754944e-38, 3.4028235e38, -3.4028235e38, 1e20,
     -1e20, 1e-20, 88.0, 88.7, 89.0, -87.4, -88.0, -100.0, -103.9, -110.0, 16777216.0, 1e6, 1e9, -1e12, 1e30, 2147483520.0, 255.9,
@@ -46,7 +47,7 @@ class Graph:
         self.random = np.random.default_rng(seed)
         self.opset = int(self.random.choice([13, 17, 18, 20]))
         self.is_special = is_special
-        # Whole numbers beyond 32 bits are refused, so that few graphs have them.
+        # Integers beyond 32 bits are rejected, so that few graphs have them.
         self.has_large = is_special and self.random.random() < 0.25
         self.nodes, self.feeds, self.constants, self.values = [], {}, {}, {}
         self.count = 0
@@ -102,7 +103,7 @@ class Graph:
 
     def pick(self, test=lambda array: True):
         found = [name for name, array in self.known().items() if test(array)]
-        # Later values more often.
+        # Picks later values more often.
         return found[max(self.below(len(found)), self.below(len(found)))] if found else None
 
     def add(self, op, inputs, count=1, **attributes):
@@ -114,7 +115,7 @@ class Graph:
             made = session_of(node, given, self.opset).run(None, given)
         except Exception:
             return False
-        if any(np.size(each) > MOST_ELEMENTS for each in made):
+        if any(np.size(each) > MAX_ELEMENTS for each in made):
             return False
         self.nodes.append(node)
         for name, array in zip(node.output, made):
@@ -153,7 +154,7 @@ def unary(g):
 
 
 def partner(g, x):
-    """A value or a constant that x may be joined with."""
+    """A value or a constant with which x may be combined."""
     array = g.known()[x]
     if g.random.random() < 0.4:
         def fits(other):
@@ -316,7 +317,7 @@ def scatter(g):
     if g.random.random() < 0.5:
         shape = [1 + g.below(size) for size in array.shape]
         index = g.random.integers(0, array.shape[axis], shape).astype(np.int64)
-        # Without a reduction, the order of equal places is not said.
+        # Without a reduction, the order of equal indices is undefined.
         if not by or by['reduction'] == 'none':
             index = np.argsort(g.random.random(array.shape), axis)[tuple(slice(size) for size in shape)].astype(np.int64)
         return g.add('ScatterElements', [x, g.constant(index), g.constant(g.data(array.dtype.type, shape))], axis=axis, **by)
@@ -364,7 +365,7 @@ WEIGHTED = [step for step, times in STEPS for _ in range(times)]
 
 
 def draw(seed, is_special):
-    """A graph of one to ten nodes with what onnxruntime gives for each."""
+    """A graph of one to ten nodes with onnxruntime's result for each."""
     g = Graph(seed, is_special)
     for _ in range(1 + g.below(3)):
         g.add_input()
@@ -375,7 +376,7 @@ def draw(seed, is_special):
         g.one_of(*WEIGHTED)(g)
     if not g.nodes:
         g.add('Identity', [next(iter(g.feeds))])
-    # Constants of nodes that were refused.
+    # Removes constants of rejected nodes.
     read = {name for node in g.nodes for name in node.input}
     g.constants = {name: array for name, array in g.constants.items() if name in read}
     return g

@@ -1,5 +1,5 @@
 // Runs networks for compare.py. In: a file with a graph and its inputs in each line. Out: a line for each,
-// with its outputs, or with the error that refused it.
+// with its outputs or the error that rejected it.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
@@ -34,7 +34,7 @@ const packed = (name: string, { dtype, dims, data }: NetworkTensor): Packed => (
   data: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64'),
 })
 
-/** The reason of a refusal without names and numbers. */
+/** The reason for a rejection, without names and numbers. */
 const kindOf = (message: string): string =>
   message
     .replace(/node \S+ \((\w+)\)/, 'node ($1)')

@@ -1,4 +1,4 @@
-// The evaluator with every operator. It defines what a graph computes.
+// The evaluator with every operator, which defines what a graph computes.
 import { evaluate as evaluateGraph, type Resources } from '../../../../src/network/onnx/evaluate.ts'
 import { EVALUATORS } from '../../../../src/network/onnx/evaluators.ts'
 import type { Graph } from '../../../../src/network/onnx/ir/graph.ts'

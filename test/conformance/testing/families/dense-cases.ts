@@ -1,5 +1,5 @@
-// Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store;
-// the GGUF names and the changes that llama.cpp's converter makes are defined here.
+// Cases of dense families that differ from Llama in a trait or two. Their tensors are those that their
+// classes store. This file defines the GGUF names and the changes that llama.cpp's converter makes.
 
 import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../../../src/core/arch/config/fields.ts'
@@ -24,13 +24,13 @@ import {
 type Gguf = Omit<FamilyCase['gguf'], 'architecture'>
 type Json = Readonly<Record<string, unknown>>
 
-/** A case whose tensors are those that its class stores. */
+/** A case with the tensors that its class stores. */
 export interface StoredCase {
   readonly family: string
   /** The class. Default: the family's first. */
   readonly listed?: string
   readonly layers: number
-  /** In addition to the sizes. */
+  /** Keys in addition to the sizes. */
   readonly config: Json
   /** Tensors that the graph ignores. */
   readonly extra?: readonly CaseTensor[]
@@ -43,7 +43,7 @@ const POST_NORMS = [
 ] as const
 const LAYER_NORM = { layerNorm: true } as const
 
-/** The numbers of one layer's xIELU, as files store them. */
+/** The parameters of one layer's xIELU, as files store them. */
 const XIELU = { alpha_p: 0.3, alpha_n: -0.4, beta: 0.5, eps: -1e-6 }
 
 const FALCON = [
@@ -56,7 +56,7 @@ const FALCON = [
   ['mlp.dense_4h_to_h', 'ffn_down'],
 ] as const
 
-/** The classes of the pruning papers, whose heads fill the rows. */
+/** The classes in the pruning papers, whose heads fill the rows. */
 const classicCases = ({ hidden, heads }: Sizes): readonly StoredCase[] => [
   {
     family: 'bloom',

@@ -1,11 +1,11 @@
-// Cases of families with experts, or with latent attention. Their tensors are those that their classes store;
-// the GGUF names and the changes that llama.cpp's converter makes are defined here.
+// Cases of families with experts or latent attention. Their tensors are those that their classes store. This
+// file defines the GGUF names and the changes that llama.cpp's converter makes.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import type { StoredCase } from './dense-cases.ts'
 import { type Pieces, type Sizes, THETA, u32, WINDOW } from './family-tensors.ts'
 
-/** An expert's inner size, and that of a block alongside experts. */
+/** Inner size of an expert, and of a block parallel to experts. */
 const SIZE = 48
 const SHARED = 40
 
@@ -28,7 +28,7 @@ const LATENT = {
   v_head_dim: 20,
   rms_norm_eps: 1e-6,
 }
-/** As in files from before llama.cpp stored keys and values separately. */
+/** Tensors as in files from before llama.cpp stored keys and values separately. */
 const latentKeys = ({ heads }: Sizes) => ({
   'attention.q_lora_rank': u32(LATENT.q_lora_rank),
   'attention.kv_lora_rank': u32(LATENT.kv_lora_rank),

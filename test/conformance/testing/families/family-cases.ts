@@ -22,11 +22,11 @@ import {
 import { perLayerCasesOf } from './per-layer-cases.ts'
 import { recurrentCases } from './recurrent-cases.ts'
 
-/** The sizes of the models whose answers are in golden/families.json. */
+/** Sizes of the models whose results are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
 /**
- * Families whose small models are built elsewhere: in random-llama.ts, random-recurrent.ts and the tests in
+ * Families whose small models other files build: random-llama.ts, random-recurrent.ts and the tests in
  * vision/.
  */
 const ELSEWHERE: ReadonlySet<string> = new Set([
@@ -38,7 +38,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   'granitehybrid',
 ])
 
-/** One of each family. A family that is not listed is built like Llama, with the norms of its traits. */
+/** One case per family. A family that is not listed is built like Llama, with the norms in its traits. */
 export function familyCases(sizes: Sizes): readonly FamilyCase[] {
   const { hidden, heads, kvHeads, headDim, wide, context } = sizes
   const { config, blocks, experts, phi3Layer, factors, magnitude, gpt2Layer, neoxLayer, lfm2Layer } =
@@ -304,7 +304,7 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
   const others = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family))
   const plain = others.flatMap((family) => {
     const { traits, gguf, hf } = familyFile(family)
-    // Families that llama.cpp does not support are not compared here.
+    // Excludes families that llama.cpp does not support.
     if (gguf.architecture === undefined) return []
     const [named = ''] = Object.keys(hf.classes)
     return [

@@ -1,5 +1,5 @@
 // How the instruct models of each family call tools and mark thoughts, for the table in docs/guide/models.md.
-// Includes only what a published template in ../../templates or the guide shows; other families are absent.
+// Includes only families with a published template in ../../templates or a mention in the guide.
 import type { Family } from '../../../../src/core/arch/config/config.ts'
 import type { CallForm } from '../../../../src/core/base/calls/marks.ts'
 

@@ -1,5 +1,5 @@
-// Draws the weights of a family's case, and writes them as GGUF, in the layout of llama.cpp's converter, and
-// as safetensors.
+// Makes random weights for a family's case, and writes them as GGUF, in the layout of llama.cpp's converter,
+// and as safetensors.
 
 import { ggufName, hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
 import { type GgufTensor, type GgufValue, ggufBytes } from '../writers/gguf-writer.ts'
@@ -25,7 +25,7 @@ export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
       case 'taps':
         return normal()
       default:
-        // Works for either orientation, since the matrices here are nearly square.
+        // Works for either orientation, because these matrices are nearly square.
         return (1.4 * normal()) / Math.sqrt(Math.min(...shape))
     }
   }
@@ -72,7 +72,7 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
 /** LFM2's names of an expert's matrices. */
 const PARTS: Readonly<Record<string, string>> = { w1: 'gate', w2: 'down', w3: 'up' }
 
-/** The tensor in which the converter stacks those of several experts, heads or streams. */
+/** The tensor in which the converter stacks the tensors of several experts, heads or streams. */
 function stackOf(name: string): string | undefined {
   const [, out] = /^model\.altup_(unembed_)?projections\.\d+\.weight$/.exec(name) ?? [name, name]
   if (out !== name) return `altup_${out === undefined ? '' : 'unembd_'}proj.weight`

@@ -1,10 +1,11 @@
-// Family golden data. The tokens that every family reads, and the stored part of llama.cpp's answer.
+// Golden data of families: the tokens that every family processes, and the stored part of llama.cpp's
+// results.
 import { VOCABULARY } from './family-tensors.ts'
 
 export interface FamilyGolden {
   /** Seed of the weights. */
   readonly seed: number
-  /** The most probable token after each position. Numbers are separated by spaces, to keep the file short. */
+  /** The most probable token after each position. Spaces separate the numbers, to keep the file short. */
   readonly best: string
   /** Natural logarithms of the probabilities of `watchedIds`, by position. */
   readonly watched: readonly string[]

@@ -1,5 +1,5 @@
-// The table of families in docs/guide/models.md. In: the tables of families and of their chats, and stored
-// results of other programs. Out: a row per family; `node family-table.ts` writes the rows into the page.
+// The table of families in docs/guide/models.md. In: the tables of families and their chats, and stored
+// results of other programs. Out: a row per family. `node family-table.ts` writes the rows into the page.
 import '../../../../scripts/test/rare-families.ts'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'
@@ -39,7 +39,7 @@ const PICTURES: Readonly<Record<string, readonly (readonly [string, string])[]>>
   ],
 }
 
-/** Whether a model's plan can be split between two workers; undefined for one that is too small. */
+/** Whether a model's plan can be split between two workers; undefined if the model is too small. */
 async function hasShards({ config, tensors }: Case): Promise<boolean | undefined> {
   const stored: Record<string, StoredTensor> = {}
   for (const { name, shape, values } of tensorsOf(tensors))

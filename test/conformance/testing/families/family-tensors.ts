@@ -1,4 +1,4 @@
-// Family tensors. The tensors of small models under Hugging Face's names, by block type.
+// Tensors of families. The tensors of small models under Hugging Face's names, by block type.
 import type { HeadNormTrait } from '../../../../src/core/arch/blocks/parts.ts'
 import { byteLevelSpec } from '../../../../src/core/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
@@ -12,7 +12,7 @@ export interface CaseTensor {
   /** Outermost first. */
   readonly shape: readonly number[]
   readonly kind: Kind
-  /** All its values. Default: they are drawn. */
+  /** All values. Default: random. */
   readonly value?: number
 }
 
@@ -31,7 +31,7 @@ export interface FamilyCase {
     /** Whether the converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
     readonly layerNorm?: boolean
-    /** What the converter makes of a tensor's values, before the changes that several families share. */
+    /** The converter's changes to a tensor's values, before those that several families share. */
     readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
     readonly pieces?: Pieces
     /** Vectors that exist only in GGUF. */
@@ -39,7 +39,7 @@ export interface FamilyCase {
   }
 }
 
-/** What the converter makes of a tensor, by name; undefined for one that it keeps. */
+/** The converter's changes to a tensor, by name; undefined for a tensor that it does not change. */
 export type Pieces = (
   name: string,
   tensor: RandomTensor,
@@ -56,7 +56,7 @@ export interface Sizes {
   readonly context: number
 }
 export const VOCABULARY = byteLevelSpec().tokens.length
-/** Shorter than the 64 positions that are compared. */
+/** Shorter than the 64 compared positions. */
 export const WINDOW = 20
 export const THETA = 5000
 

@@ -33,7 +33,7 @@ export interface MatrixFamily {
 
 /** Positions of a sequence. */
 export const CONTEXT = 128
-/** Enough heads and inner values for four shards, even with whole groups of 32. */
+/** Enough heads and inner channels for four shards, even with whole groups of 32. */
 const SIZES = { hidden: 128, heads: 8, kvHeads: 4, headDim: 16, wide: 160, context: CONTEXT } as const
 const SEED = 5
 
@@ -76,7 +76,7 @@ export async function packOf(
   return packOfModel(await openModel(files.map((each) => blobSource(each.name, each))), weights, card)
 }
 
-/** The same for a model whose headers were already read. */
+/** The same, for a model whose headers have already been read. */
 export async function packOfModel(
   model: ModelFile,
   weights: WeightPolicy,

@@ -32,8 +32,8 @@ export const POOLS: readonly MatrixPool[] = [
 ]
 
 /**
- * Bounds on the difference of shards from one thread: root mean square of the difference over that of the
- * logits, by kind of rounding. docs/guide/pools.md states these. Everything else has the same bits.
+ * Bounds on the difference between shards and one thread, by kind of rounding: the root mean square of the
+ * difference over that of the logits. docs/guide/pools.md states them. Everything else is bit-identical.
  */
 export const BOUNDS = { float: 1e-5, quantized: 0.02, channel: 0.1 } as const
 /**
@@ -62,7 +62,7 @@ export function allCells({ hasKv }: MatrixFamily): Cell[] {
 }
 
 /**
- * Each pool with exact or rounded weights. The choice, and the storage formats, rotate from family to family.
+ * Each pool with exact or rounded weights. That choice and the storage formats rotate from family to family.
  */
 export function someCells({ hasKv }: MatrixFamily, turn: number): Cell[] {
   const nth = <T>(of: readonly T[], index: number): T => of[index % of.length] as T
@@ -83,7 +83,7 @@ export interface Found {
   readonly bound: number
   /** Workers that actually share the model. */
   readonly threads: number
-  /** Why there are fewer than requested. */
+  /** Why there are fewer workers than requested. */
   readonly note: string | undefined
 }
 

@@ -1,5 +1,5 @@
-// Cases of families with per-layer embeddings. Their tensors are those that their classes store; their names
-// in GGUF are listed here.
+// Cases of families with per-layer embeddings. Their tensors are those that their classes store. This file
+// lists their names in GGUF.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { StoredCase } from './dense-cases.ts'
 import { f32, SANDWICH_NAMES, type Sizes, THETA, u32, VOCABULARY, WINDOW, window } from './family-tensors.ts'
@@ -120,7 +120,7 @@ export const perLayerCasesOf = ({ headDim, kvHeads, wide }: Sizes): readonly Sto
       },
       names: [['layer_scalar', 'layer_output_scale.weight'], ...NAMES],
       vectors: {
-        // A quarter of the pairs turn.
+        // A quarter of the pairs are rotated.
         'rope_freqs.weight': Array.from({ length: headDim }, (_, pair) => (pair < headDim / 4 ? 1 : 1e30)),
       },
     },

@@ -1,4 +1,4 @@
-// Family cases with recurrent layers. A small model of each: config.json, tensors, and how llama.cpp's
+// Cases of families with recurrent layers. A small model of each: config.json, tensors, and how llama.cpp's
 // converter stores them.
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import {
@@ -31,7 +31,10 @@ const STATE_NAMES = [
   ['out_proj', 'ssm_out'],
 ] as const
 
-/** Conversions that every recurrent model needs. `heads`: of Mamba-2, whose vectors become columns. */
+/**
+ * Conversions that every recurrent model needs. `heads`: the number of Mamba-2's heads, whose vectors become
+ * columns.
+ */
 const stored =
   (heads?: number) =>
   (name: string, tensor: RandomTensor): RandomTensor => {
@@ -41,7 +44,7 @@ const stored =
     return /\.D$/.test(name) ? { ...tensor, shape } : tensor
   }
 
-/** One of each family. */
+/** One case per family. */
 export function recurrentCases(sizes: Sizes): readonly Case[] {
   const { hidden, heads, kvHeads, headDim, wide } = sizes
   const { config } = familyParts(sizes)
@@ -119,7 +122,10 @@ export function recurrentCases(sizes: Sizes): readonly Case[] {
         ...mlp(`${at}.mlp`),
       ]
     }
-    /** Values whose heads are neighbours where they share a key take turns in GGUF. */
+    /**
+     * In GGUF, value heads alternate between key heads; in these files, those that share a key head are
+     * neighbours.
+     */
     const inTurns = (rows: Float32Array, width: number, from = 0): Float32Array => {
       const moved = rows.slice()
       const ratio = valueHeads / GROUPS

@@ -31,7 +31,7 @@ async function logProbabilities(addon: Addon, modelPath: string): Promise<Float6
     kvCacheValueType: F32,
     swaFullCache: true,
   })
-  if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
+  if (!(await context.init())) throw new Error('llama.cpp cannot create a context')
   const sampler = new addon.AddonSampler(model)
   sampler.applyConfig({ temperature: 0 })
   context.initBatch(TOKENS.length)
@@ -55,7 +55,8 @@ function leadOf(row: Float64Array): number {
 }
 
 /**
- * Finds the first seed whose best token leads everywhere, so rounding differences do not change the result.
+ * Finds the first seed whose best token has a clear lead everywhere, so that rounding differences do not
+ * change the result.
  */
 async function golden(addon: Addon, one: FamilyCase, folder: string): Promise<FamilyGolden> {
   const path = join(folder, `${one.family}.gguf`)

@@ -1,5 +1,5 @@
-// GGUF writer. In: metadata, tensors and sources of their bytes. Out: the file as chunks, so it may be of any
-// size.
+// GGUF writer. In: metadata, tensors and sources of their bytes. Out: the file as chunks, so that it can have
+// any size.
 import { BLOCKS, elementCount, rowBytes } from '../../../../src/core/formats/dtypes.ts'
 import { GGML_DTYPES } from '../../../../src/core/formats/gguf/gguf.ts'
 import type { DType } from '../../../../src/core/formats/tensors.ts'
@@ -35,7 +35,7 @@ export interface GgufTensor {
   readonly dtype: DType
   /** Outermost first, as in TensorInfo. */
   readonly shape: readonly number[]
-  /** Called once, when the tensor is reached; the chunks add up to the tensor's bytes. */
+  /** Called once, when the tensor is written. The chunks make up the tensor's bytes. */
   readonly data: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
@@ -48,7 +48,7 @@ export interface GgufContents {
   readonly alignment?: number
 }
 
-/** A name with each pair's first part replaced by its second. */
+/** A name in which each pair's first part is replaced by its second. */
 export const renamed = (
   name: string,
   pairs: readonly (readonly [from: string | RegExp, to: string])[],
@@ -80,20 +80,20 @@ export async function* writeGguf(contents: GgufContents): AsyncGenerator<Uint8Ar
     }
     const expected = tensorBytes(tensor)
     if (written !== expected)
-      throw new RangeError(`${tensor.name}: ${written} bytes were written, but ${expected} are expected`)
+      throw new RangeError(`${tensor.name}: ${written} bytes were written instead of ${expected}`)
     const padding = paddingAfter(written, alignment)
     if (padding > 0) yield new Uint8Array(padding)
   }
 }
 
-/** The whole file, for small ones. */
+/** The whole file, for small files. */
 export async function ggufBytes(contents: GgufContents): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of writeGguf(contents)) chunks.push(chunk)
   return concat(chunks)
 }
 
-/** The bytes before the first tensor, padding included. */
+/** The bytes before the first tensor, including padding. */
 export function ggufHeader(contents: GgufContents): Uint8Array {
   const alignment = contents.alignment ?? 32
   const out = new ByteWriter()

@@ -1,5 +1,5 @@
-// Hollow models. In: a shape. Out: a GGUF header and the size of the whole file, whose data does not exist.
-// For code that reads only headers.
+// Hollow models. In: a shape. Out: a GGUF header, and the size of the whole file, whose data does not exist.
+// For testing code that reads only headers.
 import { randomModel } from '../../../../lab/bench/random-model.ts'
 import type { Shape } from '../../../../lab/bench/shapes.ts'
 import { HalfbyteError } from '../../../../src/core/base/errors.ts'
@@ -11,7 +11,7 @@ export interface HollowModel {
   readonly size: number
 }
 
-/** Its matrices are of `dtype`. */
+/** Matrices have `dtype`. */
 export function hollowModel(shape: Shape, dtype: DType): HollowModel {
   const { metadata, tensors } = randomModel(shape)
   const stored = tensors.map((tensor) => (tensor.dtype === 'Q4_0' ? { ...tensor, dtype } : tensor))
@@ -27,7 +27,7 @@ export function hollowSource(name: string, { header, size }: HollowModel) {
     size,
     async read(offset: number, length: number): Promise<Uint8Array> {
       if (offset + length <= header.length) return header.slice(offset, offset + length)
-      // Readers take a slab at a time, which may extend past the header.
+      // Readers read a slab at a time, which may extend past the header.
       if (offset >= header.length) {
         throw new HalfbyteError('internal', `byte ${offset} of a header of ${header.length} was read`)
       }

@@ -10,7 +10,7 @@ import { safetensorsFile } from './safetensors-writer.ts'
 interface HostileModel {
   readonly title: string
   readonly code: ErrorCode
-  /** The message must name the problem. */
+  /** Text that the message must contain, because it must name the problem. */
   readonly says: RegExp
   readonly files: () => Promise<readonly File[]>
 }
@@ -18,7 +18,7 @@ interface HostileModel {
 const HUGE = 2n ** 60n
 const model = randomLlama({ seed: 9 })
 
-/** Any damage to the bytes of a good GGUF file. */
+/** A good GGUF file with damaged bytes. */
 const damaged = (title: string, says: RegExp, damage: (bytes: Uint8Array) => Uint8Array): HostileModel => ({
   title,
   says,
@@ -26,7 +26,7 @@ const damaged = (title: string, says: RegExp, damage: (bytes: Uint8Array) => Uin
   files: async () => [newFile('random.gguf', damage(await goodBytes()))],
 })
 
-/** Header and data that are consistent but wrong. */
+/** A header and data that are consistent but wrong. */
 const lying = (
   title: string,
   code: ErrorCode,
@@ -34,7 +34,7 @@ const lying = (
   metadata: GgufContents['metadata'],
 ): HostileModel => ({ title, code, says, files: async () => [await ggufFile(model, 'F32', { metadata })] })
 
-/** A folder of safetensors, changed. */
+/** A changed folder of safetensors. */
 const folder = (
   title: string,
   code: ErrorCode,
@@ -54,7 +54,9 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   },
   { title: 'four bytes of GGUF', code: 'format', says: /4 /, files: text('model.gguf', 'GGUF') },
   damaged('a file cut in its header', /the file has 3000/, (bytes) => bytes.slice(0, 3000)),
-  damaged('a file cut in its last tensor', /ends at byte \d+ of \d+/, (bytes) => bytes.slice(0, -100)),
+  damaged('a file cut in its last tensor', /ends at byte \d+ of a file of \d+/, (bytes) =>
+    bytes.slice(0, -100),
+  ),
   damaged('2^60 tensors', /1152921504606846976 tensors/, (bytes) => withU64(bytes, 8, HUGE)),
   damaged('2^60 metadata entries', /1152921504606846976 metadata/, (bytes) => withU64(bytes, 16, HUGE)),
   damaged('a key of 2^60 bytes', /1152921504606846976/, (bytes) => withU64(bytes, 24, HUGE)),
@@ -68,7 +70,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
     const dims = after(bytes, 'blk.1.ffn_up.weight') + 4
     return withU64(withU64(bytes, dims, 2n ** 30n), dims + 8, 2n ** 30n)
   }),
-  damaged('a tensor at offset 2^60', /ends at byte 11529215046068\d+ of \d+/, (bytes) =>
+  damaged('a tensor at offset 2^60', /ends at byte 11529215046068\d+ of a file of \d+/, (bytes) =>
     withU64(bytes, after(bytes, 'blk.1.ffn_up.weight') + 24, HUGE),
   ),
   damaged('two tensors in one place', /inside "token_embd/, (bytes) =>
@@ -76,24 +78,24 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   ),
   lying('an unknown architecture', 'architecture', /gpt9/, { 'general.architecture': ['string', 'gpt9'] }),
   lying('2^31 layers', 'architecture', /2147483648/, { 'llama.block_count': ['u32', 2 ** 31] }),
-  lying('a layer more than the file has', 'architecture', /blk\.2/, { 'llama.block_count': ['u32', 3] }),
-  lying('a layer less than the file has', 'unsupported', /blk\.1/, { 'llama.block_count': ['u32', 1] }),
+  lying('one more layer than the file has', 'architecture', /blk\.2/, { 'llama.block_count': ['u32', 3] }),
+  lying('one layer fewer than the file has', 'unsupported', /blk\.1/, { 'llama.block_count': ['u32', 1] }),
   lying('no heads', 'architecture', /a llama needs heads/, { 'llama.attention.head_count': ['u32', 0] }),
   lying('rows of 2^30', 'architecture', /1073741824/, { 'llama.embedding_length': ['u32', 2 ** 30] }),
   lying('an epsilon that is not a number', 'architecture', /NaN/, {
     'llama.attention.layer_norm_rms_epsilon': ['f32', Number.NaN],
   }),
-  lying('a text where a number belongs', 'architecture', /block_count is "two"/, {
+  lying('a text in place of a number', 'architecture', /block_count is "two"/, {
     'llama.block_count': ['string', 'two'],
   }),
   lying('a vocabulary of another size', 'architecture', /259/, {
     'tokenizer.ggml.tokens': ['string[]', byteLevelSpec().tokens.slice(10)],
     'tokenizer.ggml.token_type': ['i32[]', byteLevelSpec().types!.slice(10)],
   }),
-  lying('merges of tokens that are not there', 'format', /merge/, {
+  lying('merges of tokens that do not exist', 'format', /merge/, {
     'tokenizer.ggml.merges': ['string[]', ['kitten cat']],
   }),
-  lying('a tokenizer of no known kind', 'unsupported', /runes/, {
+  lying('an unknown kind of tokenizer', 'unsupported', /runes/, {
     'tokenizer.ggml.model': ['string', 'runes'],
   }),
   {
@@ -151,7 +153,7 @@ function replaced(files: readonly File[], by: File): File[] {
 }
 
 /** The tiny tokenizer with a hundred more special tokens. */
-/** With more tokens of its own than the model has rows; added tokens may exceed the rows. */
+/** Its own vocabulary has more tokens than the model has rows; only added tokens may exceed the rows. */
 function largerTokenizer(): object {
   const { tokenizer } = jsonSpec()
   const own = tokenizer.model as { readonly vocab: Readonly<Record<string, number>> }

@@ -8,7 +8,7 @@ import type { RandomTensor } from './random-tensor.ts'
 import { randomNormal } from './random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 
-/** The pair of one matrix: A [rank, inputs], B [outputs, rank]. */
+/** The pair for one matrix: A [rank, inputs], B [outputs, rank]. */
 interface LoraPair {
   readonly a: RandomTensor
   readonly b: RandomTensor
@@ -40,7 +40,7 @@ export function randomLora(
   return pairs
 }
 
-/** The same with a length near 1 for every row, as in DoRA. */
+/** The same, with a length near 1 for every row, as in DoRA. */
 export function withMagnitudes(lora: Lora, seed: number): Lora {
   const normal = randomNormal(seed)
   return new Map(
@@ -52,7 +52,7 @@ export function withMagnitudes(lora: Lora, seed: number): Lora {
   )
 }
 
-/** W + scale * B A, for DoRA with its rows' lengths, in f64, rounded once. */
+/** W + scale * B A, with the rows' lengths for DoRA, computed in f64 and rounded once. */
 export function mergedTensor(base: RandomTensor, pair: LoraPair, scale: number): RandomTensor {
   const [, k = 0] = base.shape
   const { shape, values: sums } = summed(base, pair, scale)

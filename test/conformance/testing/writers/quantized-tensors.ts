@@ -1,5 +1,6 @@
-// Quantised tensors. In: codes, scales, zero points of a random matrix. Out: the tensors of GPTQ, AWQ,
-// compressed-tensors and FP8 for it, bit by bit from their published definitions, and the dequantised values.
+// Quantised tensors. In: codes, scales, zero points of a random matrix. Out: its tensors in the formats of
+// GPTQ, AWQ, compressed-tensors and FP8, packed bit by bit from their published definitions, and the
+// dequantised values.
 
 import { floatToHalf, halfToFloat } from '../../../../src/core/base/half.ts'
 import { randomFrom } from '../../../helpers/random.ts'
@@ -7,7 +8,7 @@ import type { StoredTensor } from './safetensors-writer.ts'
 
 type Tensors = Record<string, StoredTensor>
 
-/** The group of each input depends on the format. */
+/** Which inputs form a group depends on the format. */
 interface IntMatrix {
   readonly n: number
   readonly k: number
@@ -29,7 +30,7 @@ export interface IntOptions {
   /** Whether inputs are in a random order. */
   readonly isShuffled?: boolean
   readonly seed?: number
-  /** Seed of the order only; default: `seed`. */
+  /** Seed of the order only. Default: `seed`. */
   readonly orderSeed?: number
   /** Upper bound of the scales. */
   readonly size?: number

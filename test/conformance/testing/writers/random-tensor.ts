@@ -1,4 +1,4 @@
-// Draws random tensors near a normal distribution, as values or as stored bytes in chunks.
+// Makes random tensors with a nearly normal distribution, as values or as stored bytes in chunks.
 import { floatToHalf } from '../../../../src/core/base/half.ts'
 import { BLOCKS } from '../../../../src/core/formats/dtypes.ts'
 import type { DType } from '../../../../src/core/formats/tensors.ts'
@@ -38,14 +38,15 @@ export interface RandomTensor {
   readonly values: Float32Array
 }
 
-/** Takes `draw` for each value. */
+/** Calls `draw` for each value. */
 export function drawTensor(shape: readonly number[], draw: () => number): RandomTensor {
   const length = shape.reduce((product, size) => product * size, 1)
   return { shape, values: Float32Array.from({ length }, draw) }
 }
 
 /**
- * For quantised dtypes, codes are uniform and scales equal: the right size and spread, and fast to generate.
+ * For quantised dtypes, codes are uniform and scales equal, which gives the right size and spread, and is
+ * fast.
  */
 export function* randomTensor(
   dtype: DType,
@@ -92,7 +93,7 @@ function fillBlocks(
   for (let i = 0; i < words.length; i++) words[i] = word()
   const halves = new Uint16Array(chunk.buffer)
   const stride = BLOCKS[dtype].bytes / 2
-  // Uniform codes with c values have a deviation of sqrt((c^2 - 1) / 12).
+  // Uniform codes with c values have a standard deviation of sqrt((c^2 - 1) / 12).
   const scale = deviation / Math.sqrt(((dtype === 'Q8_0' ? 65536 : 256) - 1) / 12)
   for (let block = 0; block < count; block++) {
     halves[block * stride] = floatToHalf(scale)

@@ -19,7 +19,7 @@ export function safetensorsBytes(tensors: Readonly<Record<string, StoredTensor>>
   return safetensorsFile(header, concat(Object.values(tensors).map((tensor) => tensor.data)))
 }
 
-/** A file with any header, valid or not. */
+/** A file with any header, valid or invalid. */
 export function safetensorsFile(header: unknown, data: Uint8Array): Uint8Array {
   const json = new TextEncoder().encode(typeof header === 'string' ? header : JSON.stringify(header))
   const length = new Uint8Array(8)

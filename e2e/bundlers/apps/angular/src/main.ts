@@ -1,4 +1,4 @@
-// An Angular application whose page runs the code that all apps share.
+// An Angular application whose page runs the code shared by all apps.
 import { Component } from '@angular/core'
 import { bootstrapApplication } from '@angular/platform-browser'
 import '../main.js'

@@ -1,4 +1,4 @@
-// An adb server for tests, on a free port: its phone's shell gives prepared answers, and its Chrome is this
+// An adb server for tests, on a free port. Its phone's shell gives prepared answers, and its Chrome is this
 // machine's Chromium.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ export interface FakePhone {
 
 const SERIAL = 'FAKE0001'
 
-/** What the shell of a measurable phone prints, by the beginning of the command. */
+/** The shell output of a phone that can be measured, by the start of the command. */
 export const PHONE = {
   'getprop ro.product.model': 'Test Phone\n',
   'getprop ro.soc.model': 'TEST888\n',

@@ -1,5 +1,5 @@
-// Tests with tiny random models in the graphs of exporters that Halfbyte gives the same results as ONNX
-// Runtime for the same graph, and stores a table shared by embeddings and logits only once.
+// Tests, with tiny random models in exporters' graphs, that Halfbyte gives ONNX Runtime's results for the
+// same graph, and stores a table shared by embeddings and logits only once.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -22,7 +22,7 @@ import { type Ort, OrtText } from '../feeds.ts'
 import type * as Write from '../write.ts'
 
 const LLAMA: Shape = { ...TINY, name: 'tiny-llama', family: 'llama' }
-/** A table large enough to stay in its file: constants of up to 64 KB are read immediately. */
+/** A table large enough to stay in its file, because constants of up to 64 KB are read immediately. */
 const LARGE: Shape = { ...TINY, name: 'large', vocabSize: 2304 }
 const IDS = [98, 120, 81, 104, 75, 66, 110]
 const isInstalled = (await packageOf(ENGINES.find(({ name }) => name === 'ort-int4')!)) !== undefined
@@ -33,7 +33,7 @@ let write: typeof Write
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'halfbyte-exporters-'))
   if (!isInstalled) return
-  // A name in a variable: the types must not be needed where the package is not installed.
+  // The name is in a variable, so that type checking does not need the package, which may not be installed.
   const name = 'onnxruntime-web'
   ort = await import(name)
   write = await import('../write.ts')
@@ -64,7 +64,7 @@ const FORMS = Object.keys(TOLERANCES) as (keyof typeof TOLERANCES)[]
 test
   .skipIf(!isInstalled)
   .each([TINY, LLAMA, LARGE].flatMap((shape) => FORMS.map((form) => [shape.name, form, shape] as const)))(
-  '%s, %s: ONNX Runtime and Halfbyte say the same, and the table is held once',
+  '%s, %s: ONNX Runtime and Halfbyte agree, and the table is in memory once',
   async (_, form, shape) => {
     const { files } = await written(shape, form)
     const file = await opened(files)
@@ -96,7 +96,7 @@ const logitsOfGguf = (bytes: Uint8Array) =>
   )
 
 test.skipIf(!isInstalled).each([TINY, LLAMA])(
-  'the int4 graph of $name gives the logits of its GGUF to the bit',
+  'the int4 graph of $name gives the logits of its GGUF bit for bit',
   async (shape) => {
     const { bytes, files } = await written(shape, 'genai-int4')
     const found = await withModel(await opened(files), {}, (built) => logitsOf(built, IDS))

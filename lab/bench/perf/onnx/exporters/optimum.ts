@@ -23,7 +23,7 @@ class Optimum {
   readonly parts = new ExportParts()
   readonly #shape: Shape
   readonly #isEight: boolean
-  /** Of rows and states. */
+  /** Type of rows and states. */
   readonly #type: 'f32' | 'f16'
 
   constructor(shape: Shape, precision: OptimumPrecision) {
@@ -229,7 +229,7 @@ class Optimum {
     return stored.endsWith('ffn_down') ? [hiddenSize, intermediateSize] : [intermediateSize, hiddenSize]
   }
 
-  /** The size of heads whose rows the GGUF stores in a different order. */
+  /** The head size, if the GGUF stores the rows of heads in a different order. */
   #headsOf(stored: string): number | undefined {
     const { family, headDim } = this.#shape
     return family === 'llama' && /attn_[qk]$/.test(stored) ? headDim : undefined

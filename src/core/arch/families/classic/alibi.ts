@@ -8,7 +8,7 @@ import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 
 const TABLE: Names = { [ALIBI]: (config) => ({ tensor: '', constant: alibiValue(config) }) }
 
-/** What all models of the class have, regardless of the file. */
+/** What all models of the class have, whatever the file says. */
 const ownHeads = ({ heads, hiddenSize }: ModelConfig) => ({
   kvHeads: heads,
   headDim: hiddenSize / heads,
@@ -44,8 +44,8 @@ export const bloom = family(
         if (fields.fact('apply_residual_connection_post_layernorm', false))
           throw unbuiltVariant(
             fields.file,
-            'residual sums of normalised rows',
-            'sums of the rows before norms',
+            'residual sums that add normalised rows',
+            'residual sums that add the rows before the norm',
           )
         return { ...ownHeads(common), alibi: 8 }
       },
@@ -100,7 +100,7 @@ export const mpt = family(
       config(fields, common) {
         const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
         const own = fields.record('attn_config')
-        if (own?.fact('alibi', true) === false) throw refuse('no ALiBi', 'it')
+        if (own?.fact('alibi', true) === false) throw refuse('no ALiBi', 'ALiBi')
         if (own?.fact('qk_ln', false) === true) throw refuse('norms of queries and keys', 'none')
         if (fields.has('logit_scale')) throw refuse('a scale of its logits', 'none')
         const limit = own?.number('clip_qkv', 0) ?? 0

@@ -1,4 +1,4 @@
-// Falcon: parallel blocks. The 7B model has a single KV head, later ones have a norm for each block.
+// Falcon: parallel blocks. The 7B model has a single KV head; later ones have a norm for each block.
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { defaults, family, modules } from '../../family.ts'
@@ -10,8 +10,8 @@ const AT = 'transformer.h.N'
 function hfFalcon(fields: Fields, { heads, hiddenSize, contextLength, rope }: ModelConfig) {
   const isNew = fields.fact('new_decoder_architecture', false)
   if (fields.fact('alibi', false)) {
-    // transformers rounds slope times position to bf16, so results depend on where a text begins.
-    throw unbuiltVariant(fields.file, 'ALiBi', 'rotation of positions')
+    // transformers rounds slope times position to bf16, so its results depend on where a text starts.
+    throw unbuiltVariant(fields.file, 'ALiBi', 'rotary positions')
   }
   const isParallel = isNew || fields.fact('parallel_attn', true)
   const norms = fields.number('num_ln_in_parallel_attn', isNew ? 2 : 1)

@@ -1,5 +1,5 @@
-// GPT-J and CodeGen: parallel blocks that read one layer norm, and rotation of neighbours in a part of each
-// head.
+// GPT-J and CodeGen: parallel blocks that share one layer norm; each head rotates neighbouring pairs in part
+// of its dimensions.
 import type { ModelConfig } from '../../config/config.ts'
 import type { Fields } from '../../config/fields.ts'
 import { defaults, family, modules, NO_GGUF } from '../../family.ts'
@@ -67,7 +67,7 @@ export const gptJ = family(TRAITS, {
   },
 })
 
-/** The matrix was split for four devices: each part has the queries, values and keys of its heads. */
+/** The matrix was split for four devices: each part holds the queries, values and keys of its own heads. */
 const DEVICES = 4
 
 export const codegen = family(TRAITS, {

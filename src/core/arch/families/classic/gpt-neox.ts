@@ -1,5 +1,5 @@
 // GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks. Persimmon: the same with layer norms per
-// head and squared activations.
+// head and a squared ReLU.
 import { defaults, family, modules, NO_GGUF } from '../../family.ts'
 import { GPT, withBias } from './gpt2.ts'
 import { groupedQkv, stackedQkv } from './merged-qkv.ts'
@@ -60,7 +60,7 @@ export const persimmon = family(
       },
       keys: { rms_norm_eps: 'layer_norm_eps' },
       biases: {},
-      // Each head has its own key and value, regardless of the file.
+      // Every head has its own key and value, whatever the file says.
       config: (fields, { heads }) => ({ kvHeads: heads, headNorms: fields.fact('qk_layernorm', true) }),
       names: {
         ...groupedQkv(`${LAYER}.self_attn.query_key_value`),

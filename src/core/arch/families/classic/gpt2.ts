@@ -13,7 +13,7 @@ export const GPT: DecoderTraits = {
   activation: 'gelu',
 }
 
-/** Matrices or norms with their biases, by module. `form` is the form of the matrices. */
+/** Matrices or norms with their biases, by module. `form`: how the file stores the matrices. */
 export const withBias = (modules: Readonly<Record<string, string>>, form?: StoredWeight['form']): Names =>
   Object.fromEntries(
     Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [

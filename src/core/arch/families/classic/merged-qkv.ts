@@ -1,10 +1,11 @@
-// Queries, keys and values in one tensor: all queries first, or those of each KV head with its key and value.
+// Queries, keys and values in one tensor: all queries first, or each KV head's queries with its key and
+// value.
 import type { ModelConfig } from '../../config/config.ts'
 import type { Names, StoredWeight } from '../../family.ts'
 
 type Runs = NonNullable<StoredWeight['runs']>
 
-/** `runsOf`: the rows of a part: 0 for queries, 1 for keys, 2 for values. `form`: the form of the matrix. */
+/** `runsOf`: the rows of part 0 (queries), 1 (keys) or 2 (values). `form`: how the file stores the matrix. */
 export const mergedParts = (
   name: string,
   runsOf: (config: ModelConfig, part: number) => Runs,
@@ -24,7 +25,7 @@ export const mergedParts = (
     ),
   )
 
-/** All queries, all keys, all values. */
+/** All queries, then all keys, then all values. */
 export const stackedQkv = (name: string, form?: StoredWeight['form']): Names =>
   mergedParts(
     name,
@@ -35,7 +36,7 @@ export const stackedQkv = (name: string, form?: StoredWeight['form']): Names =>
     form,
   )
 
-/** For each KV head: its queries, its key, its value. */
+/** For each KV head: its queries, its key and its value. */
 export const groupedQkv = (name: string): Names =>
   mergedParts(name, ({ heads, kvHeads, headDim }, part) => {
     const queries = heads / kvHeads

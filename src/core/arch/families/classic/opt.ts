@@ -1,4 +1,4 @@
-// OPT and GPT-Neo: GPT-2 with matrices that are not transposed. OPT has ReLU, GPT-Neo has windows in every
+// OPT and GPT-Neo: GPT-2 with matrices that are not transposed. OPT uses ReLU; GPT-Neo has a window in every
 // other layer.
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant, windowOf } from '../../config/fields.ts'
@@ -13,7 +13,8 @@ const UNUSED_POSITIONS = 2
 function hfOpt(fields: Fields, { heads, hiddenSize }: ModelConfig) {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const width = fields.number('word_embed_proj_dim', hiddenSize)
-  if (width !== hiddenSize) throw refuse(`embeddings of ${width}`, `embeddings of ${hiddenSize}`)
+  if (width !== hiddenSize)
+    throw refuse(`embeddings with ${width} numbers`, `embeddings with ${hiddenSize} numbers`)
   for (const [key, wanted] of [
     ['do_layer_norm_before', true],
     ['_remove_final_layer_norm', false],
@@ -62,23 +63,19 @@ export const opt = family(
 
 const NEO = 'transformer.h.N'
 
-/** Whether each layer has a window. The file lists sequences of kinds and how often each is repeated. */
+/** Whether each layer has a window. The file lists sequences of layer types and how often each repeats. */
 function localLayers(fields: Fields): boolean[] {
   return fields.list('attention_types').flatMap((entry) => {
     const [kinds, count] = Array.isArray(entry) ? entry : []
     if (!Array.isArray(kinds) || typeof count !== 'number' || !(count >= 0 && count <= 1 << 10))
       throw unbuiltVariant(
         fields.file,
-        'an unknown form of attention_types',
-        'lists of kinds and their count',
+        'attention_types in an unknown form',
+        'lists of layer types and their counts',
       )
     const turn = kinds.map((kind) => {
       if (kind === 'local' || kind === 'global') return kind === 'local'
-      throw unbuiltVariant(
-        fields.file,
-        'an unknown kind of layer in attention_types',
-        'global and local ones',
-      )
+      throw unbuiltVariant(fields.file, 'an unknown layer type in attention_types', 'global and local layers')
     })
     return Array.from({ length: count }, () => turn).flat()
   })

@@ -1,5 +1,5 @@
-// Phi-1, Phi-1.5 and Phi-2: parallel blocks that read one layer norm, rotation of a part of each head, biases
-// everywhere, including the logits.
+// Phi-1, Phi-1.5 and Phi-2: parallel blocks that share one layer norm, rotation of part of each head, and
+// biases everywhere, including the logits.
 
 import type { ModelConfig } from '../../config/config.ts'
 import { defaults, family, modules, type StoredWeight } from '../../family.ts'
@@ -9,7 +9,7 @@ import { GPT } from './gpt2.ts'
 const AT = 'model.layers.N'
 const PARALLEL = { parallelResidual: true, sharedNorm: true, biases: { logits: true } } as const
 
-/** Some files keep Q, K and V in one tensor. */
+/** Some files store Q, K and V in one tensor. */
 const ofQkv =
   (letter: string, kind: 'weight' | 'bias', part: number) =>
   (config: ModelConfig): StoredWeight => ({

@@ -1,5 +1,5 @@
-// StableLM: layer norms with biases, rotation of a part of each head, parallel blocks in some models, and
-// norms with separate weights per head in some.
+// StableLM: layer norms with biases, and rotation of part of each head. Some models have parallel blocks, and
+// some have norms with separate weights per head.
 
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'

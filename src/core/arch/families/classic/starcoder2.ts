@@ -1,4 +1,4 @@
-// StarCoder 2: GPT-2's blocks and biases with rotations.
+// StarCoder 2: GPT-2's blocks and biases, with RoPE.
 
 import { PLAIN } from '../../blocks/parts.ts'
 import { defaults, family, modules } from '../../family.ts'

@@ -1,5 +1,5 @@
-// Latent attention: DeepSeek V2 and V3, Youtu and MiniCPM3. All of DeepSeek's layers except the first ones
-// have experts.
+// Families with latent attention: DeepSeek V2 and V3, Youtu and MiniCPM3. In DeepSeek's models, all layers
+// but the first ones have experts.
 
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ExpertsConfig, LatentConfig, ModelConfig } from '../../config/config.ts'
@@ -8,7 +8,7 @@ import { type Fields, requireFacts, unbuiltVariant } from '../../config/fields.t
 import { fullRope, hfRope } from '../../config/hf-rope.ts'
 import { defaults, family } from '../../family.ts'
 
-/** Norms of the short rows use their class's default, regardless of config.json. */
+/** The norms of the short rows use the class's default epsilon, whatever config.json says. */
 const LATENT_EPSILON = 1e-6
 
 /** `valueDim`: the default if config.json does not state it. */
@@ -25,7 +25,7 @@ function hfLatent(fields: Fields, common: ModelConfig, valueDim?: number): Parti
     valueDim: fields.number('v_head_dim', valueDim),
     normEpsilon: LATENT_EPSILON,
   }
-  // YaRN scales the scores of the whole key, of which only a part is rotated.
+  // YaRN scales the scores of the whole key, although only part of it rotates.
   const isScaled = rope.scaling !== undefined && stated !== undefined
   const all = isScaled ? stated.number('mscale_all_dim', 0) : 0
   const growth = isScaled ? stated.number('factor', 1) : 1
@@ -46,13 +46,14 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   }
   const scaling = rope.scaling
   if (scaling?.type !== 'yarn') return latentConfig(common, latent, rope)
-  // The key is a tenth of `mscale_all_dim`. Models have an equal `mscale`, so rotations are not scaled.
+  // The key is a tenth of `mscale_all_dim`. Models set `mscale` to the same number, so the rotation itself is
+  // not scaled.
   const share = fields.number('rope.scaling.yarn_log_multiplier', 0)
   const magnitude = 1 + share * Math.log(scaling.factor)
   return latentConfig(common, latent, { ...rope, scaling: { ...scaling, magnitude: 1 } }, magnitude ** 2)
 }
 
-/** `isSigmoid`: experts are chosen by sigmoids plus a bias, as in V3. V2 uses a softmax. */
+/** `isSigmoid`: experts are chosen by sigmoid scores plus a bias, as in V3. V2 uses a softmax. */
 export function hfDeepseekExperts(
   fields: Fields,
   { layers }: ModelConfig,
@@ -86,7 +87,7 @@ export function hfDeepseekExperts(
   return { experts }
 }
 
-/** Only models that choose experts by sigmoids have a bias. */
+/** Only models that choose experts by sigmoid scores have a bias. */
 export function ggufDeepseekExperts(
   fields: Fields,
   common: ModelConfig,
@@ -151,7 +152,7 @@ export const deepseek2 = family(
   },
 )
 
-/** The logits are made from hidden states that were divided by this. */
+/** The hidden states are divided by this number before the logits. */
 const logitScale = (base: number, { hiddenSize }: ModelConfig) => base / hiddenSize
 
 export const minicpm3 = family(
@@ -160,7 +161,7 @@ export const minicpm3 = family(
     gguf: {
       architecture: 'minicpm3',
       pairing: 'halves',
-      // llama.cpp has these three as constants of the architecture.
+      // In llama.cpp these three are constants of the architecture.
       config: (fields, common) => ({
         ...ggufLatent(fields, common),
         embeddingScale: 12,

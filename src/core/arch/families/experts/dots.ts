@@ -1,4 +1,4 @@
-// dots.llm1: attention of Qwen3, with norms of each head's queries and keys, and experts of DeepSeek V3.
+// dots.llm1: Qwen3's attention, with norms on each head's queries and keys, and DeepSeek V3's experts.
 import { PLAIN } from '../../blocks/parts.ts'
 import { defaults, family } from '../../family.ts'
 import { ggufDeepseekExperts, hfDeepseekExperts } from './deepseek.ts'

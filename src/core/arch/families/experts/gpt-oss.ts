@@ -1,4 +1,4 @@
-// gpt-oss: attention sinks, biases, experts with a clamped gate, in MXFP4 or floats.
+// gpt-oss: attention sinks, biases, and experts with a clamped gate, in MXFP4 or floats.
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { ggufExperts } from '../../config/experts-config.ts'
@@ -6,7 +6,7 @@ import { Fields, unbuiltVariant } from '../../config/fields.ts'
 import { hfRope } from '../../config/hf-rope.ts'
 import { defaults, family, type StoredWeight } from '../../family.ts'
 
-/** The limit of gates, and the activation's slope. */
+/** The gates' limit and the activation's slope. */
 const LIMIT = 7
 const SLOPE = 1.702
 
@@ -25,7 +25,7 @@ const EXPERTS = 'model.layers.N.mlp.experts'
 const sizesOf = ({ experts, intermediateSize, hiddenSize }: ModelConfig) =>
   [experts?.count ?? 0, intermediateSize, hiddenSize] as const
 
-/** In each expert, gate and up are alternating rows. Floats are stored as [inputs, outputs]. */
+/** In each expert, gate and up rows alternate. Floats are stored as [inputs, outputs]. */
 const gateOrUp =
   (first: 0 | 1) =>
   (config: ModelConfig, expert: number): StoredWeight => {

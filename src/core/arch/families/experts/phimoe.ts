@@ -1,11 +1,11 @@
-// Phi-3.5-MoE: layer norms, and experts that are chosen one after the other.
+// Phi-3.5-MoE: layer norms, and experts that are chosen one after another.
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { fullRope } from '../../config/hf-rope.ts'
 import { defaults, family, NO_GGUF } from '../../family.ts'
 
-/** The router's rule is defined for this many choices. */
+/** The router's rule is defined for exactly this many choices. */
 const CHOICES = 2
 
 const DEFAULTS = defaults(32_064, 4096, 6400, 32, 32, 131_072, {
@@ -25,7 +25,7 @@ export const phimoe = family(
     hf: {
       classes: {
         PhimoeForCausalLM: DEFAULTS,
-        // Its name before transformers had it.
+        // The name before transformers supported it.
         PhiMoEForCausalLM: DEFAULTS,
       },
       biases: { qkv: 'attention_bias', output: 'attention_bias', logits: 'lm_head_bias' },
@@ -47,7 +47,7 @@ export const phimoe = family(
   },
 )
 
-/** LongRoPE with explicit magnitudes, which must be the same for short and long contexts. */
+/** LongRoPE with explicit magnitudes, which must be equal for short and long contexts. */
 function magnified(fields: Fields, rope: ModelConfig['rope']): ModelConfig['rope'] {
   const { scaling } = rope
   const stated = fullRope(fields)

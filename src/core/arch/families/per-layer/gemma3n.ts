@@ -1,11 +1,11 @@
-// Gemma 3n: a residual of four streams, embeddings for each layer, keys and values that the last layers
-// share, and feed-forward blocks that keep few of their values.
+// Gemma 3n: a residual of four streams, per-layer embeddings, last layers that reuse earlier keys and values,
+// and feed-forward blocks that keep only a few of their values.
 import type { DecoderTraits } from '../../blocks/parts.ts'
 import { streamed } from '../../blocks/streams.ts'
 import type { GateCutoff, ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { localRope } from '../../config/hf-rope.ts'
-import { MOST_STREAMS } from '../../config/layer-sizes.ts'
+import { MAX_STREAMS } from '../../config/layer-sizes.ts'
 import {
   defaults,
   type FamilyFile,
@@ -34,9 +34,9 @@ const STREAMED: DecoderTraits = { ...TRAITS, streams: true }
 const count = ({ streams }: ModelConfig): number => streams?.count ?? 1
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 
-/** Projections of the embeddings to streams and of streams to the output. GGUF stacks them. */
+/** Projections from the embeddings to streams, and from streams to the output. GGUF stacks them. */
 const projections = (name: string, gguf: string, safetensors: string): TensorRow[] =>
-  Array.from({ length: MOST_STREAMS - 1 }, (_, index) =>
+  Array.from({ length: MAX_STREAMS - 1 }, (_, index) =>
     row(
       `${name}.${index + 1}.weight`,
       gguf,
@@ -68,7 +68,7 @@ const TENSORS: readonly TensorRow[] = [
   ...layerTensors,
   ...projections('stream_in', 'altup_proj.weight', 'altup_projections'),
   ...projections('stream_out', 'altup_unembd_proj.weight', 'altup_unembed_projections'),
-  // The class divides this norm's output by the hidden size.
+  // transformers divides this norm's output by the hidden size.
   weight(
     'stream_router_norm',
     'altup_router_norm',
@@ -107,7 +107,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('laurel_norm', 'laurel_post_norm', 'laurel.post_laurel_norm.weight', hidden),
 ]
 
-/** Layers whose gates drop a share of their values. Default: those of the class. */
+/** Layers whose gates drop a share of their values. Default: the class's layers. */
 function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   const key = 'activation_sparsity_pattern'
   const shares = fields.isList(key) ? fields.numberList(key) : Array(layers > 10 ? 10 : 0).fill(0.95)
@@ -118,7 +118,7 @@ function cutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
   })
 }
 
-/** The cutoff that llama.cpp uses in the first ten layers, whatever the file says. */
+/** The cutoff that llama.cpp always uses in the first ten layers. */
 const FIRST_CUT = { layers: 10, deviations: 1.6448533535003662 }
 /** The default for the first layer that reuses keys and values. */
 const FIRST_SHARED = 20
@@ -130,7 +130,7 @@ function ggufCutoffs(fields: Fields, { layers }: ModelConfig): GateCutoff[] {
     const first = Math.min(layers, FIRST_CUT.layers)
     return Array.from({ length: first }, (_, layer) => ({ layer, deviations: FIRST_CUT.deviations }))
   }
-  // Minus infinity: the layer keeps all values.
+  // Minus infinity makes the layer keep all values.
   return stated.flatMap((deviations, layer) => (Number.isFinite(deviations) ? [{ layer, deviations }] : []))
 }
 

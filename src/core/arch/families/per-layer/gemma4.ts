@@ -1,6 +1,5 @@
-// Gemma 4: Gemma 3 with wider heads in layers without a window, whose keys may double as values, with
-// per-layer embeddings, last layers that reuse the keys and values of earlier ones, and a scale after each
-// layer.
+// Gemma 4: Gemma 3 with wider heads in layers without a window, whose keys may also serve as values;
+// per-layer embeddings; last layers that reuse earlier keys and values; and a scale after each layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
 import { Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
@@ -20,7 +19,7 @@ import {
   TRAITS,
 } from './tensors.ts'
 
-/** A layer's key, which transformers fills with zeros to the width of the widest. */
+/** A layer's key, which transformers pads with zeros to the widest key. */
 function keyOf(stated: Fields, layer: number): string {
   const keys = [1, 2, 3, 4].map((width) => `${layer}`.padStart(width, '0'))
   return keys.find((key) => stated.has(key)) ?? `${layer}`
@@ -50,11 +49,15 @@ function fullHeads(fields: Fields, own: ModelConfig, hasWindow: (layer: number) 
     return one.kvHeads !== due.kvHeads || one.headDim !== due.headDim
   })
   if (isOdd)
-    throw unbuiltVariant(fields.file, 'heads of several sizes', 'one size with and one without a window')
+    throw unbuiltVariant(
+      fields.file,
+      'more than one head size per kind of layer',
+      'one size for layers with a window and one for those without',
+    )
   return full
 }
 
-/** The last layer has no window, whatever the file says. */
+/** The last layer never has a window, whatever the file says. */
 function localLayers(fields: Fields, { layers }: ModelConfig): (layer: number) => boolean {
   const hasWindow = localInHf(fields, 6)
   return (layer) => layer !== layers - 1 && hasWindow(layer)
@@ -128,7 +131,7 @@ async function scales(
   return found.every((scale) => scale === 1) ? {} : { layerScales: found }
 }
 
-/** The tensors that produce values. */
+/** The tensors that compute values. */
 const valueNames = (
   place: (kind: 'weight' | 'bias', config: ModelConfig, layer: number) => StoredWeight,
 ): Names => ({

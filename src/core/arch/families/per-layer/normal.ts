@@ -1,6 +1,6 @@
 // The quantile function of the standard normal distribution.
 
-/** The share of the distribution below x. Accurate to about 1e-13 for |x| < 6. */
+/** The share of the distribution below x, accurate to about 1e-13 for |x| < 6. */
 function shareUpTo(x: number): number {
   let term = x
   let sum = x

@@ -1,8 +1,8 @@
-// What the families with embeddings for each layer share: their traits, their tensors and their keys.
+// What the families with per-layer embeddings share: traits, tensors and keys.
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
 import { type Fields, layersOf, windowOf } from '../../config/fields.ts'
-import { MOST_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
+import { MAX_WITHOUT_ROWS } from '../../config/layer-sizes.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
 
 export const TRAITS: DecoderTraits = {
@@ -25,11 +25,11 @@ const hasInputs: IsIn = ({ layerEmbedding }) => layerEmbedding !== undefined
 const ofHidden: Shape = (config) => [size(config), config.hiddenSize]
 const toHidden: Shape = (config) => [config.hiddenSize, size(config)]
 
-/** Rows of a table that is shorter than the vocabulary: the remaining tokens use the first row. */
+/** Number of rows in a table that is shorter than the vocabulary; the remaining tokens use the first row. */
 function tableRows({ vocabSize, layers, layerEmbedding }: ModelConfig) {
   const rows = layerEmbedding?.rows ?? vocabSize
   if (rows === vocabSize) return {}
-  const past = Math.min(Math.max(0, vocabSize - rows), MOST_WITHOUT_ROWS)
+  const past = Math.min(Math.max(0, vocabSize - rows), MAX_WITHOUT_ROWS)
   const others = Array.from({ length: past }, () => [0, 1] as const)
   return {
     shape: [rows, layers * (layerEmbedding?.size ?? 0)],
@@ -82,7 +82,10 @@ export const layerNames = (format: 'gguf' | 'hf'): Names => ({
   }),
 })
 
-/** Whether a tensor makes keys or values of a layer that reuses those of another. No class reads these. */
+/**
+ * Whether a tensor computes keys or values of a layer that reuses another's. transformers ignores these
+ * tensors.
+ */
 export function isSharedKey(name: string, { layers, sharedKvLayers = 0 }: ModelConfig): boolean {
   const [, at] =
     /^(?:model\.layers|blk)\.(\d+)\.(?:self_attn\.[kv]_(?:proj|norm)|attn_[kv](?:_norm)?)\./.exec(name) ?? []
@@ -96,7 +99,7 @@ export const localWindow = (
   isLocal: (layer: number) => boolean,
 ): WindowConfig | undefined => windowOf(config, positions, layersOf(config).map(isLocal))
 
-/** Whether a layer has a window: as listed in config.json, or else all but every `period`th. */
+/** Which layers have a window: those that config.json lists, or else all but every `period`th. */
 export function localInHf(fields: Fields, period: number): (layer: number) => boolean {
   const kinds = fields.list('layer_types')
   return (layer) => (kinds.length > 0 ? kinds[layer] === 'sliding_attention' : (layer + 1) % period !== 0)
@@ -121,6 +124,6 @@ export const eachLayer = (
     ? [...fields.numberList(key)]
     : layersOf({ layers }).map(() => fields.number(key, fallback))
 
-/** The sizes, if they differ. */
+/** The sizes, if they differ between layers. */
 export const differing = (sizes: readonly number[]): Pick<ModelConfig, 'mlpSizes'> =>
   new Set(sizes).size > 1 ? { mlpSizes: sizes } : {}

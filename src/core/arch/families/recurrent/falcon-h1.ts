@@ -1,5 +1,5 @@
-// Falcon-H1: attention and Mamba-2 in parallel in every layer. Bamba: Mamba-2 in most layers, attention
-// in some.
+// Falcon-H1: attention and Mamba-2 side by side in every layer. Bamba: Mamba-2 in most layers, attention in
+// some.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { PLAIN } from '../../blocks/parts.ts'
 import type { Mamba2Config, ModelConfig } from '../../config/config.ts'
@@ -10,7 +10,7 @@ import { mamba2Layer } from '../mamba.ts'
 
 const LAYER = 'model.layers.N'
 
-/** The keys that `hfSsm` reads, and these classes' names for them. */
+/** The keys that `hfSsm` reads, with these classes' names for them. */
 const SSM_KEYS = {
   use_bias: 'mamba_proj_bias',
   use_conv_bias: 'mamba_conv_bias',
@@ -38,7 +38,7 @@ const SIZES = {
   mamba_d_state: 256,
 }
 
-/** Falcon-H1's multipliers of values, as factors of the weights that compute them. */
+/** Falcon-H1's multipliers of activations, as factors of the weights that compute them. */
 function factorsOf(fields: Fields, { innerSize, stateSize, groups }: Mamba2Config): ModelConfig['factors'] {
   const factor = (key: string) => fields.number(`${key}_multiplier`, 1)
   const listed = (key: string, count: number): number[] => {
@@ -95,7 +95,7 @@ export const falconH1: FamilyFile = {
     config(fields, common) {
       const gateNorm = fields.fact('mamba_rms_norm')
       if (gateNorm && fields.fact('mamba_norm_before_gate')) {
-        throw unbuiltVariant(fields.file, 'a norm before the gate', 'one after the gate or none')
+        throw unbuiltVariant(fields.file, 'a norm before the gate', 'a norm after the gate, or none')
       }
       if (fields.fact('projectors_bias', false)) throw unbuiltVariant(fields.file, 'projectors_bias', 'none')
       const ssm = { ...hfSsm(fields.renamed(SSM_KEYS), 'mamba2'), gateNorm } as Mamba2Config
@@ -115,7 +115,7 @@ export const bamba: FamilyFile = {
   traits: PLAIN,
   recurrence: 'mamba2',
   build: (config, decoder) => decoder(config, PLAIN, hybrid(mamba2Layer)),
-  // llama.cpp's converter writes these models as Granite's hybrids.
+  // llama.cpp's converter stores these models as Granite hybrids.
   gguf: NO_GGUF,
   hf: {
     classes: {

@@ -1,4 +1,4 @@
-// Jamba: Mamba with norms of step sizes, B and C in most layers, attention without positions in some.
+// Jamba: Mamba, with norms on step sizes, B and C, in most layers; attention without positions in some.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
@@ -25,7 +25,7 @@ const parts = (ssm: ModelConfig['ssm'], { rope, normEpsilon }: ModelConfig): Par
   rope: { ...rope, dims: 0 },
 })
 
-/** The layers whose index modulo `period` is `offset`. */
+/** The layers i with i % `period` equal to `offset`. */
 const inPeriod = (
   fields: Fields,
   kind: 'attn' | 'expert',

@@ -1,5 +1,5 @@
-// Nemotron-H: each layer is Mamba-2, attention without positions, or a feed-forward block that squares its
-// positive values.
+// Nemotron-H: each layer is Mamba-2, attention without positions, or a feed-forward block with a squared
+// ReLU.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ExpertsConfig, Mamba2Config } from '../../config/config.ts'
@@ -18,7 +18,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map([
   ['-', 'mlp'],
   ['E', 'moe'],
 ])
-/** Names of earlier versions. */
+/** Names in earlier versions. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['mamba', 'linear_attention'],
   ['attention', 'full_attention'],
@@ -32,12 +32,11 @@ function kindsOf(fields: Fields): string[] {
   const known = kinds.map((kind) => KINDS.get(kind) ?? kind)
   const built = ['linear_attention', 'full_attention', 'mlp', 'moe']
   const other = known.find((kind) => !built.includes(kind))
-  if (other !== undefined)
-    throw unbuiltVariant(fields.file, `layers of the kind "${other}"`, built.join(', '))
+  if (other !== undefined) throw unbuiltVariant(fields.file, `layers of type "${other}"`, built.join(', '))
   return known
 }
 
-/** Experts chosen by sigmoids with a bias, and a shared one; all square their positive values. */
+/** Experts chosen by sigmoid scores with a bias, and a shared one, all with a squared ReLU. */
 function hfExperts(fields: Fields, kinds: readonly string[]): ExpertsConfig {
   if (fields.has('moe_latent_size')) throw unbuiltVariant(fields.file, 'a moe_latent_size', 'none')
   const scale = fields.number('routed_scaling_factor', 1)
@@ -102,7 +101,7 @@ export const nemotronH: FamilyFile = {
         attentionLayers: layersOfKind('full_attention'),
         mlpLayers: [...layersOfKind('mlp'), ...layersOfKind('moe')].toSorted((a, b) => a - b),
         ...(kinds.includes('moe') && { experts: hfExperts(fields, kinds) }),
-        // The class clamps step sizes to at least the minimum of its initialisation.
+        // The class clamps step sizes to at least the smallest one used at initialisation.
         ssm: { ...ssm, timeStepLimit: [fields.number('time_step_min'), Number.POSITIVE_INFINITY] as const },
         rope: { ...common.rope, dims: 0 },
         // The class never ties the output matrix, whatever the file says.

@@ -1,4 +1,4 @@
-// OLMo Hybrid: the gated delta rule in most layers, with norms on their inputs; attention of OLMo 3 in some.
+// OLMo Hybrid: most layers have the gated delta rule and norms on their inputs; some have OLMo 3's attention.
 import { deltaLayer } from '../../blocks/delta.ts'
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
@@ -7,7 +7,7 @@ import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
 import { attentionLayers } from './qwen3-5.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, norms: 'after', recurrentNorms: 'before', headNorms: 'row' }
-/** The name in the class, and the name in its files. */
+/** The class's name, and the name in its files. */
 const FIRST_OR_ONLY =
   'model.layers.N.post_attention_layernorm.weight|model.layers.N.feedforward_layer_norm.weight'
 const LINEAR = 'model.layers.N.linear_attn'
@@ -36,7 +36,7 @@ export const olmoHybrid: FamilyFile = {
       const betaScale = fields.fact('linear_allow_neg_eigval') ? 2 : 1
       return {
         attentionLayers: attentionLayers(fields, common),
-        // In the class, the norm after the rule has its own epsilon.
+        // The class gives the norm after the rule its own epsilon.
         ssm: hfDelta(fields.renamed({}, sizes), 1e-5, betaScale),
         rope: fields.isNull('rope_parameters.rope_theta') ? { ...rope, dims: 0 } : rope,
       }

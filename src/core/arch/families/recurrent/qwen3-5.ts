@@ -9,7 +9,7 @@ import { defaults, type FamilyFile, type Names } from '../../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: 'number' }
 
-/** Rows of the projection that holds each head's query and then its gate. */
+/** Rows of the projection that holds each head's query followed by its gate. */
 const half =
   (tensor: string, which: 0 | 1) =>
   ({ heads, headDim, hiddenSize }: ModelConfig) => ({
@@ -34,7 +34,7 @@ export const QWEN_NEXT_NORMS: Names = {
   'layers.N.attn_k_norm.weight': lessOne('model.layers.N.self_attn.k_norm.weight'),
 }
 
-/** The layers with attention: those listed, or the last of each interval. */
+/** The layers with attention: the listed ones, or the last of each interval. */
 export function attentionLayers(fields: Fields, { layers }: Pick<ModelConfig, 'layers'>): number[] {
   const types = fields.list('layer_types')
   if (types.length > 0) return attentionIn(types)
@@ -44,7 +44,10 @@ export function attentionLayers(fields: Fields, { layers }: Pick<ModelConfig, 'l
 export const everyLast = (layers: number, interval: number): number[] =>
   layersOf({ layers }).filter((layer) => layer % interval === interval - 1)
 
-/** Keys of GGUF: `ssm.inner_size` is the width of all values, `ssm.state_size` that of a head's key. */
+/**
+ * GGUF keys: `ssm.inner_size` is the width of all values together, `ssm.state_size` the width of a head's
+ * key.
+ */
 export function ggufDelta(fields: Fields, order: 'grouped' | 'tiled', epsilon: number): ModelConfig['ssm'] {
   return {
     kind: 'delta',

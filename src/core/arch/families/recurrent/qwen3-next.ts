@@ -1,5 +1,5 @@
-// Qwen3-Next: the gated delta rule in three of every four layers, gated attention in the fourth, experts in
-// all.
+// Qwen3-Next: the gated delta rule in three of every four layers, gated attention in the fourth, and experts
+// in all.
 import { deltaLayer } from '../../blocks/delta.ts'
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
@@ -14,7 +14,7 @@ const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: 'num
 const LINEAR = 'model.layers.N.linear_attn'
 const PROJECTION = `${LINEAR}.in_proj_qkvz.weight`
 
-/** Sizes of the delta rule: a key, the values of the heads that share it, how many heads those are. */
+/** Sizes of the delta rule: a key, the values of the heads that share it, and the number of those heads. */
 function sizesOf({ ssm }: ModelConfig) {
   if (ssm?.kind !== 'delta') return { keys: 0, key: 0, values: 0, heads: 0 }
   const { groups: keys, stateSize: key, innerSize, heads } = ssm
@@ -24,7 +24,7 @@ function sizesOf({ ssm }: ModelConfig) {
 const runsOfKeys = (count: number, width: number, first: number, rows: number) =>
   Array.from({ length: count }, (_, key) => [key * width + first, rows] as const)
 
-/** Rows of the projection that holds query, key, values and gates of each key head in turn. */
+/** Rows of the projection that holds each key head's query, key, values and gates in turn. */
 const projected =
   (part: 'x' | 'z', tensor: string) =>
   (config: ModelConfig): StoredWeight => {
@@ -41,7 +41,10 @@ const projected =
     }
   }
 
-/** Rows of the projection that holds the shares and then the step sizes of each key head's heads in turn. */
+/**
+ * Rows of the projection that holds, for each key head in turn, the update shares and then the step sizes of
+ * its heads.
+ */
 const shareOrStep =
   (tensor: string, part: 0 | 1) =>
   (config: ModelConfig): StoredWeight => {

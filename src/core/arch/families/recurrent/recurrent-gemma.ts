@@ -1,5 +1,5 @@
-// RecurrentGemma: Griffin's gated linear recurrence in two layers of three, attention with a window in the
-// third.
+// RecurrentGemma: Griffin's gated linear recurrence in two of every three layers, attention with a window in
+// the third.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { lruLayer } from '../../blocks/lru.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'

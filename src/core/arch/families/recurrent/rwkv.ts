@@ -12,7 +12,7 @@ const TRAITS: DecoderTraits = {
   mlp: 'shifted',
 }
 const BLOCK = 'rwkv.blocks.N'
-/** Shares of a row and of the previous one, as two weights of a convolution. */
+/** The shares of a row and of the previous one, as the two weights of a convolution. */
 const shares = (tensor: string) => () => ({ tensor, form: 'shares' }) as const
 
 export const rwkv: FamilyFile = {
@@ -25,7 +25,7 @@ export const rwkv: FamilyFile = {
     classes: { RwkvForCausalLM: { vocab_size: 50_277, hidden_size: 4096, num_hidden_layers: 32 } },
     config(fields, { hiddenSize }) {
       const epsilon = fields.number('layer_norm_epsilon', 1e-5)
-      // In the class, the last norm has a different epsilon from the others.
+      // The class gives the last norm a different epsilon.
       if (epsilon !== 1e-5) throw unbuiltVariant(fields.file, `layer_norm_epsilon ${epsilon}`, '1e-5')
       const halvedEvery = fields.number('rescale_every', 6)
       return {

@@ -1,11 +1,11 @@
-// Zamba 2: Mamba-2 layers, some of which also use an attention block that they share with others.
+// Zamba 2: Mamba-2 layers, some of which also run an attention block that they share with other layers.
 
 import type { MetaValue } from '../../../formats/tensors.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { withSharedBlocks } from '../../blocks/shared-blocks.ts'
 import type { ModelConfig, SharedBlocks } from '../../config/config.ts'
 import { type Fields, layersOf, requireFacts, unbuiltVariant } from '../../config/fields.ts'
-import { MOST_BLOCKS } from '../../config/layer-sizes.ts'
+import { MAX_BLOCKS } from '../../config/layer-sizes.ts'
 import { hfSsm } from '../../config/recurrent-config.ts'
 import {
   defaults,
@@ -21,9 +21,9 @@ import { mamba2Layer } from '../mamba.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, activation: 'gelu_exact', sharedBlocks: true }
 
-/** Of the norm after Mamba's gate, whatever the file says. */
+/** The epsilon of the norm after Mamba's gate, whatever the file says. */
 const GATE_EPSILON = 1e-5
-/** Close to the largest f32, so in effect no limit. */
+/** Close to the largest f32, so effectively no limit. */
 const LARGEST = 3e38
 
 const SSM_KEYS = {
@@ -38,7 +38,7 @@ const SSM_KEYS = {
 const blocksOf = ({ sharedBlocks }: ModelConfig): SharedBlocks =>
   sharedBlocks ?? { layers: [], count: 1, rank: 1, adaptsAttention: false }
 
-/** Files store a block in the first layer that uses it. */
+/** Files store a block with the first layer that uses it. */
 const homeOf = (config: ModelConfig, block: number): string =>
   `model.layers.${blocksOf(config).layers[block] ?? 0}.shared_transformer`
 
@@ -49,7 +49,7 @@ function blockRows(
   shape: Shape,
   place?: (config: ModelConfig) => Partial<StoredWeight>,
 ): TensorRow[] {
-  return Array.from({ length: MOST_BLOCKS }, (_, block) =>
+  return Array.from({ length: MAX_BLOCKS }, (_, block) =>
     row(
       `blocks.${block}.${name}.weight`,
       '',
@@ -131,7 +131,7 @@ const TENSORS: readonly TensorRow[] = [
   ),
 ]
 
-/** The name in files of a layer's adapter matrix `step` for a block's matrix. */
+/** The file's name for the adapter matrix `step` that a layer has for one of the block's matrices. */
 function adapter(config: ModelConfig, layer: number, list: string, step: 0 | 1): { readonly tensor: string } {
   const { layers, count } = blocksOf(config)
   const index = layers.indexOf(layer)
@@ -149,7 +149,7 @@ function sharedBlocks(fields: Fields, kinds: readonly MetaValue[]): SharedBlocks
   }
 }
 
-/** The class's default: the kinds of its 54 layers. */
+/** The class's default: the types of its 54 layers. */
 function defaultKinds(): readonly string[] {
   const mamba = (count: number): string[] => Array(count).fill('linear_attention')
   const run = [...mamba(5), 'hybrid']
@@ -164,17 +164,17 @@ function hfConfig(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const layers = kinds.length
   const blocks = sharedBlocks(fields, kinds)
   if (blocks.adaptsAttention && common.kvHeads !== common.heads)
-    throw unbuiltVariant(fields.file, 'fewer heads of keys than of queries beside adapters', 'as many')
+    throw unbuiltVariant(fields.file, 'fewer key heads than query heads together with adapters', 'as many')
   const headDim = (2 * common.hiddenSize) / common.heads
   const dims = fields.fact('use_mem_rope', false) ? headDim : 0
   const ssm = hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 64, groups: 1 })
   return {
-    // The class counts the list, whatever the file says.
+    // The class uses the length of the list, whatever the file says.
     layers,
     headDim,
     rope: { ...common.rope, dims },
     sharedBlocks: blocks,
-    // Attention and feed-forward parts are in the shared blocks, not in layers.
+    // Attention and the feed-forward parts are in the shared blocks, not in the layers.
     attentionLayers: [],
     mlpLayers: [],
     recurrentLayers: layersOf({ layers }),
@@ -199,7 +199,7 @@ export const zamba2: FamilyFile = {
         mamba2Layer({ ...parts, config: { ...config, normEpsilon: GATE_EPSILON } }, layer, input),
       ),
     ),
-  // Files saved without tied weights contain further copies of the shared blocks.
+  // Files saved without tied weights contain extra copies of the shared blocks.
   isUnused: (name, config) =>
     blocksOf(config)
       .layers.slice(blocksOf(config).count)

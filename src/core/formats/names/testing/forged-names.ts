@@ -1,8 +1,8 @@
 // Names that a forged file may use to escape the model's folder, or to reach another file in it.
 
-/** None of these names a file below a folder. */
+/** None of these names refers to a file below the folder. */
 export const FORGED_NAMES: readonly string[] = [
-  // The folder above.
+  // The parent folder.
   '..',
   '../secret',
   '../../../private/resolve/main/w.bin',
@@ -17,7 +17,7 @@ export const FORGED_NAMES: readonly string[] = [
   '..%2f..%2fsecret',
   '%252e%252e/secret',
   'w%00.bin',
-  // The same with characters that address parsers drop or turn into slashes.
+  // The same with characters that address parsers drop or convert to slashes.
   '.\t./secret',
   '\t/root.bin',
   'x\n/../../..',

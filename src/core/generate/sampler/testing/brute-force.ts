@@ -1,10 +1,10 @@
-// Brute force for tests. In: a row and the options. Out: the probability of every id; each stage follows its
-// definition on plain arrays. Also: values that turn each stage on, and rows on which it matters.
+// Brute force for tests. In: a row and the options. Out: the probability of every id; each stage applies its
+// definition to plain arrays. Also: values that turn each stage on, and rows on which it matters.
 import { type NumberKey, SAMPLER_DEFAULTS, type SamplerOptions } from '../sampler-options.ts'
 
 /**
- * A value for each numeric option at which its stage has an effect, except mirostat, which would replace the
- * other stages.
+ * For each numeric option, a value at which its stage has an effect, except for mirostat, which would replace
+ * the other stages.
  */
 export const TRIALS: Readonly<
   Record<
@@ -54,7 +54,7 @@ export const wave = (vocab: number, spread = 3) =>
 /** Rows and options, by the stage that they exercise. */
 export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions }> = {
   'the defaults': { given: { row: wave(50), history: [] }, options: {} },
-  'bias, bans, penalties, typical and the cuts': {
+  'bias, bans, penalties, typical and the truncations': {
     given: { row: wave(50), history: [3, 3, 17, 40] },
     options: {
       logitBias: { 5: 1.5, 9: Number.NEGATIVE_INFINITY },
@@ -69,16 +69,16 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
       temperature: 0.7,
     },
   },
-  'nothing but the softmax, over more ids than are sorted at first': {
+  'only the softmax, over more ids than are sorted at first': {
     given: { row: wave(320, 1), history: [] },
     options: off,
   },
-  'a temperature above 1, over all': {
+  'a temperature above 1, over all ids': {
     given: { row: wave(300), history: [] },
     options: { ...off, temperature: 1.7 },
   },
   'top-n-sigma alone': { given: { row: wave(300, 5), history: [] }, options: { ...off, topNSigma: 0.6 } },
-  'tail-free and min-p over all': {
+  'tail-free and min-p over all ids': {
     given: { row: wave(280, 2), history: [] },
     options: { ...off, tfsZ: 0.93, minP: 0.02, temperature: 0.9 },
   },
@@ -95,7 +95,7 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
     given: { row: wave(30, 1), history: [1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3] },
     options: { ...off, dryMultiplier: 0.8, dryBase: 1.75, repeatLastN: 3, presencePenalty: 0.4 },
   },
-  // In a different order, each of these has a different distribution.
+  // In a different order, each of these would give a different distribution.
   'a bias before the penalties': {
     given: { row: wave(12, 1), history: [3, 3, 7] },
     options: { ...off, logitBias: { 3: 2, 7: -2 }, repeatPenalty: 1.8 },
@@ -104,7 +104,7 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
     given: { row: wave(12, 1), history: [1, 2, 3, 9, 1, 2] },
     options: { ...off, repeatPenalty: 1.9, dryMultiplier: 1.2, dryBase: 1.5 },
   },
-  'top-n-sigma of all, before top-k': {
+  'top-n-sigma of all ids, before top-k': {
     given: { row: [9, 8.5, 8, 7.5, 7, 6.5, 6, 0, 0, 0, 0, 0], history: [] },
     options: { ...off, topNSigma: 0.6, topK: 7, temperature: 3 },
   },
@@ -124,7 +124,7 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
     given: { row: [3, 2.5, 1.9, 1.7, 1, 0.8, 0.6, 0.4], history: [] },
     options: { ...off, minP: 0.1, xtcProbability: 0.5, xtcThreshold: 0.1 },
   },
-  'the cuts before the temperature': {
+  'truncation before the temperature': {
     given: { row: wave(60, 1.5), history: [] },
     options: { ...off, topP: 0.85, temperature: 0.6 },
   },
@@ -199,7 +199,7 @@ function adjusted({ row, history, guide, allowed }: Given, set: Required<Sampler
   })
 }
 
-/** The longest match: tokens at the end of `history` that also directly precede an earlier `id`. */
+/** The longest match: tokens at the end of `history` that also came directly before an earlier `id`. */
 export function longestRepeat(history: readonly number[], id: number): number {
   let longest = 0
   for (let at = 1; at < history.length; at++) {
@@ -232,7 +232,7 @@ function tailFree(list: Entry[], z: number): Entry[] {
   return cut < 0 ? list : list.slice(0, Math.max(1, cut))
 }
 
-/** The first entries, up to the one whose mass reaches the share. */
+/** The first entries, up to the one at which the sum reaches the share. */
 function until(list: readonly Entry[], isEnough: (mass: number) => boolean): Entry[] {
   const last = cumulative(list.map(({ p }) => p)).findIndex(isEnough)
   return last < 0 ? [...list] : list.slice(0, last + 1)

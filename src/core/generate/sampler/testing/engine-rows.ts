@@ -20,7 +20,7 @@ class KnownArena extends Arena {
   }
 }
 
-/** The kernels of a test module, their scalar definitions, and room for two rows. */
+/** The kernels of a test module, their scalar definitions, and memory for two rows. */
 export function engineRows(build: Build, vocab: number) {
   const memory = new WebAssembly.Memory({ initial: 64 })
   const arena = new KnownArena(memory, HEAP)

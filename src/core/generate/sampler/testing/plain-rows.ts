@@ -1,7 +1,7 @@
-// Plain rows for tests. In: rows of logits in any memory. Out: the results of the kernels, by definition.
+// Plain rows for tests. In: rows of logits in any memory. Out: what the kernels return, by definition.
 import { brokenLogit, checkMask, type LogitRows, sigmaFloor } from '../logit-rows.ts'
 
-/** Sorts everything and allocates. e^x is exact to f32, so sums differ from the kernels' by about 1e-7. */
+/** Sorts everything and allocates. e^x is accurate to f32, so sums differ from the kernels' by about 1e-7. */
 export class PlainRows implements LogitRows {
   readonly vocab: number
   readonly ids: Uint32Array

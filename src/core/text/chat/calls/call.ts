@@ -1,5 +1,5 @@
 // A tool call as the readers of all forms return it.
-import { MOST_DEPTH, parseJson } from '../../../base/json.ts'
+import { MAX_DEPTH, parseJson } from '../../../base/json.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import { MISMATCH } from './growing-text.ts'
 
@@ -8,8 +8,8 @@ export interface ParsedCall {
   readonly name: string
   readonly arguments: JsonObject
   /**
-   * The arguments as JSON text, in the model's own digits and order of keys: numbers beyond 2^53 and `1.0`
-   * survive here.
+   * The arguments as JSON text, with the model's own digits and key order, so that numbers beyond 2^53 and
+   * `1.0` survive.
    */
   readonly json: string
 }
@@ -17,7 +17,7 @@ export interface ParsedCall {
 /** The parts of a tool that are needed to read its calls. */
 export interface CallableTool {
   readonly name: string
-  /** JSON Schema of the arguments. In forms without quotes, it says which of them are strings. */
+  /** JSON Schema of the arguments. In forms without quotes, it says which arguments are strings. */
   readonly parameters?: object | undefined
 }
 
@@ -47,7 +47,7 @@ export function callOf(name: string, json: string, tools: CallableTools): Parsed
 export const objectJson = (members: readonly (readonly [name: string, json: string])[]): string =>
   `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(', ')}}`
 
-/** The JSON text of a list of these JSON texts. */
+/** The JSON text of a list with these items, which are JSON texts. */
 export const listJson = (items: readonly string[]): string => `[${items.join(', ')}]`
 
 /** The schema of an argument, if the tool has one. */
@@ -59,7 +59,7 @@ export function schemaOf({ parameters }: CallableTool, name: string): unknown {
 /** Undefined if the text is not JSON, or nests too deeply. `isPython`: see `parseJson`. */
 export function parsed(json: string, isPython = true): unknown {
   try {
-    return parseJson(json, MOST_DEPTH, isPython)
+    return parseJson(json, MAX_DEPTH, isPython)
   } catch {
     return undefined
   }

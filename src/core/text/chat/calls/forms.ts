@@ -1,6 +1,6 @@
 // A reader for the calls of each form, after the mark that opens them. `base/calls/marks.ts` shows the forms.
 //
-// A call may also be the whole reply without a mark: JSON, a list of f(a=1), or either in a fence.
+// A whole reply may also be a call without a mark: JSON, a list of f(a=1), or either in a fence.
 import {
   CALL_MARKS,
   CALL_TAGS,
@@ -31,14 +31,14 @@ const HERMES = CALL_MARKS.hermes.open[0]!
 const HERMES_END = CALL_MARKS.hermes.close!
 const FUNCTION = CALL_MARKS.function.open[0]!
 
-/** The reader for what follows one of `MARKERS`. */
+/** The reader of the text that follows one of `MARKERS`. */
 export function readerAfter(marker: string): ReadCalls {
   return READERS[formOf(marker)](marker)
 }
 
 /**
- * Reads the text that ends a block. At the end of the reply, part of it or nothing is enough; with
- * `isOptional`, anything may follow instead.
+ * Reads the text that ends a block. At the end of the reply, a part of it or nothing is enough. With
+ * `isOptional`, anything else may follow instead.
  */
 function* closing(source: GrowingText, marks: readonly string[], isOptional = false): Reading<void> {
   const start = source.at
@@ -113,7 +113,7 @@ const single = (readCall: (source: GrowingText, tools: CallableTools) => Reading
     found.push(yield* readCall(source, tools))
   }
 
-/** The call of `name` with JSON arguments, which may be in a fence. */
+/** The call to `name` with JSON arguments, which may be in a fence. */
 function* argumentsOf(
   name: string,
   source: GrowingText,
@@ -162,7 +162,7 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees(FUNCTION))
 }
 
-/** Closing braces that some models write once too often before the end. */
+/** Closing braces of which some models write too many before the end. */
 function* surplusBraces(source: GrowingText): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
@@ -198,7 +198,7 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
   yield* ended(source)
 }
 
-/** JSON, or calls in tags of their own, each as `hermes` has it or as a name and JSON in a fence. */
+/** JSON, or calls in tags of their own, each in the form of `hermes` or as a name and JSON in a fence. */
 function* list(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   if (!(yield* source.sees(HERMES))) return yield* fencedJson(source, tools, found)
   while (yield* source.takes(HERMES)) {
@@ -261,7 +261,7 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
       yield* hermesBody(source, tools, found)
       if (isJson) yield* surplusBraces(source)
       yield* source.blanks()
-      // JSON shows its own end, and models forget the mark before the next call.
+      // JSON shows where it ends, and models forget the mark before the next call.
       if (!isJson || !(yield* source.sees(HERMES))) yield* closing(source, [HERMES_END])
     },
   function: () =>
@@ -324,12 +324,12 @@ const JSON_STARTS = [
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
 
-/** The beginnings of calls without a marker, without blanks. */
+/** How calls without a marker begin, ignoring whitespace. */
 export function bareStarts(tools: CallableTools): readonly string[] {
   return [
     ...JSON_STARTS,
     ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
-    // GLM-4 writes the name on the line of its own role.
+    // GLM-4 writes the name on the same line as its own role.
     ...[...tools.keys()].flatMap((name) => [`[${name}(`, `${name}{`]),
     ...(tools.size > 0 ? [PYTHON_FENCE] : []),
   ]
@@ -350,7 +350,7 @@ export function* bareCalls(source: GrowingText, tools: CallableTools, found: Par
   found.push(...calls)
 }
 
-/** JSON values. If the last one is cut off, those before it count. */
+/** JSON values. If the last one is cut off, the earlier ones still count. */
 function* bareJson(source: GrowingText, tools: CallableTools, calls: ParsedCall[]): Reading<void> {
   try {
     yield* jsonRun(source, tools, calls)

@@ -1,4 +1,4 @@
-// A text that arrives in pieces, for readers written as if all of it had arrived: they are generators and
+// A text that arrives in chunks. Readers are written as if all of it were there: they are generators that
 // pause when they need more.
 
 /** A reader. It yields when it needs more text to continue. */
@@ -62,7 +62,7 @@ export class GrowingText {
     }
   }
 
-  /** Whether one of the marks comes next, behind white space. */
+  /** Whether one of the marks comes next, after white space. */
   *nears(...marks: readonly string[]): Reading<boolean> {
     yield* this.blanks()
     for (const mark of marks) if (yield* this.sees(mark)) return true
@@ -84,8 +84,8 @@ export class GrowingText {
   }
 
   /**
-   * The text before the first `mark` that `isEnd` accepts. `isEnd` reads on after the mark and may look
-   * ahead. Stops after that mark.
+   * The text before the first `mark` that `isEnd` accepts, and stops after that mark. `isEnd` reads what
+   * follows the mark and may look ahead.
    */
   *upTo(mark: string, isEnd?: () => Reading<boolean>): Reading<string> {
     const start = this.at

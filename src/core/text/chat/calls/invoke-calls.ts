@@ -1,4 +1,4 @@
-// Reads tool calls with the names of the tool and its arguments in attributes: MiniMax, DeepSeek V3.2,
+// Reads tool calls that have the names of the tool and its arguments in attributes: MiniMax, DeepSeek V3.2,
 // MiniCPM 5.
 import type { CallTags } from '../../../base/calls/marks.ts'
 import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall, parsed } from './call.ts'
@@ -9,7 +9,7 @@ import { typedJson, withoutLineEnds } from './typed-values.ts'
 const NAME = /[^"<>\s]/
 const CDATA = /^<!\[CDATA\[([\s\S]*)\]\]>$/
 
-/** `f"><parameter name="a">1</parameter></invoke>`: the rest of a call, from the name on. */
+/** `f"><parameter name="a">1</parameter></invoke>`: the rest of a call, starting with the name. */
 export function* invokedCall(source: GrowingText, tools: CallableTools, tags: CallTags): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools, NAME)
   yield* source.expect('">')
@@ -25,7 +25,7 @@ export function* invokedCall(source: GrowingText, tools: CallableTools, tags: Ca
 
 function* parameter(source: GrowingText, tool: CallableTool, tags: CallTags): Reading<[string, string]> {
   const end = `</${tags.parameter}>`
-  // A value may have the text of its own end, so that is the end only before another tag.
+  // A value may contain its own closing tag, so that tag only ends the value if another tag follows.
   const isEnd = () => source.nears(`<${tags.parameter} name="`, `</${tags.call}>`)
   const name = yield* source.upTo('"')
   const isText = yield* source.takes(' string="true"')

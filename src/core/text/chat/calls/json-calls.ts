@@ -1,11 +1,11 @@
 // Reads tool calls that are JSON: one object, a list of them, or several in a row.
-import { jsonParts, MOST_DEPTH } from '../../../base/json.ts'
+import { jsonParts, MAX_DEPTH } from '../../../base/json.ts'
 import { type CallableTools, namedCall, type ParsedCall, parsed } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { pythonLiteral } from './python-values.ts'
 
 /**
- * The text of an object or a list as JSON. Only matches brackets and strings; parsing will tell whether it is
+ * The text of an object or a list as JSON. Only matches brackets and strings; parsing it shows whether it is
  * JSON. Converts Python literals, trailing commas and line breaks in strings.
  */
 export function* jsonText(source: GrowingText): Reading<string> {
@@ -24,7 +24,7 @@ export function* jsonText(source: GrowingText): Reading<string> {
         isEscaped = !isEscaped && char === '\\'
       } else if (char === '{' || char === '[') {
         depth += 1
-        if (depth > MOST_DEPTH) throw MISMATCH
+        if (depth > MAX_DEPTH) throw MISMATCH
       } else if (char === '"' || char === "'") quote = char
       else if (char === '}' || char === ']') {
         depth -= 1
@@ -45,7 +45,7 @@ export function* jsonCalls(source: GrowingText, tools: CallableTools): Reading<r
   return calls
 }
 
-/** Adds the calls in JSON values separated by blanks, commas or semicolons. */
+/** Adds the calls in JSON values separated by whitespace, commas or semicolons. */
 export function* jsonRun(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   for (;;) {
     yield* source.blanks()
@@ -73,7 +73,9 @@ export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Readin
 export const fencedJson = (source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> =>
   inFence(source, () => jsonRun(source, tools, found))
 
-/** One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any part is not a call. */
+/**
+ * One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any part of it is not a call.
+ */
 function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | undefined {
   if (parsed(text) === undefined) return undefined
   const inner = members(text)?.get('tool_calls') ?? text
@@ -88,7 +90,7 @@ function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | un
 const allOf = (calls: readonly (ParsedCall | undefined)[]): readonly ParsedCall[] | undefined =>
   calls.length > 0 && calls.every((call) => call !== undefined) ? calls : undefined
 
-/** What stands for no arguments. */
+/** The values that stand for no arguments. */
 const EMPTY: ReadonlySet<string> = new Set(['null', '', '[]'])
 
 /** A call with its name as `name`, `tool_name` or `function`, and its arguments as an object or JSON text. */
@@ -117,7 +119,7 @@ export function* keyedCalls(source: GrowingText, tools: CallableTools): Reading<
   return calls
 }
 
-/** The members of an object with the text of their values; undefined for anything else. */
+/** The members of an object, with the text of each value; undefined for anything else. */
 function members(text: string): ReadonlyMap<string, string> | undefined {
   if (!text.startsWith('{')) return undefined
   return new Map(jsonParts(text).map((part) => [part.name, part.text]))

@@ -11,7 +11,7 @@ import type { GrowingText, Reading } from './growing-text.ts'
 import { itemsUpTo, pythonMembers, pythonValue } from './python-values.ts'
 
 /** Maximum characters of a comment. */
-const MOST_COMMENT = 4096
+const MAX_COMMENT = 4096
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
@@ -37,7 +37,10 @@ export function* pythonCalls(
   found.push(...calls)
 }
 
-/** Adds the calls of statements: calls, printed calls, and values with a name that is printed later. */
+/**
+ * Adds the calls in statements: calls, printed calls, and values that are assigned to a name and printed
+ * later.
+ */
 export function* pythonStatements(
   source: GrowingText,
   tools: CallableTools,
@@ -47,7 +50,7 @@ export function* pythonStatements(
   const calls: ParsedCall[] = []
   const named = new Set<string>()
   while ((yield* source.blanks()) !== '' && !(yield* source.sees(end))) {
-    if ((yield* source.peek()) === '#') yield* source.word(/[^\n]/, MOST_COMMENT)
+    if ((yield* source.peek()) === '#') yield* source.word(/[^\n]/, MAX_COMMENT)
     else if ((yield* source.peek()) === '[') yield* pythonCalls(source, tools, calls, end)
     else yield* statement(source, tools, calls, named)
     do yield* source.blanks()
@@ -92,7 +95,7 @@ const MODULE = /^(?:default_api|functions|tools)\./
 
 function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const word = yield* source.word(NAME_CHARACTER)
-  // Llama 3.1 calls the tool's method `call`; Google's models prefix a module.
+  // Llama 3.1 calls the tool's method `call`; Google's models put a module in front.
   const name = tools.has(word) ? word : word.replace(/\.call$/, '').replace(MODULE, '')
   const tool = tools.get(name) ?? source.fail()
   yield* source.blanks()

@@ -3,7 +3,7 @@ import { listJson, objectJson } from './call.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Maximum depth of lists and objects in a value. */
-export const MOST_DEPTH = 100
+export const MAX_DEPTH = 100
 
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['True', 'true'],
@@ -24,7 +24,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\n', ''],
 ])
 
-/** The number of digits of numeric escapes. */
+/** The number of digits in numeric escapes. */
 const CODES: ReadonlyMap<string, number> = new Map([
   ['x', 2],
   ['u', 4],
@@ -50,7 +50,7 @@ export function pythonLiteral(text: string): string | undefined {
 
 /** A literal as JSON text: a string, number, list, tuple, dict, True, False or None. */
 export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
-  if (depth > MOST_DEPTH) throw MISMATCH
+  if (depth > MAX_DEPTH) throw MISMATCH
   const char = yield* source.blanks()
   const inner = () => pythonValue(source, depth + 1)
   if (yield* source.takes('[')) return listJson(yield* itemsUpTo(source, ']', inner))
@@ -68,7 +68,7 @@ export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
 /** Prefixes of strings: raw, Unicode, bytes and formatted. */
 const PREFIX = /^(?:[rub]|f|rb|br|fr|rf)$/i
 
-/** A tuple, as a list; a single value without a comma is just parenthesised. */
+/** A tuple, as a list; a single value without a comma is merely in parentheses. */
 function* tuple(source: GrowingText, inner: () => Reading<string>): Reading<string> {
   const items: string[] = []
   let isList = false
@@ -90,7 +90,7 @@ export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string,
   return yield* itemsUpTo(source, '}', () => member(source, () => memberName(source), inner))
 }
 
-/** Adjacent strings, which Python joins. `isRaw`: the first one has no escapes. */
+/** Adjacent strings, which Python concatenates. `isRaw`: the first one has no escapes. */
 function* strings(source: GrowingText, isRaw = false): Reading<string> {
   let found = yield* pythonString(source, isRaw)
   for (;;) {
@@ -102,7 +102,7 @@ function* strings(source: GrowingText, isRaw = false): Reading<string> {
 
 const HEX = /^0[xX][\dA-Fa-f]{1,64}$/
 
-/** What `read` returns for each of the items, which commas separate, up to and including `end`. */
+/** What `read` returns for each of the items, which are separated by commas, up to and including `end`. */
 export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Reading<T>): Reading<T[]> {
   const items: T[] = []
   for (;;) {
@@ -154,7 +154,7 @@ export function* pythonString(source: GrowingText, isRaw = false): Reading<strin
   while (!(yield* source.takes(mark))) {
     const char = yield* character(source)
     if (char !== '\\') found += char
-    // A backslash of a raw text stays, and its quote does not end the text.
+    // A backslash in a raw string stays, and the quote after it does not end the string.
     else if (isRaw) found += char + (yield* character(source))
     else found += yield* escaped(source)
   }
@@ -169,7 +169,7 @@ function* character(source: GrowingText): Reading<string> {
   return char
 }
 
-/** The character that an escape stands for, read after the backslash. */
+/** The character that an escape stands for, after the backslash was read. */
 function* escaped(source: GrowingText): Reading<string> {
   const char = yield* character(source)
   const digits = CODES.get(char) ?? 0

@@ -11,7 +11,7 @@ import {
 } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { jsonText } from './json-calls.ts'
-import { itemsUpTo, MOST_DEPTH, member, pythonString, pythonValue } from './python-values.ts'
+import { itemsUpTo, MAX_DEPTH, member, pythonString, pythonValue } from './python-values.ts'
 import { typedJson, withoutLineEnds } from './typed-values.ts'
 
 const PARAMETER = '<parameter='
@@ -19,7 +19,7 @@ const PARAMETER_END = '</parameter>'
 const FUNCTION_END = '</function>'
 const CALL_END = CALL_MARKS.hermes.close!
 const TAG_NAME = /[^<>\s]/
-/** A value followed only by the end tags of the function and of the block. */
+/** The end tags of the function and of the block, and nothing else, follow the value. */
 const UNENDED = /^([\s\S]*?)\n?<\/function>\s*(?:<\/tool_call>\s*)?$/
 
 /** The tool whose name comes next. */
@@ -31,7 +31,7 @@ export function* knownTool(
   return tools.get(yield* source.word(fits)) ?? source.fail()
 }
 
-/** The rest of `<function=f>..</function>`, from the name on: parameter tags or a JSON object. */
+/** The rest of `<function=f>..</function>`, starting with the name: parameter tags or a JSON object. */
 export function* functionCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = tools.get(yield* tagName(source)) ?? source.fail()
   yield* source.expect('>')
@@ -47,7 +47,7 @@ function* tagName(source: GrowingText): Reading<string> {
   return (yield* source.word(TAG_NAME)).replace(/^(["'])(.+)\1$/, '$2')
 }
 
-/** Whether the block's end tag comes next and ends the reply: models forget the end tags before it. */
+/** Whether the block's end tag comes next and ends the reply. Models forget the end tags before it. */
 function* isLastEnd(source: GrowingText): Reading<boolean> {
   const start = source.at
   const isNext = yield* source.takes(CALL_END)
@@ -58,7 +58,7 @@ function* isLastEnd(source: GrowingText): Reading<boolean> {
 
 function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[string, string][]> {
   const members: [string, string][] = []
-  // A value may contain its own end tag, so that ends the value only before another tag.
+  // A value may contain its own end tag, so that tag only ends the value if another tag follows.
   const isEnd = function* (): Reading<boolean> {
     if (yield* source.nears(PARAMETER, FUNCTION_END, PARAMETER_END)) return true
     return yield* isLastEnd(source)
@@ -97,7 +97,7 @@ export function* pairedCall(
   return yield* pairsOf(yield* knownTool(source, tools), source, tools, end, tags)
 }
 
-/** The rest of such a call, from the first pair on. */
+/** The rest of such a call, starting with the first pair. */
 export function* pairsOf(
   tool: CallableTool,
   source: GrowingText,
@@ -115,7 +115,7 @@ export function* pairsOf(
     yield* source.expect(`<${value}>`)
     members.push([name, typedJson(yield* source.upTo(`</${value}>`, isEnd), name, tool)])
   }
-  // Without its end tag, the call may lack arguments.
+  // Without its end tag, the call may be missing arguments.
   if (!(yield* source.sees(end))) source.fail()
   return callOf(tool.name, objectJson(members), tools)
 }
@@ -130,7 +130,7 @@ export function* gemmaCall(source: GrowingText, tools: CallableTools, quote: str
 }
 
 function* gemmaValue(source: GrowingText, quote: string, depth: number): Reading<string> {
-  if (depth > MOST_DEPTH) throw MISMATCH
+  if (depth > MAX_DEPTH) throw MISMATCH
   yield* source.blanks()
   if (yield* source.takes(quote)) return JSON.stringify(yield* source.upTo(quote))
   const inner = () => gemmaValue(source, quote, depth + 1)

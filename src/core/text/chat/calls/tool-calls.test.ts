@@ -19,7 +19,7 @@ function parse(pieces: readonly string[]) {
 const weather = { name: 'weather', arguments: { city: 'Oslo' } }
 const OSLO = { city: 'Oslo' }
 const none = { name: 'add', arguments: {} }
-/** The beginning of DeepSeek's marks. */
+/** How DeepSeek's marks begin. */
 const DEEP = '<｜tool▁call'
 const add = { name: 'add', arguments: { a: 1, b: [2, { c: '}</tool_call>]' }] } }
 const json = JSON.stringify
@@ -50,7 +50,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ['Llama, marked', `<|python_tag|>${llama(add)};`, '', [add]],
   ['Llama, on separate lines', `${llama(weather)}\n${llama(add)}`, '', [weather, add]],
   [
-    'Llama, "function" for the name',
+    'Llama, "function" as the key of the name',
     json({ type: 'function', function: 'weather', parameters: OSLO }),
     '',
     [weather],
@@ -68,8 +68,8 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     '',
     [weather],
   ],
-  ['Hermes without its end', `<tool_call>\n${json(weather)}\n`, '', [weather]],
-  ['Hermes with half of its end', `<tool_call>${json(weather)}</tool_c`, '', [weather]],
+  ['Hermes without the closing tag', `<tool_call>\n${json(weather)}\n`, '', [weather]],
+  ['Hermes with half of the closing tag', `<tool_call>${json(weather)}</tool_c`, '', [weather]],
   ['Granite 4, a list', `<tool_call>[${json(weather)}]</tool_call>`, '', [weather]],
   ['Granite 3', `<|tool_call|>[${json(weather)}, ${json(add)}]`, '', [weather, add]],
   ['Phi-4-mini', `<|tool_call|>[${json(weather)}]<|/tool_call|>`, '', [weather]],
@@ -109,7 +109,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     [{ name: 'weather', arguments: { city: '12', days: 3 } }],
   ],
   [
-    'Qwen3-Coder without its frame',
+    'Qwen3-Coder without the outer tags',
     '<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>',
     '',
     [weather],
@@ -155,13 +155,13 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ],
   ['Gemma 4', '<|tool_call>call:add{a:1,b:[2,{c:<|"|>}</tool_call>]<|"|>}]}<tool_call|>', '', [add]],
   [
-    'Qwen3-Coder with its ends in a value',
+    'Qwen3-Coder with closing tags in a value',
     '<tool_call>\n<function=weather>\n<parameter=city>\na </function> </parameter> b\n</parameter>\n</parameter>\n</function>\n</tool_call>',
     '',
     [{ name: 'weather', arguments: { city: 'a </function> </parameter> b' } }],
   ],
   [
-    'Qwen3-Coder without its beginning',
+    'Qwen3-Coder without the opening tag',
     'Well.\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>',
     'Well.\n',
     [weather],
@@ -179,7 +179,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     [weather, add],
   ],
   ['Hermes, fenced', `<tool_call>\n\`\`\`json\n${json(weather)}\n\`\`\`\n</tool_call>`, '', [weather]],
-  ['Hermes, only its end', `${json(weather)}\n</tool_call>`, '', [weather]],
+  ['Hermes, only the closing tag', `${json(weather)}\n</tool_call>`, '', [weather]],
   [
     'Hermes, text between',
     `a <tool_call>${json(weather)}</tool_call> b <tool_call>${json(weather)}</tool_call> c`,
@@ -220,7 +220,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ],
   ['Hermes, no arguments as a list', '<tool_call>{"name": "add", "arguments": []}</tool_call>', '', [none]],
   [
-    'Hermes, a line end in a text and a comma too many',
+    'Hermes, a line end in a text and one comma too many',
     '<tool_call>{"name": "weather", "arguments": {"city": "a\nb",}}</tool_call>',
     '',
     [{ name: 'weather', arguments: { city: 'a\nb' } }],
@@ -231,7 +231,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     '',
     [{ name: 'add', arguments: { a: true, b: null, c: "it's }", d: 'e"}' } }],
   ],
-  ['Mistral with blanks', `[TOOL_CALLS] weather [CALL_ID] abc123def [ARGS] ${json(OSLO)}`, '', [weather]],
+  ['Mistral with spaces', `[TOOL_CALLS] weather [CALL_ID] abc123def [ARGS] ${json(OSLO)}`, '', [weather]],
   [
     'Kimi without arguments',
     '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|><|tool_call_end|>',
@@ -246,13 +246,13 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     [weather],
   ]),
   [
-    'Qwen3-Coder without the last ends, with quoted names',
+    'Qwen3-Coder without the last closing tags, with quoted names',
     '<tool_call>\n<function="weather">\n<parameter="city">\nOslo\n</function>\n</tool_call>',
     '',
     [weather],
   ],
   [
-    'Qwen3-Coder without the end of the function',
+    'Qwen3-Coder without the closing tag of the function',
     '<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</tool_call>',
     '',
     [weather],
@@ -280,7 +280,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ['a list of calls', `[${json(weather)}, ${json(add)}]`, '', [weather, add]],
 ]
 
-/** Calls cut off by the end of the reply: neither calls nor text. */
+/** Calls that the end of the reply cuts off: neither calls nor text. */
 const CUT: readonly [string, string, string][] = [
   ['Hermes', '<tool_call>{"name": "weather", "argu', ''],
   ['a marker alone', 'Well. <tool_call>', 'Well. '],
@@ -306,12 +306,12 @@ const TEXTS: readonly [string, string][] = [
   ['broken JSON', '<tool_call>{"name": "add", "arguments": {"a": }}</tool_call>'],
   ['no JSON', '<tool_call>add(1, 2)</tool_call>'],
   ['something before the end', `<tool_call>${json(weather)} and </tool_call>`],
-  ['one wrong call of a list', `[TOOL_CALLS] [${json(weather)}, {"name": "rm", "arguments": {}}]`],
+  ['a list with one wrong call', `[TOOL_CALLS] [${json(weather)}, {"name": "rm", "arguments": {}}]`],
   ['an empty list', '[TOOL_CALLS] []'],
-  ['a call of nothing known', '[TOOL_CALLS]rm[ARGS]{"all": true}'],
+  ['a call to an unknown function', '[TOOL_CALLS]rm[ARGS]{"all": true}'],
   ['Python that is not a literal', '[weather(city=home)] is what I would call'],
   ['Python with text after it', '[weather(city="Oslo")] is what I would call'],
-  ['a tag of nothing known', '<function=rm>{}</function>'],
+  ['an unknown tag', '<function=rm>{}</function>'],
   ['a fence with code', '```json\n{"city": "Oslo"}\n```'],
   ['a fence with a call and text after it', `\`\`\`json\n${json(weather)}\n\`\`\`\nThat is how.`],
   ['a word', 'functools and [itertools]'],
@@ -321,7 +321,7 @@ const TEXTS: readonly [string, string][] = [
   ['a bare call with text after it', `${llama(weather)} is what I would call.`],
   ['a bare call after text', `I would call ${llama(weather)}`],
   ['a cut answer', '{"name": "Ada", "age'],
-  ['one wrong bare call of two', `${llama(weather)}; {"name": "rm", "parameters": {}}`],
+  ['two bare calls, one of them wrong', `${llama(weather)}; {"name": "rm", "parameters": {}}`],
   ['a marker that never follows', 'a < b <tool [TOOL <|py'],
   ['a lonely marker', 'so <tool_call'],
 ]
@@ -487,7 +487,7 @@ describe("one of Python's literals:", () => {
   })
 })
 
-test('names of any letters are read in every form, and properties may be null', () => {
+test('every form accepts names with any letters, and properties may be null', () => {
   const name = '天气.ns:get/it'
   const tools = [{ name, parameters: { type: 'object', properties: null } }]
   for (const reply of [

@@ -1,4 +1,4 @@
-// Finds the tool calls in a reply that arrives in pieces, and releases the text around them.
+// Finds the tool calls in a reply that arrives in chunks, and releases the text around them.
 //
 // A complete block that does not match its form exactly stays text, because a wrong call is worse than none.
 // A block that is cut off by the end of the reply becomes neither text nor a call, because half a call is
@@ -9,12 +9,12 @@ import type { CallableTool, CallableTools, ParsedCall } from './call.ts'
 import { bareCalls, bareStarts, type ReadCalls, readerAfter } from './forms.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
-/** Length of the longest beginning, without blanks, that may have to be compared. */
-const MOST_START = 512
+/** Length of the longest opening, without whitespace, that may have to be compared. */
+const MAX_START = 512
 
 /** A block of calls that is being read. */
 interface Block {
-  /** '' if the calls are the whole reply. */
+  /** '' if the whole reply consists of the calls. */
   readonly marker: string
   readonly reading: Reading<void>
   /** Its complete calls. */
@@ -34,7 +34,7 @@ export class ToolCallParser {
   #isBetween = false
   #block: Block | undefined
 
-  /** `isMarked`: calls need a marker; those without one are text. */
+  /** `isMarked`: calls need a marker; without one they are text. */
   constructor(tools: readonly CallableTool[], { isMarked = false } = {}) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#bareStarts = isMarked ? [] : bareStarts(this.#tools)
@@ -44,7 +44,7 @@ export class ToolCallParser {
     return this.#calls
   }
 
-  /** Adds a piece; returns the text that is now certain. */
+  /** Adds a chunk; returns the text that is now certain. */
   push(piece: string): string {
     this.#source.text += piece
     return this.#advance()
@@ -67,11 +67,11 @@ export class ToolCallParser {
     }
   }
 
-  /** Releases text up to the next marker, or up to a possible beginning of one. */
+  /** Releases text up to the next marker, or up to where one might begin. */
   #outside(): string {
     const { text, isOver } = this.#source
     if (this.#atStart && this.#calls.length === 0) {
-      const dense = text.slice(0, MOST_START).replaceAll(/\s/g, '')
+      const dense = text.slice(0, MAX_START).replaceAll(/\s/g, '')
       if (this.#bareStarts.some((start) => dense.startsWith(start))) {
         this.#open('', bareCalls)
         return ''
@@ -94,7 +94,7 @@ export class ToolCallParser {
     this.#block = { marker, reading: read(this.#source, this.#tools, found), found }
   }
 
-  /** Reads a block to its end. Releases its beginning as text if it is not a call. */
+  /** Reads a block to its end. If it turns out not to be a call, releases its beginning as text. */
   #inside({ marker, reading, found }: Block): string {
     try {
       if (reading.next().done !== true) return ''
@@ -115,8 +115,8 @@ export class ToolCallParser {
   }
 
   /**
-   * Whether text cut off by the end of the reply is the beginning of a call. Without a marker, it must name a
-   * tool.
+   * Whether a text that the end of the reply cuts off is the beginning of a call. Without a marker, it must
+   * name a tool.
    */
   #isCut(marker: string): boolean {
     if (marker !== '') return true

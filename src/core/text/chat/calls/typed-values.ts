@@ -1,12 +1,12 @@
-// Gives a value written without quotes the type in its parameter's schema.
+// Gives a value that was written without quotes the type in its parameter's schema.
 import { allowedBy } from '../../../base/calls/allowed-types.ts'
 import { type CallableTool, parsed, schemaOf } from './call.ts'
 import { pythonLiteral } from './python-values.ts'
 
 /**
- * The value as JSON text. If the schema allows texts, it is a text, except null if that is allowed too.
- * Otherwise it is JSON or a Python literal, as written; anything else stays a text. A value of `enum` or
- * `const` is matched as a text first.
+ * The value as JSON text. If the schema allows strings, it is a string, except for null if that is allowed
+ * too. Otherwise it is JSON or a Python literal, as written; anything else remains a string. A value of
+ * `enum` or `const` is first matched as a string.
  */
 export function typedJson(text: string, name: string, tool: CallableTool): string {
   const quoted = JSON.stringify(text)
@@ -19,7 +19,7 @@ export function typedJson(text: string, name: string, tool: CallableTool): strin
   return read ?? quoted
 }
 
-/** The value between tags on lines of their own. */
+/** The value between tags that are on lines of their own. */
 export const withoutLineEnds = (text: string): string => text.replace(/^\n/, '').replace(/\n$/, '')
 
 /** The text as JSON, if it is JSON or, with `isTyped`, a Python literal. */

@@ -1,5 +1,5 @@
-// BERT's steps before WordPiece. In: texts from all Unicode planes. Out: the same ids as the Python library
-// tokenizers 0.23.3.
+// Tests BERT's steps before WordPiece. In: texts from all Unicode planes. Out: the same ids as from the
+// Python library tokenizers 0.23.3.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bertNormalizer, bertWords } from './bert-steps.ts'

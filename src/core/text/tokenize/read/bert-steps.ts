@@ -4,7 +4,7 @@
 import type { JsonObject } from '../../../base/values.ts'
 
 /**
- * The ideographs that become words: the blocks that the tokenizers library lists, one of which begins too
+ * The ideographs that become words: the blocks that the tokenizers library lists, one of which starts too
  * late.
  */
 const IDEOGRAPH =
@@ -12,7 +12,7 @@ const IDEOGRAPH =
 const REMOVED = /[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
 const SPACE = /\p{White_Space}/gu
 const ACCENT = /\p{Mn}/gu
-/** A word, or one punctuation character, which includes ASCII symbols. */
+/** A word, or a single punctuation character; ASCII symbols count as punctuation. */
 const WORD = /[\p{P}$+<=>^`|~]|[^\p{White_Space}\p{P}$+<=>^`|~]+/gu
 
 /** If `strip_accents` is absent or null, `lowercase` decides. */

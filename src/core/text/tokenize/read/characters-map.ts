@@ -1,4 +1,4 @@
-// SentencePiece's compiled normaliser, as a tokenizer.json or a GGUF file holds it: replaces characters
+// SentencePiece's compiled normaliser, as stored in a tokenizer.json or a GGUF file: replaces characters
 // according to a table.
 //
 // Layout: u32 bytes of the trie | u32 units of the trie (a double array of darts-clone) | texts that end in a
@@ -8,22 +8,22 @@
 import { fromBase64 } from '../../../base/base64.ts'
 import { malformed, shown, unsupported } from '../../spec.ts'
 
-/** Longest text that replaces a character, in bytes; Unicode's own longest has 33. */
+/** Maximum length in bytes of a text that replaces a character; the longest in Unicode has 33. */
 const LONGEST_TEXT = 256
-/** How many times longer a text may become; the longest of Unicode's own replacements has 18 characters. */
-const MOST_GROWTH = 32
+/** How many times longer a text may become; Unicode's longest replacement has 18 characters. */
+const MAX_GROWTH = 32
 /** Maximum number of cached replacements. */
 const REMEMBERED = 4096
-/** Clusters of this many bytes are replaced character by character only. */
+/** Clusters of at least this many bytes are replaced only character by character. */
 const LONG_CLUSTER = 6
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 const encoder = new TextEncoder()
 
 /**
- * The normaliser of `precompiled_charsmap`, which behaves like Hugging Face's: a short grapheme cluster is
- * replaced as a whole by the value of the first key that is its prefix; otherwise the same is done for each
- * character. Throws `format` for a map that points outside itself, as does the normaliser, which also throws
+ * The normaliser of `precompiled_charsmap`. Like Hugging Face's, it replaces a short grapheme cluster as a
+ * whole by the value of the first key that is its prefix; otherwise it does the same for each character.
+ * Throws `format` for a map that points outside itself, and so does the normaliser, which also throws
  * `unsupported` for a text that becomes more than 32 times longer.
  */
 export function charactersMap(map: unknown): (text: string) => string {
@@ -48,14 +48,14 @@ export function charactersMap(map: unknown): (text: string) => string {
       const whole = short(segment)
       if (whole !== undefined) out += whole
       else for (const character of segment) out += replacementOf(character) ?? character
-      if (out.length > MOST_GROWTH * text.length) throw tooLong(text.length)
+      if (out.length > MAX_GROWTH * text.length) throw tooLong(text.length)
     }
     return out
   }
 }
 
 const tooLong = (length: number) =>
-  unsupported(`expands a text of ${length} characters more than ${MOST_GROWTH} times`, 'choose another model')
+  unsupported(`expands a text of ${length} characters more than ${MAX_GROWTH} times`, 'choose another model')
 
 /** A tokenizer.json stores the bytes in base64, GGUF as a list. */
 function decoded(map: unknown): Uint8Array {
@@ -63,7 +63,7 @@ function decoded(map: unknown): Uint8Array {
     if (typeof map === 'string') return fromBase64(map)
     if (Array.isArray(map) && map.every(Number.isInteger)) return Uint8Array.from(map)
   } catch {
-    // The value is shown below.
+    // The error shows the value.
   }
   throw malformed(`has ${shown(map)} for precompiled_charsmap instead of base64`)
 }

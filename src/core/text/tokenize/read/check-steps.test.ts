@@ -1,5 +1,5 @@
-// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: rejection of those that may
-// never end, and of no published one.
+// Tests the step check. In: patterns and steps of tokenizer.json files. Out: errors for those that may never
+// end, and for none that has been published.
 import { describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { jsonSpec } from '../../testing/tiny.ts'
@@ -42,7 +42,7 @@ test.each([
   '\\p{N}{1,3}(?=(?:\\p{N}{3})*(?:\\P{N}|$))',
   ' ?[^(\\s|[.,!?…。，、।۔،])]+',
   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-])('%s is published and accepted', (Regex) => {
+])('%s, a published pattern, is accepted', (Regex) => {
   const tokenizer = createTokenizer(
     jsonSpec({ pre_tokenizer: sequence([split(Regex), { type: 'ByteLevel', use_regex: false }]) }),
   )
@@ -70,7 +70,7 @@ describe('steps', () => {
     ['that double a text', /times longer/, { normalizer: normalizers(doubling) }],
     ['that double words', /times longer/, { pre_tokenizer: sequence(doubling) }],
     [
-      'that write bytes as characters again and again',
+      'that repeatedly write bytes as characters',
       /times longer/,
       { pre_tokenizer: sequence(new Array(40).fill({ type: 'ByteLevel', use_regex: false })) },
     ],
@@ -81,7 +81,7 @@ describe('steps', () => {
     ],
     ['that insert the preceding text', /inserts "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
     [
-      'that write no text',
+      'that write something other than text',
       /inserts {"toString":5}/,
       { normalizer: replace({ String: 'a' }, { toString: 5 }) },
     ],
@@ -97,7 +97,7 @@ describe('steps', () => {
       { pre_tokenizer: { type: 'FixedLength', length: 0 } },
     ],
     [
-      'in great numbers',
+      'that are too many',
       /steps to split text/,
       { normalizer: normalizers(new Array(1000).fill({ type: 'NFC' })) },
     ],
@@ -107,7 +107,7 @@ describe('steps', () => {
     expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)
   })
 
-  test('that a damaged file leaves incomplete cause a typed error, at the latest when they are used', () => {
+  test('that are incomplete in a damaged file cause a typed error, at the latest when they are used', () => {
     // The library warns about invalid patterns.
     vi.spyOn(console, 'warn').mockImplementation(() => {})
     const odd: readonly unknown[] = [

@@ -1,4 +1,4 @@
-// Rejects the normaliser and pre-tokeniser of a tokenizer.json if they might never terminate.
+// Rejects the normaliser and the pre-tokeniser of a tokenizer.json if they might never terminate.
 import { isCount, isObject, type JsonObject } from '../../../base/values.ts'
 import { malformed, shown, type TokenizerSpec, unsupported } from '../../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
@@ -77,7 +77,7 @@ interface Step {
   readonly _length?: unknown
 }
 
-/** Limit of the characters that a step inserts; published steps insert one. */
+/** Maximum number of characters that a step may insert; published steps insert one. */
 const MAX_CHARACTERS = 256
 /** `String.replaceAll` expands these in the replacement text; the library that trained the model does not. */
 const REFERENCE = /\$[$&`'<\d]/
@@ -123,7 +123,7 @@ interface Item {
   readonly min: number
   readonly max: number
   readonly body?: Branches | undefined
-  /** True if the part matches no characters. */
+  /** True if the part does not consume any characters. */
   readonly isAssertion: boolean
 }
 
@@ -131,7 +131,9 @@ type Branches = readonly (readonly Item[])[]
 
 /** Repetitions of at least this many count as unlimited. */
 const WIDE = 32
-/** Weight of an unlimited repetition that may have to backtrack. A choice between two branches weighs 1. */
+/**
+ * Weight of an unlimited repetition that may have to backtrack. A choice between two branches has weight 1.
+ */
 const WIDE_WEIGHT = 8
 const MAX_WEIGHT = 15
 
@@ -168,7 +170,7 @@ function isFixed(branches: Branches): boolean {
   )
 }
 
-/** How much backtracking is possible. `isFollowed`: a part that can fail follows. */
+/** How much backtracking is possible. `isFollowed`: a part that may fail comes after it. */
 function weightOf(branches: Branches, isFollowed: boolean): number {
   let most = 0
   for (const items of branches) {

@@ -16,8 +16,8 @@ export function createTokenizer(spec: TokenizerSpec, options: TokenizerOptions =
     return checked.kind === 'gguf' ? ggufTokenizer(checked, options) : jsonTokenizer(checked, options)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    // The file is the only input, so it must have caused any unexpected error, for example by endless
-    // nesting.
+    // The file is the only input, so it must have caused any unexpected error, for example by nesting
+    // endlessly.
     throw malformed(`cannot be read (${reasonOf(cause)})`)
   }
 }

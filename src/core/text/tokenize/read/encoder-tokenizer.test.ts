@@ -1,4 +1,4 @@
-// Unigram tokenizers with a compiled character table, such as XLM-RoBERTa's. In: a small one trained by
+// Tests unigram tokenizers with a compiled character table, such as XLM-RoBERTa's. In: a small one trained by
 // SentencePiece, with ids from Hugging Face's tokenizers. Out: the same ids, and errors for forged tables.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -62,7 +62,7 @@ describe('a GGUF file of the same vocabulary', () => {
 
   test.each([
     ['with fewer scores', { scores: spec.scores.slice(1) }, {}, /501 scores for 502 tokens/],
-    ['without an unknown token', { unknownId: undefined, types: undefined }, {}, /the unknown one/],
+    ['without an unknown token', { unknownId: undefined, types: undefined }, {}, /the unknown token/],
     ['without a first token', { bosId: undefined }, { cls: 1e9 }, /the first/],
     ['with a forged table', {}, { charsmap: [1, 2, 'x'] }, /precompiled_charsmap/],
   ])('%s is rejected', (_, change, extras, message) => {
@@ -85,7 +85,7 @@ describe('a forged table', () => {
     ['of another type', 5],
     ['not base64', '\u2603'],
     ['empty', ''],
-    ['whose trie is longer than it', encoded(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0))],
+    ['whose trie is longer than the map', encoded(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0))],
     ['whose trie is not a whole number of units', encoded(Uint8Array.of(3, 0, 0, 0, 1, 2, 3, 4))],
   ])('%s is rejected', (_, map) => {
     expect(() => withMap(map)).toThrow(
@@ -94,7 +94,7 @@ describe('a forged table', () => {
   })
 
   test('that makes a text far longer throws for that text', () => {
-    // A trie with one key, "a", whose value has 255 letters.
+    // A trie with a single key, "a", whose value has 255 letters.
     const units = new Uint32Array(1024)
     const at = 0x101 ^ 0x61
     units[0] = 0x101 << 10

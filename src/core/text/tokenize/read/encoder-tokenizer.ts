@@ -1,5 +1,5 @@
-// Makes the text side of a sentence encoder: WordPiece or a unigram model, from tokenizer.json or GGUF,
-// or the tokenizer of a decoder.
+// Makes the text side of a sentence encoder: WordPiece or a unigram model, from tokenizer.json or GGUF, or a
+// decoder's tokenizer.
 import { ABI } from '../../../abi/constants.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import {
@@ -43,7 +43,7 @@ export interface EncoderTokenizer {
   encode(text: string): readonly number[]
 }
 
-/** Maximum length of a WordPiece word, in characters, if a file does not say. */
+/** Maximum length of a WordPiece word in characters, if the file does not say. */
 const LONGEST_WORD = 100
 /** Begins words in GGUF's vocabularies, where llama.cpp's converter has removed the `##` of other pieces. */
 const PHANTOM_SPACE = '\u2581'
@@ -212,7 +212,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
   }
   const unknownId = idOf('[UNK]', spec.unknownId)
   const encodeWord = createWordPiece(vocabulary, { first, inner, unknownId, longestWord: LONGEST_WORD })
-  // No key says whether a vocabulary is cased, so check its words.
+  // No key says whether a vocabulary is cased, so its words are checked.
   const isCased = tokens.some((token, id) => types?.[id] !== 3 && /^\u2581?[A-Z][a-z]+$/.test(token))
   const normalize = bertNormalizer(isCased ? CASED : UNCASED)
   const special = tokens.flatMap((text, id) => (types?.[id] === 3 ? [{ id, text, special: true }] : []))
@@ -239,7 +239,10 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
 const PIECE_TYPES: readonly (number | undefined)[] = [undefined, 1, 4, 5]
 const METASPACE = { type: 'Metaspace', replacement: PHANTOM_SPACE, prepend_scheme: 'always', split: true }
 
-/** llama.cpp calls SentencePiece's unigram models "t5". Without control tokens, texts have no such pieces. */
+/**
+ * llama.cpp calls SentencePiece's unigram models "t5". Texts cannot contain control tokens, so those are left
+ * out.
+ */
 function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras): EncoderTokenizer {
   const { tokens, types, scores = [], addBos = true, addEos = true } = spec
   if (scores.length !== tokens.length)
@@ -250,7 +253,7 @@ function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras
     throw malformed(`does not say which of its ${tokens.length} tokens is ${name}`)
   }
   const pieces = tokens.map((token, id) => (PIECE_TYPES.includes(types?.[id]) ? token : undefined))
-  const unknownId = idOf('the unknown one', spec.unknownId, types?.indexOf(2))
+  const unknownId = idOf('the unknown token', spec.unknownId, types?.indexOf(2))
   const encodeWord = createUnigram(plainVocabulary(pieces), { scores, unknownId, byteFallback: false })
   const replaced = charsmap === undefined ? (text: string) => text : charactersMap(charsmap)
   const { words } = libraryParts(null, METASPACE)
@@ -293,9 +296,9 @@ export function encodeWhole(
 }
 
 /**
- * The 32-bit words of a pair, which hold each token's id and its kind (abi.h), in the tokenizer's form. If
- * both texts and the tokens that join them exceed `most`, the longer one is truncated until they fit or are
- * equally long, then both are, as in Hugging Face's `longest_first`.
+ * The 32-bit words of a pair, which hold each token's id and kind (abi.h), in the tokenizer's form. If both
+ * texts and the tokens that join them exceed `most`, the longer text is truncated until they fit or are
+ * equally long, and then both are, as in Hugging Face's `longest_first`.
  */
 export function encodePair(
   form: readonly PairPart[],

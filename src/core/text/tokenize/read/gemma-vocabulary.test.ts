@@ -1,5 +1,5 @@
-// Vocabularies of Gemma 4 in GGUF. In: SentencePiece's pieces with merges. Out: llama.cpp's ids, and the text
-// that they decode to.
+// Tests vocabularies of Gemma 4 in GGUF. In: SentencePiece's pieces with merges. Out: llama.cpp's ids, and
+// the text that they decode to.
 import { expect, test } from 'vitest'
 import { byteName } from '../vocabulary.ts'
 import { createTokenizer } from './create.ts'
@@ -27,7 +27,7 @@ test.each([
   // A run of line ends is merged only if it is a token.
   ['\n\n\n', ['\n', '\n', '\n']],
   ['é', ['<0xC3>', '<0xA9>']],
-])('%j is split into lines, and these are merged', (text, pieces) => {
+])('%j is split into lines, which are then merged', (text, pieces) => {
   const tokenizer = createTokenizer(SPEC)
   const ids = tokenizer.encode(text)
   expect(ids.filter((id) => id !== SPEC.bosId)).toEqual(pieces.map(idOf))

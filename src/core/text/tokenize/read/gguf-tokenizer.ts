@@ -1,4 +1,4 @@
-// Makes a Tokenizer from the vocabulary of a GGUF file. It produces the same ids as llama.cpp.
+// Makes a Tokenizer from the vocabulary of a GGUF file, with the same ids as llama.cpp.
 import { isCount } from '../../../base/values.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { createBpe } from '../bpe.ts'
@@ -27,12 +27,12 @@ const KINDS: readonly (number | undefined)[] = [
   KIND.byte,
 ]
 
-/** The ids that llama.cpp uses when a SentencePiece vocabulary does not name them. */
+/** The ids that llama.cpp uses if a SentencePiece vocabulary does not name them. */
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 
 /**
  * Models in which most control tokens also strip the white space after them. No metadata key says so;
- * llama.cpp recognises them by name.
+ * llama.cpp recognises these models by name.
  */
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
@@ -52,7 +52,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
   const isMarked = isSpm || isGemma
   if (!isMarked && spec.model !== 'gpt2') {
     throw unsupported(
-      `is of the kind ${shown(spec.model)}; gpt2, llama and gemma4 are read`,
+      `has the type ${shown(spec.model)}; only gpt2, llama and gemma4 are supported`,
       'use a model with a byte-level BPE or SentencePiece vocabulary',
       { model: spec.model },
     )

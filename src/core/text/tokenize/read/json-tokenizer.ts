@@ -1,5 +1,4 @@
-// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. It produces the same ids as the
-// library.
+// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json, with the same ids as the library.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
@@ -47,7 +46,7 @@ export function jsonTokenizer(
   const added = readAdded(json, objectAt(model, 'vocab'))
   const addedIds = new Map(added.map(({ text, id }) => [text, id]))
   const tokens = readTokens(model, added)
-  // All of the model's own tokens must have rows; only added ones may lie beyond them.
+  // All of the model's own tokens must have rows; only added tokens may lie beyond them.
   const own = tokens.findLastIndex((token) => token !== undefined && !addedIds.has(token)) + 1
   const idNamed = (key: string) => namedId(config, key, addedIds, tokens)
   const bosId = idNamed('bos_token')
@@ -98,7 +97,7 @@ function readKinds(
       if (token !== undefined && namedByte(token) !== undefined) kinds[id] = KIND.byte
     })
   }
-  // The decoder decides how other added tokens are spelled.
+  // The decoder decides how all other added tokens are spelled.
   for (const { id, special } of added) if (special) kinds[id] = KIND.special
   return kinds
 }
@@ -227,7 +226,7 @@ function ask<T>(action: () => T): T {
   }
 }
 
-/** The id of the token that a configuration key names, either as a string or as an added token. */
+/** The id of the token that a configuration key names, either by its text or as an added token. */
 function namedId(
   config: JsonObject,
   key: string,
@@ -267,7 +266,7 @@ function affixes(
 }
 
 /**
- * The template with that name. A single unnamed template is the default, and so is the first of several if
+ * The template with this name. A single unnamed template is the default, and so is the first of several if
  * none is named `default`.
  */
 function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use' | 'rag'): string | undefined {

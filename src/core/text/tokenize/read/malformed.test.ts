@@ -1,4 +1,4 @@
-// Tests of damaged specifications. In: valid ones with one thing wrong. Out: a typed error that names it.
+// Tests damaged specifications. In: valid ones with one thing wrong. Out: a typed error that names it.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, type TokenizerSpec } from '../../spec.ts'
@@ -22,16 +22,16 @@ const spm = spmSpec(['a', 'b'])
 
 const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = [
   ['no merges', 'format', /no merges for its 269 tokens/, { ...bytes, merges: undefined }],
-  ['a merge of one token', 'format', /merge 0, .*"hello"/, { ...bytes, merges: ['hello'] }],
+  ['a merge with one token', 'format', /merge 0, .*"hello"/, { ...bytes, merges: ['hello'] }],
   ['a merge without a right side', 'format', /merge 0, .*"h "/, { ...bytes, merges: ['h '] }],
   [
-    'a merge of no tokens',
+    'a merge without tokens',
     'format',
     /merge 1 of "q" and "zz" but no token "zz"/,
     { ...bytes, merges: ['h e', 'q zz'] },
   ],
   [
-    'a merge that makes no token',
+    'a merge that does not produce a token',
     'format',
     /merge 0 of "q" and "q" but no token "qq"/,
     { ...bytes, merges: ['q q'] },
@@ -42,7 +42,12 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
     /0 tokens/,
     { ...bytes, tokens: [], types: [], merges: [], bosId: undefined, eosId: undefined },
   ],
-  ['types for other tokens', 'format', /3 token types for 269 tokens/, { ...bytes, types: [1, 1, 1] }],
+  [
+    'types for a different number of tokens',
+    'format',
+    /3 token types for 269 tokens/,
+    { ...bytes, types: [1, 1, 1] },
+  ],
   ['an unknown type', 'format', /type 7 for token 0/, { ...bytes, types: bytes.tokens.map(() => 7) }],
   [
     'BOS out of range',
@@ -51,9 +56,14 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
     { ...bytes, bosId: count },
   ],
   ['EOS that is not a whole number', 'format', /id 1.5 for EOS/, { ...bytes, eosId: 1.5 }],
-  ['BOS to add but none named', 'format', /adds BOS/, { ...bytes, addBos: true, bosId: undefined }],
+  ['BOS to add, but without a name', 'format', /adds BOS/, { ...bytes, addBos: true, bosId: undefined }],
   ['an unknown pre-tokeniser', 'unsupported', /"brand-new"/, { ...bytes, pre: 'brand-new' }],
-  ['an unknown model', 'unsupported', /"rwkv"; gpt2, llama and gemma4 are read/, { ...bytes, model: 'rwkv' }],
+  [
+    'an unknown model',
+    'unsupported',
+    /"rwkv"; only gpt2, llama and gemma4 are supported/,
+    { ...bytes, model: 'rwkv' },
+  ],
   ['no scores', 'format', /no scores for 261 tokens/, { ...spm, scores: undefined }],
   ['too few scores', 'format', /1 scores for 261 tokens/, { ...spm, scores: [0] }],
   [
@@ -95,7 +105,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ['a merge of three', 'format', /merge 0/, withModel({ merges: [['h', 'e', 'l']] })],
   ['another kind', 'unsupported', /"Unigram"; only BPE is supported/, withModel({ type: 'Unigram' })],
   [
-    'parts of words marked',
+    'marked parts of words',
     'unsupported',
     /end_of_word_suffix "<\/w>"/,
     withModel({ end_of_word_suffix: '</w>' }),
@@ -136,7 +146,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
     jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(34).fill(DOUBLING) } }),
   ],
   [
-    'steps without end',
+    'endless steps',
     'format',
     /100000 steps for decoders/,
     jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(100_000).fill({ type: 'Fuse' }) } }),
@@ -155,7 +165,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ],
   ['an unknown post-processor', 'unsupported', /"Magic"/, jsonSpec({ post_processor: { type: 'Magic' } })],
   [
-    'a template of unknown tokens',
+    'a template with unknown tokens',
     'format',
     /adds "<x>"/,
     jsonSpec({
@@ -226,7 +236,7 @@ describe('a field of another type', () => {
     },
   )
 
-  test('null means that there is no tokenizer, and anything but a specification is rejected', () => {
+  test('null means that there is no tokenizer; anything other than a specification is rejected', () => {
     expect(checkedSpec({ ...bytes, types: null })).toMatchObject({ types: undefined })
     for (const none of [
       undefined,
@@ -243,7 +253,7 @@ describe('a field of another type', () => {
   })
 })
 
-test('an endlessly nested field is rejected, not printed', () => {
+test('an endlessly nested field is rejected rather than printed', () => {
   let deep: unknown = []
   for (let at = 0; at < 100_000; at++) deep = [deep]
   expect(failure(() => createTokenizer({ ...bytes, types: deep as number[] })).message).toMatch(

@@ -3,17 +3,17 @@ import { isObject, type JsonObject } from '../../../base/values.ts'
 import { malformed, shown } from '../../spec.ts'
 import { idOfPair, idsOfSpecial, stepsAt } from './json-parts.ts'
 
-/** Ids around and between the texts, or one of the texts; `kind`: the kind of these tokens. */
+/** Ids around and between the texts, or one of the texts; `kind`: the type of these tokens. */
 export type PairPart = { readonly kind: number } & (
   | { readonly ids: readonly number[] }
   | { readonly text: 'first' | 'second' }
 )
 
-/** Token types are looked up in the model's table, which never has more. */
+/** Token types select a row of the model's table, which never has more rows. */
 const MAX_KINDS = 16
 
 /**
- * Two texts with ids before, between and after them. `kind`: the kind of the second text's tokens and of
+ * Two texts with ids before, between and after them. `kind`: the type of the second text's tokens and of
  * those after it.
  */
 export const pairForm = (

@@ -1,4 +1,5 @@
-// Sparse test matrices. In: dense panels, and which weights to keep. Out: the panels with zeros.
+// Sparse test matrices. In: dense panels, and which weights to keep. Out: the panels with the other weights
+// zero.
 import type { SparseBase, SparseFormat } from '../../../abi/encodings.ts'
 import { PANEL_ROWS, panelBytes } from '../../../abi/encodings.ts'
 
@@ -44,7 +45,7 @@ export function dropWeights(
 
 /**
  * Which weights to keep, in units of the format: about `share` of them. For sp24: about `share` of the two in
- * four inputs that it can keep.
+ * every four inputs that it can keep.
  */
 export function keeper(
   format: SparseFormat,
@@ -62,7 +63,7 @@ export function keeper(
   const keeps = (row: number, input: number) =>
     draw(Math.floor(row / rows), Math.floor(input / inputs)) < share
   if (format !== 'sp24') return keeps
-  // Two of four at first, and of these `share`.
+  // Chooses two of four, and keeps `share` of these.
   return (row, input) => {
     const pair = PAIRS[Math.floor(draw(row, 32768 + (input >>> 2)) * PAIRS.length)]!
     return pair.includes(input % 4) && keeps(row, input)

@@ -39,7 +39,7 @@ export function pngPixels(bytes: Uint8Array): Pixels {
 function inflated({ data, rowBytes }: Png): Uint8Array {
   let rows: Uint8Array
   try {
-    // One piece of the right size: smaller ones would have to be joined, which takes twice the memory.
+    // One chunk of the right size: smaller ones would have to be joined, which takes twice the memory.
     rows = inflateSync(joinBytes(data), { maxOutputLength: rowBytes, chunkSize: Math.max(64, rowBytes) })
   } catch (cause) {
     const isLarge = (cause as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE'

@@ -1,4 +1,4 @@
-// Handlers for attention operators: two products with a softmax of the scores between them. Heads that share
+// Handlers of attention operators: two products with a softmax of the scores in between. Heads that share
 // keys and values read them through a view, so nothing is copied.
 import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../../onnx/ir/operator.ts'
@@ -32,7 +32,10 @@ interface Sides {
  */
 export interface Mask {
   readonly ref: Ref
-  /** `kept`: 0 hides the score. `added`: it is added. `filled`: below 1, `fill` is added. */
+  /**
+   * `kept`: 0 hides the score. `added`: the number is added to the score. `filled`: below 1, `fill` is added
+   * to the score.
+   */
   readonly how: 'kept' | 'added' | { readonly fill: number }
 }
 
@@ -42,8 +45,8 @@ interface Scoring {
   readonly cap: number
   readonly masks: readonly Mask[]
   /**
-   * For causal attention: how many keys precede the first row's, as one number or as i32 that broadcasts to
-   * [batch, heads, rows, keys]. Undefined: rows see all keys.
+   * For causal attention: how many keys precede the first row's key, as one number or as i32 that broadcasts
+   * to [batch, heads, rows, keys]. Undefined: rows see all keys.
    */
   readonly before: number | Ref | undefined
   /** How many keys a row of causal attention sees, including its own. Default: all. */
@@ -58,7 +61,7 @@ export function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, sco
   if (shared < 1 || heads % shared !== 0 || `${dimsOf(v)}` !== `${[batch, shared, keys, valueWidth]}`)
     throw misfit(node, `keys [${dimsOf(k)}] and values [${dimsOf(v)}] do not fit ${heads} heads`)
   if (width !== keyWidth || dimsOf(k)[0] !== batch || values !== keys)
-    throw misfit(node, `queries [${dimsOf(q)}] and keys [${dimsOf(k)}] do not fit each other`)
+    throw misfit(node, `queries [${dimsOf(q)}] and keys [${dimsOf(k)}] do not match`)
   if (width * keys === 0) throw unclaimed(node, 'it sums over no elements')
   const each = heads / shared
   const queries = reshape(lowering, node, q, [batch, shared, each, rows, width])
@@ -121,21 +124,21 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring
   return map(lowering, node, [shares, total], div(arg(0), by))
 }
 
-/** An input as [batch, heads, rows, width]; it has these axes, or rows that hold all heads. */
+/** An input as [batch, heads, rows, width]. It has these axes, or rows that hold all heads. */
 export function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number): Ref {
   const dims = dimsOf(ref)
-  if (ref.value.kind !== 'f32') throw unclaimed(node, 'its input is not of floats')
+  if (ref.value.kind !== 'f32') throw unclaimed(node, 'its input does not hold floats')
   if (dims.length === 4) return ref
   const [batch, rows, width] = dims as [number, number, number]
   if (dims.length !== 3 || !Number.isInteger(count) || count < 1 || width % count !== 0)
-    throw unfit(node, `its input [${dims}] has no ${count} heads`)
+    throw unfit(node, `its input [${dims}] does not have ${count} heads`)
   return swapped(reshape(lowering, node, ref, [batch, rows, count, width / count]))
 }
 
 /** Swaps the head and row axes. */
 export const swapped = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [0, 2, 1, 3]) })
 
-/** Appends heads to those of earlier steps. */
+/** Appends heads to those from earlier steps. */
 function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
   if (!hasInput(node, past)) return ref
   const before = lowering.values.ref(node, node.inputs[past]!)
@@ -145,7 +148,7 @@ function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
   return older[2] === 0 ? ref : joined(lowering, node, node.name, [before, ref], 2)
 }
 
-/** Names the result, in the form of the queries, and the keys and values if they are outputs. */
+/** Names the result, in the form of the queries, and also the keys and values if they are outputs. */
 export function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
   const [name = '', keys = '', values = ''] = node.outputs
   const dims = lowering.values.dims(node, name)
@@ -168,7 +171,7 @@ const attention: Handler = (lowering, node) => {
   const v = grown(lowering, node, value, 5)
   const mask = optional(lowering, node, 3)
   const isKept = mask !== undefined && lowering.values.dtype(node, node.inputs[3]!) === 'bool'
-  if (mask?.value.kind === 'i32' && !isKept) throw unclaimed(node, 'its mask has integers')
+  if (mask?.value.kind === 'i32' && !isKept) throw unclaimed(node, 'its mask holds integers')
   const rows = attended(
     lowering,
     node,
@@ -183,7 +186,7 @@ const attention: Handler = (lowering, node) => {
   leave(lowering, node, rows, { k, v })
 }
 
-/** ONNX Runtime's operator, whose bias concatenates those of queries, keys and values. */
+/** ONNX Runtime's operator, whose bias concatenates the biases of queries, keys and values. */
 const multiHeadAttention: Handler = (lowering, node) => {
   const count = intOf(node, 'num_heads', 0)
   const bias = optional(lowering, node, MULTI_BIAS)
@@ -220,7 +223,7 @@ const multiHeadAttention: Handler = (lowering, node) => {
 function paddingOf(lowering: Lowering, node: Node, ref: Ref): Mask {
   const dims = dimsOf(ref)
   if (dims.length !== 2 && dims.length !== 3)
-    throw unclaimed(node, `its padding mask has the shape [${dims}], which means lengths`)
+    throw unclaimed(node, `its padding mask has the shape [${dims}], which stands for lengths`)
   const [batch, ...rest] = dims as [number, ...number[]]
   const to = dims.length === 2 ? [batch, 1, 1, ...rest] : [batch, 1, ...rest]
   return {

@@ -48,14 +48,17 @@ const groupQueryAttention: Handler = (lowering, node) => {
   leave(lowering, node, rows, { k, v })
 }
 
-/** Queries, keys and values, [batch, heads, rows, width]; they share one row if keys are omitted. */
+/** Queries, keys and values, [batch, heads, rows, width]. They share one row if keys are omitted. */
 function partsOf(lowering: Lowering, node: Node, heads: number, shared: number): [Ref, Ref, Ref] {
   const query = lowering.values.ref(node, node.inputs[QKV.query]!)
   const dims = dimsOf(query)
   const each = dims[2]! / (heads + 2 * shared)
   const isOne = !hasInput(node, QKV.key) && !hasInput(node, QKV.value)
   if (dims.length !== 3 || (isOne && !Number.isInteger(each)))
-    throw unfit(node, `rows [${dims}] do not hold ${heads} and twice ${shared} heads`)
+    throw unfit(
+      node,
+      `rows [${dims}] do not hold ${heads} query heads and twice ${shared} key and value heads`,
+    )
   let from = 0
   return [heads, shared, shared].map((count, index) => {
     const start = from * each
@@ -71,7 +74,7 @@ function partsOf(lowering: Lowering, node: Node, heads: number, shared: number):
   }) as [Ref, Ref, Ref]
 }
 
-/** The lengths are those of the sequences after the step, minus one; a first step begins at 0. */
+/** The lengths are those of the sequences after the step, minus one. A first step begins at 0. */
 function stepOf(lowering: Lowering, node: Node, query: Ref): Step {
   const [batch, , rows] = dimsOf(query) as [number, number, number]
   const [total = 0] = lowering.values.list(node, QKV.total)
@@ -82,7 +85,7 @@ function stepOf(lowering: Lowering, node: Node, query: Ref): Step {
   return { batch, rows, total, before }
 }
 
-/** Rotates heads [batch, heads, rows, width], if the node asks for it. */
+/** Rotates heads [batch, heads, rows, width], if the node requests it. */
 function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step): (heads: Ref) => Ref {
   if (!flagOf(node, 'do_rotary')) return (heads) => heads
   const places = (): Ref => {
@@ -101,7 +104,7 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
   const isInterleaved = flagOf(node, 'rotary_interleaved')
   return (heads) => {
     const width = dimsOf(heads)[3]!
-    if (2 * half > width) throw unfit(node, `tables of ${half} pairs rotate heads of ${width}`)
+    if (2 * half > width) throw unfit(node, `tables with ${half} pairs do not fit heads of ${width}`)
     return swapped(turned(lowering, node, swapped(heads), { tables, half, isInterleaved }))
   }
 }
@@ -131,7 +134,7 @@ interface Joined extends Pick<Step, 'total'> {
   readonly before: Ref
 }
 
-/** The same if each sequence has its own number of earlier rows. */
+/** The same, but each sequence has its own number of earlier rows. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
   const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])

@@ -30,7 +30,7 @@ function rotated({ cos, sin, positions }: Inputs): Handler {
     const half = dimsOf(tables[0]!)[3]!
     const stated = intOf(node, 'rotary_embedding_dim', 0) || 2 * half
     if (stated !== 2 * half || stated > width)
-      throw unfit(node, `it rotates ${stated} of ${width} numbers by a table of ${half}`)
+      throw unfit(node, `it rotates ${stated} of ${width} numbers with a table of ${half}`)
     const made = turned(lowering, node, x, {
       tables: tables as [Ref, Ref],
       half,
@@ -72,7 +72,7 @@ interface Turns {
   readonly positions: number
 }
 
-/** Positions of all rows, [batch, rows]; the node may give only the first row's. */
+/** Positions of all rows, [batch, rows]; the node may give only the first row's position. */
 export function positionsOf(lowering: Lowering, node: Node, { batch, rows, positions }: Turns): Ref {
   const given = lowering.values.ref(node, node.inputs[positions]!)
   const isFirst = dimsOf(given).length === 1

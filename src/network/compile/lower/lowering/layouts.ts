@@ -20,13 +20,13 @@ import { misfit } from './misfit.ts'
 /** The same elements through another view; nothing is moved. */
 export function viewed(lowering: Lowering, node: Node, output: string, ref: Ref): void {
   lowering.views.nodes++
-  // The saving: a copy would read and write each element.
+  // The saving, because a copy would read and write each element.
   lowering.views.bytes += 8 * countOf(dimsOf(ref))
   const isCopied = lowering.leftOut.has('views') && !isConstant(ref.value)
   lowering.values.name(output, isCopied ? copy(lowering, node, ref) : ref)
 }
 
-/** The same elements under other dims; a copy if strides cannot express it. */
+/** The same elements with different dims; a copy if strides cannot express it. */
 export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly number[]): Ref {
   const count = countOf(dimsOf(ref))
   if (count !== countOf(dims))
@@ -68,7 +68,7 @@ function border(
   let rest = whole(dims)
   for (const [axis, [before, after]] of around.entries()) {
     const size = own[axis]!
-    // The padding before and after the input along this axis; along earlier axes it covers only the input's
+    // The padding before and after the input along this axis. Along earlier axes it covers only the input's
     // extent.
     for (const [start, count] of [
       [0, before],
@@ -85,8 +85,8 @@ function border(
 }
 
 /**
- * Concatenates parts along an axis. Each is written directly to its place, by the loop that makes it if that
- * is legal.
+ * Concatenates parts along an axis. Each is written directly to its place by the loop that computes it, if
+ * that is legal.
  */
 export function joined(
   lowering: Lowering,
@@ -109,7 +109,7 @@ export function joined(
   return refTo(out)
 }
 
-/** A value that is placed whole keeps its own dims, those of the loop that makes it. */
+/** A value that is placed as a whole keeps its own dims, which are those of the loop that computes it. */
 function inOwnSpace(part: Ref, at: View): Pick<PlaceLoop, 'args' | 'at'> {
   const own = isAll(part) ? reshaped(at, part.value.dims) : undefined
   return own === undefined ? { args: [part], at } : { args: [refTo(part.value)], at: own }

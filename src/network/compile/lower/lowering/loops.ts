@@ -19,7 +19,7 @@ import type { Lowering } from './lowering.ts'
 import { misfit } from './misfit.ts'
 
 /**
- * A loop over the references' common shape. `name` is the output it computes, whose reader may ask for
+ * A loop over the references' common shape. `name`: the output that it computes, whose reader may request
  * another order of axes; '' for an intermediate value.
  */
 export function map(
@@ -68,7 +68,7 @@ export function filled(lowering: Lowering, node: Node, tree: Tree, dims: readonl
   return refTo(out)
 }
 
-/** The elements in row-major order. A constant is reordered when it is loaded. */
+/** The elements in row-major order. A constant is reordered as it is loaded. */
 export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   const { given } = ref.value
   const dims = dimsOf(ref)
@@ -108,7 +108,7 @@ export function orderFor(
 }
 
 /**
- * The order of axes in which the only reader, a transposition, wants a value. Undefined if there is no such
+ * The order of axes that the only reader, a transposition, wants for a value. Undefined if there is no such
  * reader or if the last axis would move, because rows are written as vectors.
  */
 function asked(lowering: Lowering, name: string, rank: number): readonly number[] | undefined {
@@ -122,9 +122,9 @@ function asked(lowering: Lowering, name: string, rank: number): readonly number[
 }
 
 /**
- * The stored order of the largest argument's axes, if it differs from the graph's order for a whole value,
- * or if a partial value is contiguous along an axis other than the graph's last. Undefined if an equally
- * large argument is in the graph's order.
+ * The stored order of the largest argument's axes, if it differs from the graph's order for a whole value, or
+ * if a partial value is contiguous along an axis other than the graph's last. Undefined if an equally large
+ * argument is in the graph's order.
  */
 function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
   const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))

@@ -1,5 +1,5 @@
-// Lowering: a graph's loops made so far, state shared by the handlers, and what the planning budget is
-// charged.
+// Lowering: the loops made for a graph so far, the state that handlers share, and what is charged to the
+// planning budget.
 import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import type { Graph, Node, Type } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
@@ -85,7 +85,7 @@ export class Lowering {
     return this.#loops
   }
 
-  /** Every loop of a program is added, and charged for, here. */
+  /** Adds a loop to the program and charges its units to the budget. */
   add(loop: Loop): void {
     this.#budget.spend(
       LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),

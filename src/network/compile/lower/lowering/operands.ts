@@ -7,7 +7,9 @@ import { arg, checked, number, type Tree } from '../../loops/tree.ts'
 import type { Lowering } from './lowering.ts'
 import { checkHeld, kindOf } from './values.ts'
 
-/** The tree of the node's output, checked if that is i64. A remainder is no larger than its dividend. */
+/**
+ * The tree of the node's output, checked if the output is i64. A remainder is no larger than its dividend.
+ */
 export function exactTree(lowering: Lowering, node: Node, tree: Tree): Tree {
   const canLeave = lowering.values.dtype(node, node.outputs[0]!) === 'i64' && node.op !== 'Mod'
   return canLeave ? checked(tree) : tree
@@ -21,7 +23,7 @@ export function operand(lowering: Lowering, node: Node, name: string, args: Ref[
   const kind = kindOf(node, lowering.values.dtype(node, name))
   const tensor = lowering.values.known(name)
   const rank = lowering.values.dims(node, name).length
-  // A number with more axes than the others would lose them, so it is read as a tensor.
+  // A number that has more axes than the other operands would lose them, so it is read as a tensor.
   if (tensor?.data.length === 1 && rank <= 1) {
     const [value = 0] = numbersOf(tensor)
     if (!isLimit) checkHeld(node, name, tensor)

@@ -8,7 +8,7 @@ import { reshape } from './layouts.ts'
 import { filled } from './loops.ts'
 import type { Lowering } from './lowering.ts'
 
-/** The reduction over some axes, which are removed. */
+/** The reduction over some axes, which disappear. */
 export function reduce(
   lowering: Lowering,
   node: Node,

@@ -19,13 +19,13 @@ import type { Kind } from '../../loops/tree.ts'
 /** Integers of other widths would have to wrap. */
 export const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
-/** Dtypes whose numbers fit in i32. Larger i64 numbers are rejected where they arise. */
+/** Dtypes whose numbers fit into i32. Larger i64 numbers are rejected where they occur. */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
 
 export function kindOf(node: Node, dtype: DType): Kind {
   if (FLOATS.includes(dtype)) return 'f32'
   if (WHOLE.includes(dtype)) return 'i32'
-  throw unclaimed(node, `values of ${dtype} are not compiled`)
+  throw unclaimed(node, `${dtype} values are not compiled`)
 }
 
 /** Planning units per entry of a table. */
@@ -95,7 +95,7 @@ export class Values {
     return { id: this.nextId(), name, kind, dims }
   }
 
-  /** A constant that is not in the file: `entry` gives the number at each row-major index. */
+  /** A constant that is not in the file. `entry` returns the number for each row-major index. */
   table(kind: Kind, dims: readonly number[], entry: (place: number) => number): Ref {
     const count = countOf(dims)
     const name = `(constant ${this.made.size})`
@@ -123,7 +123,7 @@ export class Values {
     return this.name(name, refTo(value))
   }
 
-  /** A file's weights are not counted, but a file may place many tensors at one location. */
+  /** A file's weights are not counted, but a file may place many tensors at the same location. */
   #read(name: string): void {
     const constant = this.#graph.constants.get(name)
     if (constant === undefined || !isStored(constant)) return
@@ -137,8 +137,8 @@ export class Values {
   }
 
   /**
-   * Sets the reference for a value of the graph. Throws `unsupported` for floats under an i64 name, which
-   * would be misread; codes and their sums may be integral floats.
+   * Sets the reference for a value of the graph. Throws `unsupported` for floats under the name of an i64
+   * value, which would be misread; codes and their sums may be integral floats.
    */
   name(name: string, ref: Ref): Ref {
     const dtype = this.#types.get(name)?.dtype
@@ -150,14 +150,14 @@ export class Values {
   }
 
   /**
-   * A constant of codes, as floats. It must not be read in another form under the same name. `dims`: those
-   * of the floats, if they differ from the constant's.
+   * A quantised constant, as floats. It must not be read in another form under the same name. `dims`: the
+   * dims of the floats, if they differ from the constant's.
    */
   decoded(node: Node, name: string, codes: Codes | BlockCodes, dims = this.dims(node, name)): Ref {
     return this.#coded(node, name, { kind: 'f32', dims, given: { constant: name, codes } })
   }
 
-  /** A constant of packed codes, i32 of these dims in row-major order. */
+  /** A constant of packed codes, as i32 with these dims, in row-major order. */
   packed(node: Node, name: string, packing: Packing, dims: readonly number[]): Ref {
     return this.#coded(node, name, { kind: 'i32', dims, given: { constant: name, packing } })
   }
@@ -169,7 +169,7 @@ export class Values {
   }
 }
 
-/** Throws `unsupported` for a constant with a number that cannot be represented. */
+/** Throws `unsupported` for a constant that contains a number which cannot be represented. */
 export function checkHeld(node: Node, name: string, tensor: Tensor | undefined): void {
   const value = tensor && unheldOf(tensor.dtype, tensor.data)
   if (value !== undefined) throw unclaimed(node, `its constant ${name} has ${value}, ${WHY_UNHELD}`)

@@ -14,7 +14,7 @@ import {
 } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
 
-/** Positions are given for each token or only for the first. */
+/** Positions are given for every token, or only for the first. */
 export const rotaryEmbedding: Operator = defineContrib({
   name: 'RotaryEmbedding',
   inputs: [4, 4],
@@ -80,7 +80,7 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   const heads = intOf(node, 'num_heads', 0)
   const shared = intOf(node, 'kv_num_heads', 0)
   if (heads < 1 || shared < 1 || heads % shared !== 0)
-    throw unfit(node, `${heads} heads cannot share ${shared} heads of keys`)
+    throw unfit(node, `${heads} heads cannot share ${shared} key heads`)
   const why = OTHER_FORMS.find(({ is }) => is(node))?.why
   if (why !== undefined) throw unclaimed(node, why)
   return [heads, shared]
@@ -99,7 +99,7 @@ export function plainHeadCounts(node: Node): [heads: number, shared: number] {
 
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {
-    // It is omitted if below 0.
+    // Below 0, it counts as omitted.
     is: (node) => intOf(node, 'smooth_softmax', 0) > 0 || hasInput(node, QKV.sinks),
     why: 'its softmax has a sink for each head (smooth_softmax, head_sink), which is not supported',
   },
@@ -109,7 +109,7 @@ const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why
   },
   {
     is: (node) => intOf(node, 'causal', 1) === 0,
-    why: 'its rows see later positions (causal), and only causal attention is supported',
+    why: 'its rows see later positions (causal), but only causal attention is supported',
   },
   {
     is: (node) => hasWindowedState(node) && intOf(node, 'local_window_size', -1) <= 0,

@@ -97,7 +97,7 @@ export function levelForm(node: Node) {
   return { n, k, block, kind }
 }
 
-/** Rows of quantised weights as floats. A byte holds two 4-bit integers, or one of 8 bits. */
+/** Rows of quantised weights as floats. A byte holds two 4-bit integers or one 8-bit integer. */
 const gatherBlockQuantized: Operator = defineContrib({
   name: 'GatherBlockQuantized',
   inputs: [3, 4],
@@ -131,7 +131,7 @@ export const BLOCKS: readonly Operator[] = [matMulNBits, matMulBnb4, gatherBlock
 
 const BYTES = ['i8', 'u8'] as const
 
-/** A gets one scale and zero point of its own. */
+/** A gets a single scale and zero point. */
 const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],

@@ -130,14 +130,14 @@ const convTranspose: Operator = define({
   },
 })
 
-/** An axis of the output of ConvTranspose: `made` positions, after `before` and `after` are removed. */
+/** An axis of the output of ConvTranspose: `made` positions, before `before` and `after` are removed. */
 export interface SpreadAxis extends Axis {
   readonly made: Dim
 }
 
 /**
- * Undefined if the padding depends on an unknown size. If the node does not state the padding, it is the
- * excess over the requested size.
+ * Undefined if the padding depends on an unknown size. If the node does not state the padding, it is what
+ * exceeds the requested size.
  */
 export function spreadAxes(
   node: Node,

@@ -51,8 +51,8 @@ function ceiled(axis: Axis, size: Dim): { places: number; over: number } | undef
 }
 
 /**
- * How many taps of the window count towards a mean at each position along one axis: those inside the input,
- * and optionally its padding. `spend` charges for them.
+ * How many taps of the window count towards a mean at each position along one axis: those inside the input
+ * and, optionally, its padding. `spend` charges for them.
  */
 export function countedTaps(
   { kernel, stride, dilation, before, after }: Axis,
@@ -76,7 +76,7 @@ function inferPool({ node, inputs: [x] }: Inference) {
 
 const POOL = { since: 1, dtypes: [FLOATS] } as const
 
-/** Its second output, the positions of the maxima, is not supported. */
+/** The second output, which holds the positions of the maxima, is not supported. */
 const maxPool: Operator = define({
   ...POOL,
   name: 'MaxPool',

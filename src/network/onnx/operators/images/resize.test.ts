@@ -6,7 +6,7 @@ import { tapsOf } from './resize.ts'
 const TEXTS = { mode: 'nearest', nearest_mode: 'round_prefer_floor' }
 
 test.each(['half_pixel', 'pytorch_half_pixel'])(
-  '%s divides in f32, so a position halfway between two rounds down',
+  '%s divides in f32, so a position halfway between two others rounds down',
   (mode) => {
     const attributes = new Map(
       Object.entries({ ...TEXTS, coordinate_transformation_mode: mode }).map(([name, value]) => [

@@ -60,7 +60,7 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
 /** The input coordinate of an output position. */
 function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
-  // In f32, like other runtimes, so that positions halfway between two round the same way.
+  // In f32, as in other runtimes, so that positions halfway between two others round the same way.
   const scaled = (place: number) => Math.fround(place / scale)
   switch (mode) {
     case 'half_pixel':
@@ -72,7 +72,7 @@ function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => 
     case 'pytorch_half_pixel':
       return (place) => (to > 1 ? scaled(place + 0.5) - 0.5 : 0)
     case 'align_corners':
-      // Runtimes disagree about the last corner in this case.
+      // In this case, runtimes disagree about the last corner.
       if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
         throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for an axis of ${from}`)
       return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
@@ -128,7 +128,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   if (mode !== 'linear' && mode !== 'cubic') throw unfit(node, `its mode is ${mode}, which does not exist`)
   const a = floatOf(node, 'cubic_coeff_a', -0.75)
   const shape = mode === 'linear' ? (x: number) => Math.max(0, 1 - x) : (x: number) => cubic(x, a)
-  // Downscaling uses wider windows, so that no position is skipped.
+  // Downscaling uses wider windows so that no position is skipped.
   const shrink = flagOf(node, 'antialias') ? Math.min(1, scaling.scale) : 1
   const half = Math.ceil((mode === 'linear' ? 1 : 2) / shrink)
   const isInside = flagOf(node, 'exclude_outside')

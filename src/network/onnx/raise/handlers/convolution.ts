@@ -33,14 +33,14 @@ export const causalConvolution: Handler = (t, node) => {
     throw unclaimed(node, `its activation is ${stated}; only SiLU or none is supported`)
   if (intOf(node, 'ndim', 1) !== 1) throw unclaimed(node, 'it moves along more than one axis')
   if (intOf(node, 'state_window', 0) !== 0)
-    throw unclaimed(node, 'it gives states of several tokens (state_window)')
+    throw unclaimed(node, 'it returns states of several tokens (state_window)')
   if (state?.is !== 'state') throw unclaimed(node, `its input ${PAST} is not a state from the previous step`)
   const { name } = state
   const columns = columnsOf(t, name)
   const parts = { of: 'joined', state: name, value: rows.source.value, columns } as const
   const { made, more } = convolve(t, node, parts, activation)
   if (more !== 0)
-    throw unclaimed(node, `its state has ${columns} columns where its taps need ${columns - more}`)
+    throw unclaimed(node, `its state has ${columns} columns but its taps need ${columns - more}`)
   set(t, node, factorTerms({ of: 'rows', value: made }, rows.axes, value.rank))
   set(t, node, keptOf(t, node, parts), 1)
   return true
@@ -66,7 +66,7 @@ export const convolution: Handler = (t, node) => {
   return set(t, node, factorTerms(source, axes, 3))
 }
 
-/** The last inputs, which become the new state, or the step's own convolution. */
+/** The last inputs, which become the new state, or the convolution of the step itself. */
 export const lastColumns: Handler = async (t, node) => {
   const value = t.meanings.read(node, 0)
   const factor = value?.is === 'terms' ? onlyFactor(value) : undefined
@@ -90,7 +90,7 @@ export const lastColumns: Handler = async (t, node) => {
   return set(t, node, factorTerms({ of: 'rows', value: factor.source.value }, factor.axes.slice(0, 1), 3))
 }
 
-/** Slice ends from this value on mean the end of the axis. */
+/** From this value on, the end of a Slice means the end of the axis. */
 const END = 2 ** 31 - 1
 
 function keptOf(t: Translator, node: Node, source: Joined): Terms {
@@ -100,7 +100,7 @@ function keptOf(t: Translator, node: Node, source: Joined): Terms {
   return made
 }
 
-/** `more`: columns that the convolution outputs before those of the step. */
+/** `more`: how many columns the convolution outputs before those of the step. */
 function convolve(
   t: Translator,
   node: Node,
@@ -126,7 +126,7 @@ function convolve(
     bias,
     activation,
   )
-  // These inputs must become the next step's state, or the graph is rejected.
+  // These inputs must become the next step's state; otherwise the graph is rejected.
   keptOf(t, node, source)
   return { made, more: columns - taps + 1 }
 }

@@ -88,7 +88,7 @@ export function sumOf(t: Translator, node: Node, label: string): Value {
   return t.b.add(label, t.meanings.rows(node, 0), t.meanings.rows(node, 1))
 }
 
-/** Operators that pass on their input's factor. */
+/** Operators that pass their input's factor on. */
 const TAKES_SCALE = /^(Add|Mul|Div|Tanh|Skip(Simplified)?LayerNormalization)$/
 
 /** Rows times a number. */
@@ -154,7 +154,7 @@ export const multiply: Handler = (t, node) => {
   return false
 }
 
-/** Rows times other rows, such as the rest of a gate whose activation is quantised. */
+/** Rows times other rows, such as the remainder of a gate whose activation is quantised. */
 export const multiplyRows: Handler = (t, node) => {
   if (t.states.areRecurrent || !t.meanings.isRows(node, 0) || !t.meanings.isRows(node, 1)) return false
   const left = t.meanings.rows(node, 0)
@@ -165,15 +165,15 @@ export const multiplyRows: Handler = (t, node) => {
   return true
 }
 
-/** No float in a model is larger. */
-const MOST = 3e38
+/** No float in a model is larger than this. */
+const MAX = 3e38
 
 /** The positive values of rows, and 0 for the rest. */
 export const relu: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const input = t.meanings.rows(node, 0)
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, input.shape[1])
-  t.meanings.setRows(node, 0, t.b.clamp(node.outputs[0] ?? node.name, input, { least: 0, most: MOST }))
+  t.meanings.setRows(node, 0, t.b.clamp(node.outputs[0] ?? node.name, input, { least: 0, most: MAX }))
   return true
 }
 
@@ -225,12 +225,12 @@ export const cast: Handler = (t, node) => {
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   const to = DTYPES.get(intOf(node, 'to', 0))
   const isKept = to !== undefined && (input.is === 'ids' ? ID_TYPES.includes(to) : isFloat(to))
-  if (!isKept) throw unclaimed(node, `it makes ${to ?? 'another type'} of ${input.is}`)
+  if (!isKept) throw unclaimed(node, `it casts ${input.is} to ${to ?? 'another type'}`)
   t.meanings.set(node, 0, input)
   return true
 }
 
-/** A weight that stays in its file; it may be transposed, cast or reshaped. */
+/** A weight that stays in its file. It may be transposed, cast or reshaped. */
 export const viewWeight: Handler = (t, node) => {
   const constant = t.graph.constants.get(node.inputs[0] ?? '')
   // Values in memory have been folded.
@@ -244,7 +244,7 @@ export const viewWeight: Handler = (t, node) => {
 /** The same elements, if the value is rows of tokens. */
 export const same: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
-  // A cast of a control value makes a new value, such as a mask of numbers from a mask of booleans.
+  // A cast of a control value creates a new value, such as a mask of numbers from a mask of booleans.
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   t.meanings.set(node, 0, input)
   return true

@@ -77,7 +77,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
     if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is unknown`)
   if (hasInput(node, MASK)) {
     if (t.meanings.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
-    await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which mask nothing')
+    await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which do not mask anything')
   }
   const hasPast = t.meanings.read(node, PAST)?.is === 'state'
   if (hasPast !== t.states.exist || hasPast !== hasInput(node, PAST))
@@ -175,7 +175,7 @@ export const gatherBlocks: Handler = (t, node) => {
   return true
 }
 
-/** Position rows keep the table's name with a suffix if they are only part of it. */
+/** Rows of positions keep the table's name, with a suffix if they are only part of the table. */
 const nameOf = (from: number): string => (from === 0 ? POSITIONS : `whole ${POSITIONS}`)
 
 /** Learned position embeddings, which are added to token embeddings. Row `from` is position 0. */

@@ -34,7 +34,8 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 }
 
 /**
- * The head count of rows whose heads are rotated in full, derived from the width of the tables; 0 if unknown.
+ * The number of heads in rows whose heads are rotated in full, derived from the width of the tables; 0 if
+ * unknown.
  */
 function headsOfTables(t: Translator, node: Node, index: number): number {
   const half = t.types.get(node.inputs[index] ?? '')?.dims?.at(-1)
@@ -60,7 +61,8 @@ export function headsOf(t: Translator, node: Node, index: number, count: number)
 
 export function asHeads(node: Node, value: Value, count: number): Heads {
   const dim = value.shape[1] / count
-  if (!Number.isInteger(dim)) throw unfit(node, `rows of ${value.shape[1]} do not split into ${count} heads`)
+  if (!Number.isInteger(dim))
+    throw unfit(node, `rows of ${value.shape[1]} cannot be split into ${count} heads`)
   return { is: 'heads', value, count, dim, axes: 'bthd', copies: 1, scale: 1, past: '' }
 }
 
@@ -136,7 +138,7 @@ export function leave(t: Translator, node: Node, inputs: readonly number[]): voi
   }
 }
 
-/** `causal` if the operator itself masks later positions. */
+/** `causal`: the operator itself masks later positions. */
 function maskOf(t: Translator, node: Node, k: Heads): readonly Mask[] | 'causal' | undefined {
   const isCausal = intOf(node, 'is_causal', 0) !== 0
   if (isCausal && hasInput(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')

@@ -63,7 +63,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** The narrower of its own window and its mask's. 0 if it has none. */
+/** The narrower of its own window and its mask's window. 0 if there is none. */
 async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
   if (stated !== -1 && stated <= 0)
@@ -81,7 +81,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
       throw unclaimed(node, `its input ${index} is not a state from the previous step`)
     // Proofs assume that its length is the text's, which is not the case here.
     if (hasWindowedState(node) && t.readersOf(node.inputs[index]!).length > 1)
-      throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which holds only a window`)
+      throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which only holds a window`)
   }
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.meanings.read(node, index)?.is
@@ -99,7 +99,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
     : packed(t, node, heads, kvHeads)
   const q = normed(t, node, asked, 'q')
   const read = normed(t, node, given, 'k')
-  // With one head, the head's norm is the row's.
+  // With one head, the head's norm is also the row's norm.
   const isOne = q.norm !== undefined && read.norm === undefined && kvHeads === 1
   const k = isOne ? { ...read, ...t.facts.normed.get(read.value) } : read
   const wrong = [
@@ -131,7 +131,7 @@ function normed(t: Translator, node: Node, heads: Heads, part: 'q' | 'k'): Heads
 function headsAt(t: Translator, node: Node, index: number, count: number): Heads {
   const found = headsOf(t, node, index, count)
   if (found?.axes === 'bthd' && found.count === count) return found
-  throw unclaimed(node, `its input ${index} is not rows of ${count} heads`)
+  throw unclaimed(node, `its input ${index} does not hold rows of ${count} heads`)
 }
 
 /** Queries, keys and values in one row. */
@@ -139,7 +139,7 @@ function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Hea
   const rows = t.meanings.rows(node, QUERY)
   const dim = rows.shape[1] / (heads + 2 * kvHeads)
   if (!Number.isInteger(dim))
-    throw unfit(node, `rows of ${rows.shape[1]} do not split into ${heads + 2 * kvHeads} heads`)
+    throw unfit(node, `rows of ${rows.shape[1]} cannot be split into ${heads + 2 * kvHeads} heads`)
   const values = t.b.columns(rows, { q: heads * dim, k: kvHeads * dim, v: kvHeads * dim })
   return values.map((value) => asHeads(node, value, value.shape[1] / dim)) as [Heads, Heads, Heads]
 }

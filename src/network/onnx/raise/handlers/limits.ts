@@ -37,7 +37,7 @@ function limitedRows(t: Translator, node: Node, value: Value, limits: Limits): V
   return made
 }
 
-/** Heads that the plan norms or rotates later are clamped there; other heads are clamped as rows. */
+/** Heads that the plan normalises or rotates later are clamped there; other heads are clamped as rows. */
 function limitedHeads(t: Translator, node: Node, heads: Heads, limits: Limits): Heads {
   const own = timesLimits(limits, 1 / heads.scale)
   if (heads.norm === undefined && heads.rope === undefined)

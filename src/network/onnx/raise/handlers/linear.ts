@@ -25,8 +25,8 @@ export const quantizeRows: Handler = (t, node) => {
 }
 
 /**
- * Values with one constant scale, clamped to the range of its codes. The plan quantises rows with scales of
- * their own.
+ * Values with one constant scale, clamped to the range of their codes. The plan quantises rows with scales of
+ * its own.
  */
 export const quantize: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
@@ -116,7 +116,7 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
 const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
   hasInput(node, index) ? t.types.scalar(node, index) : 0
 
-/** A product times its two scales, separately or at once; or a table's codes times their scales. */
+/** A product times its two scales, separately or at once; or the codes of a table times their scales. */
 export const multiplyScales: Handler = (t, node) => {
   for (const [one, other] of EITHER_ORDER) {
     if (scale(t, node, t.meanings.read(node, one), t.meanings.read(node, other), other)) return true
@@ -256,7 +256,7 @@ export const gemm: Handler = (t, node) => {
   return true
 }
 
-/** Blocks of 2, 4 or 8 bits. `accuracy_level` only concerns the original runtime's precision. */
+/** Blocks of 2, 4 or 8 bits. `accuracy_level` only affects the precision of the original runtime. */
 export const matMulBlocks: Handler = async (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const n = intOf(node, 'N', 0)
@@ -277,7 +277,7 @@ export const matMulBlocks: Handler = async (t, node) => {
   return true
 }
 
-/** 4-bit codes that represent levels. */
+/** 4-bit codes that stand for levels. */
 export const matMulLevels: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const parts = {
@@ -289,10 +289,7 @@ export const matMulLevels: Handler = (t, node) => {
   return true
 }
 
-/**
- * The product with its bias, which is an input of the node or comes from a sum that is the product's only
- * reader.
- */
+/** The product with its bias, which is an input of the node or is added by the product's only reader. */
 export function product(
   t: Translator,
   node: Node,
@@ -328,7 +325,7 @@ export function product(
 
 const hasWidth = (t: Translator, node: Node, index: number, n: number): boolean => {
   const { dims } = t.weights.constant(node, index)
-  // [n, 1] would be a number for each token.
+  // [n, 1] would be one number per token.
   return dims.at(-1) === n && dims.reduce((product, size) => product * size, 1) === n
 }
 

@@ -1,4 +1,4 @@
-// Handlers of norms, with and without a preceding sum, as single operators or built from primitive ones.
+// Handlers of norms, with and without a preceding sum, as single operators or in primitive ones.
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
@@ -35,7 +35,7 @@ export const power: Handler = (t, node) => t.types.scalar(node, 1) === 2 && squa
 /** x * x */
 export const squared: Handler = (t, node) => node.inputs[0] === node.inputs[1] && square(t, node)
 
-/** The first step of a norm; or rows times themselves if no mean is taken, as after ReLU. */
+/** The first step of a norm; or rows times themselves if no mean follows, as after ReLU. */
 function square(t: Translator, node: Node): boolean {
   const found = subject(t.meanings.read(node, 0))
   if (found === undefined) return false
@@ -48,7 +48,7 @@ function square(t: Translator, node: Node): boolean {
   return true
 }
 
-/** Over the last axis, which is kept. Axes are an attribute up to opset 17, an input from 18. */
+/** Over the last axis, which is kept. Axes are an attribute up to opset 17, and an input from 18 on. */
 export const mean: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   const axes = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1)
@@ -144,7 +144,7 @@ function setNormed(t: Translator, node: Node, { of, isCentred, epsilon }: Statis
   return true
 }
 
-/** Head norms become part of the attention op. */
+/** Norms of heads become part of the attention op. */
 function setWeighted(t: Translator, node: Node, normed: Normed, index: number): boolean {
   const { of, isCentred, epsilon } = normed
   if (of.is === 'rows') {
@@ -246,5 +246,5 @@ function overLastAxis(node: Node, rank = 3): void {
   const axis = intOf(node, 'axis', -1)
   // Rows are [batch, tokens, width], or [tokens, width] after a reshape.
   if (axis !== -1 && axis !== rank - 1)
-    throw unclaimed(node, `it covers the axes from ${axis}, not the last one`)
+    throw unclaimed(node, `it covers the axes from ${axis} on, not only the last one`)
 }

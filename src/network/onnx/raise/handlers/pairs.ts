@@ -43,7 +43,7 @@ export const reshape: Handler = (t, node) => {
   return true
 }
 
-/** Slice with step 2 of whole pairs; or one of the two columns of pairs. */
+/** Slice with step 2 of whole pairs, or of one of the two columns of pairs. */
 export const slice: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is === 'pairs') {
@@ -81,7 +81,7 @@ export const pick: Handler = (t, node) => {
   return isOne && set(t, node, 0, input, { isSecond: index === 1, isApart })
 }
 
-/** An axis of size one after the numbers; `isApart`: whether it exists afterwards. */
+/** An axis of size one after the numbers. `isApart`: whether it exists afterwards. */
 const atEnd =
   (isApart: boolean): Handler =>
   (t, node) => {

@@ -1,4 +1,4 @@
-// Handlers of recurrent layers in primitive operators, which are translated into convolutions and scans.
+// Handlers of recurrent layers in primitive operators, which become convolutions and scans.
 
 import type { Value } from '../../../../core/graph/ir.ts'
 import { axisOf } from '../../ir/broadcast.ts'
@@ -204,7 +204,7 @@ export const relay: Handler = (t, node) => {
   )
 }
 
-/** An index along an axis that no factor depends on. */
+/** An index along an axis on which no factor depends. */
 export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const to = t.types.dims(node)

@@ -46,12 +46,15 @@ function checkTokens(t: Translator, node: Node, dims: readonly Dim[]): void {
   const [batch, tokens = 1] = t.idsDims
   const [, found] = dims
   if (tokens === 1 || found === tokens || (found !== 1 && found !== batch)) return
-  throw unclaimed(node, `it makes [${dims}] of [${batch}, ${tokens}, ..], but tokens must stay on their axis`)
+  throw unclaimed(
+    node,
+    `it turns [${batch}, ${tokens}, ..] into [${dims}], but tokens must stay on their axis`,
+  )
 }
 
 /**
  * [b, t, h, d] to rows, or copies of heads to heads: [b, h, r, t, d] to [b, h * r, t, d]. Heads that were
- * normed, rotated or scaled stay heads, because the plan does this as part of attention.
+ * normalised, rotated or scaled stay heads, because the plan does this as part of attention.
  */
 function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Dim[]): boolean {
   const { axes, count, dim, value } = heads
@@ -128,7 +131,7 @@ export const expand: Handler = async (t, node) => {
 }
 
 /**
- * Each head repeated, along an axis of size one after the heads' axis; or a single head, repeated along that
+ * Each head repeated along an axis of size one after the heads' axis, or a single head repeated along that
  * axis.
  */
 function repeat(t: Translator, node: Node, heads: Heads, axis: number, copies: number): boolean {
@@ -166,8 +169,8 @@ export const gatherHeads: Handler = (t, node) => {
 const COPIES = 2
 
 /**
- * Exporters may take the number of positions from the mask, whose axis has a name of its own. Throws
- * `unsupported` if the shape is not that of the copied heads.
+ * Exporters may take the number of positions from the mask, whose axis has its own name. Throws `unsupported`
+ * if the shape is not that of the copied heads.
  */
 function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Promise<void> {
   const shape = node.inputs[1] ?? ''
@@ -198,7 +201,7 @@ export const slice: Handler = (t, node) => {
   return true
 }
 
-/** The heads that an input represents; undefined if it is something else. */
+/** The heads that an input holds; undefined if it holds something else. */
 export function wholeHeads(t: Translator, node: Node, index: number): Heads | undefined {
   const input = t.meanings.read(node, index)
   if (input?.is === 'heads') return input
@@ -212,9 +215,8 @@ export function wholeHeads(t: Translator, node: Node, index: number): Heads | un
 }
 
 /**
- * Heads made of the numbers [from, to) of each head, computed by a product of their own, for layouts in
- * which a head's queries, keys and values are adjacent. Undefined if they do not come directly from a
- * product.
+ * Heads made of the numbers [from, to) of each head, computed by a product of their own, for layouts in which
+ * a head's queries, keys and values are adjacent. Undefined if they do not come directly from a product.
  */
 function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number): Heads | undefined {
   if (from === 0 && to === of.dim) return of
@@ -263,7 +265,7 @@ export const concat: Handler = (t, node) => {
   if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
   if (first?.is === 'rotated' && second?.is === 'part') return complete(t, node, first, second)
   if (first?.is === 'heads' && second?.is === 'part' && second.from === second.to) {
-    // Exports of models that rotate whole heads still append the empty rest.
+    // Exports of models that rotate whole heads still append the empty remainder.
     if (!joinsNumbers(node, first)) return false
     t.meanings.set(node, 0, first)
     return true
@@ -293,7 +295,7 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
   return isTurn
 }
 
-/** Rotated numbers, and the rest after them. */
+/** Rotated numbers, and the remaining ones after them. */
 function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, rest: HeadPart): boolean {
   const isRest = rest.of === of && rest.sign === 1 && rest.from === from + rope.dims
   const heads = isRest && joinsNumbers(node, of) ? narrowed(t, node, of, from, rest.to) : undefined
@@ -373,7 +375,7 @@ export const addTurned: Handler = (t, node) => {
 export function checkUnrotated(node: Node, { rope, past, limits }: Heads): void {
   if (rope !== undefined || past !== '') throw unclaimed(node, 'it rotates heads a second time')
   if (limits !== undefined)
-    throw unclaimed(node, `it rotates normed heads that are clamped to ${limits.least} to ${limits.most}`)
+    throw unclaimed(node, `it rotates normalised heads that are clamped to ${limits.least} to ${limits.most}`)
 }
 
 const isTurned = (meaning: Meaning | undefined, form: Turned['form']): meaning is Turned =>

@@ -90,7 +90,7 @@ export const findGaps: Handler = (t, node) => {
   return true
 }
 
-/** Replaces NaN with zeros. With a proven mask, each row sees at least itself, so no such row exists. */
+/** Replaces NaN with zeros. With a proven mask, each row sees at least itself, so there is no such row. */
 export const fillGaps: Handler = (t, node) => {
   const gaps = t.meanings.read(node, 0)
   const scores = t.meanings.read(node, 2)
@@ -106,7 +106,7 @@ function setMask(t: Translator, node: Node, index: number, scores: Scores, mask:
   t.meanings.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
 }
 
-/** Over the last axis, the positions. Before opset 13, axis 1 was the default. */
+/** Over the last axis, the positions. Before opset 13, the default was axis 1. */
 export const softmax: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   const axis = intOf(node, 'axis', node.version < 13 ? 1 : -1)

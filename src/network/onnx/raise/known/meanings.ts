@@ -6,11 +6,13 @@ import type { Meaning } from '../meaning.ts'
 
 export class Meanings {
   readonly #meanings = new Map<string, Meaning>()
-  /** Rows made for meanings that were still unresolved when first read. */
+  /** Rows created for meanings that were still unresolved when they were first read. */
   readonly #made = new Map<Meaning, Value>()
   readonly #make: (meaning: Meaning, label: string) => Value | undefined
 
-  /** `make` creates the nodes of an unresolved meaning; it returns undefined if that is not rows. */
+  /**
+   * `make` creates the nodes of an unresolved meaning; it returns undefined if that does not result in rows.
+   */
   constructor(make: (meaning: Meaning, label: string) => Value | undefined) {
     this.#make = make
   }
@@ -58,7 +60,7 @@ export class Meanings {
     return is === 'rows' || is === 'gate' || is === 'normed' || is === 'scaled'
   }
 
-  /** Creates the nodes of an unresolved meaning, once however many nodes read it. */
+  /** Creates the nodes of an unresolved meaning once, however many nodes read it. */
   #rowsOf(meaning: Meaning, label: string): Value | undefined {
     if (meaning.is === 'rows') return meaning.value
     const known = this.#made.get(meaning)

@@ -1,4 +1,4 @@
-// Makes the norm that a chain of primitive operators, or a single operator, represents.
+// Makes the norm that a chain of primitive operators, or a single operator, stands for.
 import type { GraphBuilder } from '../../../../core/graph/builder.ts'
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { unclaimed } from '../../ir/operator.ts'
@@ -28,7 +28,7 @@ export function normedRows(
   t.findings.normEpsilon = epsilon
   const rows = t.tail.beforeNorm(node, of.value)
   const gamma = t.weights.vector(node, index, rows.shape[1], 'norm')
-  if (!isCentred && bias !== undefined) throw unclaimed(node, 'a bias follows a norm that has no mean')
+  if (!isCentred && bias !== undefined) throw unclaimed(node, 'a bias follows a norm without a mean')
   const made = isCentred
     ? t.b.layernorm(label, rows, gamma, bias, epsilon)
     : t.b.rmsnorm(label, rows, gamma, epsilon)

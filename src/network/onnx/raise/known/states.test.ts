@@ -6,7 +6,7 @@ import { wronglyLeft } from './states.ts'
 
 const present = (of: string): Meaning => ({ is: 'present', of })
 
-/** `made` maps each output to the state it is computed from. */
+/** `made` maps each output to the state from which it is computed. */
 function judged(states: readonly string[], made: readonly (readonly [string, string])[]): string | undefined {
   const outputs = new Map(made)
   const inputs = states.map((name) => ({ name, type: undefined }))
@@ -17,7 +17,7 @@ function judged(states: readonly string[], made: readonly (readonly [string, str
   })
 }
 
-test('numbers and kinds in names pair outputs with states, in any order', () => {
+test('numbers and types in names pair outputs with states, in any order', () => {
   const states = ['past_key_values.0.key', 'past_key_values.0.value', 'past_key_values.1.key']
   const made = [
     ['present.1.key', states[2]!],

@@ -1,5 +1,5 @@
 // The states of a step: keys and values of earlier positions, or recurrent states. Checks that each is
-// returned the way the next step reads it.
+// returned as the next step reads it.
 import type { Input, Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Meaning } from '../meaning.ts'
@@ -55,7 +55,7 @@ interface Made {
   readonly left: ReadonlyMap<string, string>
 }
 
-/** A clause that describes the error, or undefined. Outputs begin with the logits. */
+/** A clause that describes the error, or undefined. The first output is the logits. */
 export function wronglyLeft(
   states: readonly Input[],
   outputs: readonly string[],
@@ -75,9 +75,9 @@ export function wronglyLeft(
 }
 
 /**
- * The output that leaves each state for the next step, by the state's name. Keys and values are paired by
- * the numbers and kinds in their names if all names have them; otherwise they, and recurrent states, are
- * paired by their order after the logits. '' if there is no such output.
+ * The output that leaves each state for the next step, by the state's name. Keys and values are paired by the
+ * numbers and types in their names if all names have them. Otherwise they are paired by their order after the
+ * logits, as recurrent states are. '' if there is no such output.
  */
 export function outputsOfStates(states: readonly Input[], outputs: readonly string[]): Map<string, string> {
   const pairs = namedPairs(
@@ -98,7 +98,7 @@ export const isRecurrentState = ({ type }: Input): boolean => type?.dims?.length
 const isPresent = (made: Meaning | undefined, keys: Meaning): boolean =>
   made?.is === 'present' && keys.is === 'present' && made.of === keys.of
 
-/** The output of each state, paired by number and kind in the names; undefined if the names lack them. */
+/** The output of each state, paired by the number and type in the names; undefined if the names lack them. */
 function namedPairs(
   states: readonly string[],
   outputs: readonly string[],

@@ -29,12 +29,12 @@ export class Tail {
     return this.#b.takeRows('wanted', value)
   }
 
-  /** Records the rows that logits are computed from. */
+  /** Records the rows from which the logits are computed. */
   afterNorm(node: Node, value: Value): void {
     if (this.#nodes[0] === node) this.#hidden = value
   }
 
-  /** The rows that logits are computed from; undefined before the last norm, or if there is none. */
+  /** The rows from which the logits are computed; undefined before the last norm, or if there is none. */
   get hidden(): Value | undefined {
     return this.#hidden
   }
@@ -57,7 +57,7 @@ const NORMS: ReadonlySet<string> = new Set([
   'SkipSimplifiedLayerNormalization',
   'SkipLayerNormalization',
 ])
-/** Operators that work on each row by itself, between the last norm and the logits. */
+/** Operators that process each row by itself, between the last norm and the logits. */
 const ROW_WISE: ReadonlySet<string> = new Set([
   'MatMul',
   'MatMulNBits',
@@ -94,7 +94,7 @@ const NORM_OPS: ReadonlySet<string> = new Set([
   'Sub',
 ])
 
-/** Includes both ends, in computation order; empty if any other operator is in between. */
+/** Includes both ends, in computation order. Empty if there is any other operator in between. */
 function tailOf(graph: Graph): Node[] {
   const makers = producersOf(graph)
   const found: Node[] = []
@@ -112,7 +112,7 @@ function tailOf(graph: Graph): Node[] {
   }
 }
 
-/** A product of a vector and a value whose mean was taken a few nodes before. */
+/** A product of a vector and a value whose mean was taken a few nodes earlier. */
 function isNormed(graph: Graph, node: Node, makers: ReadonlyMap<string, Node>): boolean {
   if (!node.inputs.some((name) => graph.constants.get(name)?.dims.length === 1)) return false
   let near = new Set(node.inputs)

@@ -28,7 +28,7 @@ export class KnownTypes {
     return this.get(node.outputs[output] ?? '')?.dims
   }
 
-  /** A constant input of one number. */
+  /** A constant input that is a single number. */
   scalar(node: Node, index: number): number | undefined {
     const constant = this.#graph.constants.get(node.inputs[index] ?? '')
     if (constant === undefined || isStored(constant) || constant.data.length !== 1) return undefined
@@ -47,7 +47,7 @@ export class KnownTypes {
     if (type?.dims !== undefined) this.learn(node, type)
   }
 
-  /** Records the type of the first output. No effect if its shape is known. */
+  /** Records the type of the first output. Does nothing if its shape is known. */
   learn(node: Node, type: Type): void {
     if (this.dims(node) !== undefined) return
     this.#types.set(node.outputs[0] ?? '', type)

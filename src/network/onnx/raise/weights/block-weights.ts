@@ -1,7 +1,7 @@
 // Block-quantised weights, as stored by MatMulNBits and GatherBlockQuantized. They are read as rows of Q4_0,
 // Q4_1, Q8_0 or F32.
 //
-//   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4; of 2 bits alike
+//   codes [n][k / block][block * bits / 8], byte j with 4 bits: code 2j | code (2j + 1) << 4; with 2 bits likewise
 // scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed like codes
 // W = scale * (code - zero point); the zero point is 2^(bits - 1) by default
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/core/formats/dtypes.ts)
@@ -24,7 +24,7 @@ export interface BlockWeight {
   readonly scales: Constant
   /** Default: 2^(bits - 1) for all, or `zero` if given. */
   readonly zeros?: Constant | undefined
-  /** The zero point of all weights, if there is no list. Default 2^(bits - 1). */
+  /** The zero point of all weights, if there is no list. Default: 2^(bits - 1). */
   readonly zero?: number | undefined
   /** The block whose scale each input has, i32 [k]. Default: inputs are in block order. */
   readonly order?: Tensor | undefined
@@ -43,7 +43,7 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
   if (bits !== 2 && bits !== 4 && bits !== 8)
     throw unread(file, name, `has ${bits} bits; only 2, 4 and 8 are supported`)
   if (block < 16 || (block & (block - 1)) !== 0)
-    throw unread(file, name, `has blocks of ${block} inputs; only powers of two from 16 are supported`)
+    throw unread(file, name, `has blocks of ${block} inputs; only powers of two from 16 on are supported`)
   const blocks = Math.ceil(k / block)
   checkBytes(weight, 'codes', weight.codes, n * blocks * ((block * bits) / 8))
   checkBytes(weight, 'scales', scales, n * blocks)
@@ -172,7 +172,7 @@ function fillGroups(
   release(scales)
 }
 
-/** Makes 32 8-bit codes around 128 signed. Returns the index for the next half. */
+/** Makes 32 8-bit codes with midpoint 128 signed. Returns the index for the next half. */
 function signed(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
   let at = to
   for (let i = from; i < from + 8; i++) {

@@ -76,7 +76,7 @@ test.each([
   },
 )
 
-test('scales that match no output are rejected, naming them', () => {
+test('scales that do not match the outputs are rejected, naming them', () => {
   const codes = storedNumbers('i8', [K, N], Array(N * K).fill(1))
   const scales = storedNumbers('f32', [K], Array(K).fill(1))
   const matrix = { name: 'w', codes, isTurned: false, scales, block: 0 }

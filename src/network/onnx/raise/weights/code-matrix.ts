@@ -12,7 +12,7 @@ import { asHalvesAndFloats, computed, turnedRows, unread } from './matrices.ts'
 
 interface LineShape {
   readonly n: number
-  /** Numbers per line. */
+  /** Number of elements per line. */
   readonly width: number
   /** Lines are contiguous: the constant is [n, width]. */
   readonly isTurned: boolean
@@ -20,7 +20,7 @@ interface LineShape {
 
 type Numbers = Int8Array | Uint8Array | Float32Array
 
-/** Reads lines [first, end) as [end - first][width], in an array of its own. Ask for them in order. */
+/** Reads lines [first, end) as [end - first][width], in an array of its own. Request them in order. */
 function lineReader(
   constant: Constant,
   { n, width, isTurned }: LineShape,
@@ -106,7 +106,7 @@ interface Origin {
   readonly bits: number
   /** Inputs that share a scale; 0 if all inputs of an output, or the whole matrix, do. */
   readonly block: number
-  /** Without blocks: whether each output has a scale. */
+  /** Without blocks: whether each output has its own scale. */
   readonly isPerOutput?: boolean
   readonly hasZeros: boolean
   /** The scales' dtype in the file. */
@@ -136,7 +136,7 @@ export interface CodeMatrix {
   readonly scales: Constant
   /** Default: 0. */
   readonly zeros?: Constant | undefined
-  /** Inputs that share a scale. 0 if all inputs of an output, or the whole matrix, do. */
+  /** Number of inputs that share a scale. 0 if all inputs of an output, or the whole matrix, share one. */
   readonly block: number
 }
 
@@ -202,7 +202,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }
 }
 
-/** A single number is repeated for each. */
+/** A single number is repeated for each output. */
 function spreadReader(
   constant: Constant,
   parts: number,
@@ -277,7 +277,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
   }
 }
 
-/** Makes 8-bit codes around `shift`, 0 or 128, signed; four per word. */
+/** Makes 8-bit codes with midpoint `shift`, 0 or 128, signed; four per word. */
 function signedWords(codes: Numbers, shift: number): Uint32Array {
   // Constants in memory are already floats.
   const bytes = codes instanceof Float32Array ? Uint8Array.from(codes, (code) => code & 255) : codes

@@ -1,5 +1,5 @@
-// Turns constants that products read into matrices [outputs, inputs] with rows that are streamed. They are
-// transposed and repacked while rows are read.
+// Turns constants that products read into matrices [outputs, inputs] with streamed rows. They are transposed
+// and repacked while rows are read.
 import { filledSource, readInto, release } from '../../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import { floatToHalf } from '../../../../core/base/half.ts'
@@ -149,8 +149,9 @@ const HELD_BYTES = 32 << 20
 type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
 /**
- * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k],
- * in an array of its own. Request them in order: data read ahead is held until the last row.
+ * Reads rows [first, end) of the transpose of a matrix [k, n] with elements of `size` bytes: [end -
+ * first][k], in an array of its own. Request them in order, because data that is read ahead is held until the
+ * last row.
  */
 export function turnedRows(
   matrix: Stored,

@@ -24,7 +24,7 @@ const reading: Node = {
 }
 const form = { n: 4, k: K, bits: 4, block: 32, codes, scales }
 
-test('codes that two nodes read alike are one weight; with other scales or zero points they are another', () => {
+test('codes that two nodes read in the same way are one weight; with other scales or zero points they are another', () => {
   const weights = tableOf()
   const first = weights.blocks(form, 'w')
   const second = weights.blocks({ ...form, zero: undefined }, 'w')
@@ -43,7 +43,7 @@ test('codes that a table and a product read in different shapes are one weight',
   expect(weights.tensors.size).toBe(1)
 })
 
-test('two names for the same bytes of a file are one weight, and for different bytes two', () => {
+test('two names for the same bytes of a file are one weight; for different bytes, they are two', () => {
   const source = bufferSource('data', new Uint8Array(1 << 12))
   const at = (offset: number) => ({ dtype: 'f16', dims: [4, K], source, offset, byteLength: 512 }) as const
   const weights = tableOf(
@@ -72,7 +72,7 @@ test.each([
   )
 })
 
-test('a vector read as a norm and as a bias of another size is rejected', () => {
+test('a vector read as a norm and as a bias with another size is rejected', () => {
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
   const node: Node = { ...reading, inputs: ['x', 'v'] }

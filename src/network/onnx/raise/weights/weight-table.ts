@@ -1,5 +1,5 @@
-// The table of weights: maps each constant that nodes read as a matrix or vector to a name in the plan and
-// the tensor it is streamed from.
+// The table of weights: maps each constant that nodes read as a matrix or vector to a name in the plan and to
+// the tensor from which it is streamed.
 import { joinedSource } from '../../../../core/base/bytes.ts'
 import { rowBytes } from '../../../../core/formats/dtypes.ts'
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../../core/formats/tensors.ts'
@@ -16,7 +16,7 @@ import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
 import { type LevelWeight, levelTensor } from './level-weights.ts'
 import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 
-/** Names by which `roleOf` of src/core/arch/tensors/names.ts recognises the kind of a weight. */
+/** Names from which `roleOf` of src/core/arch/tensors/names.ts recognises the role of a weight. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
 const TABLE_NAME = /^(embed|positions|output)\.weight$/
 
@@ -114,7 +114,7 @@ export class WeightTable {
     return numbersOf(this.small(node, index))
   }
 
-  /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] if `isTurned`. */
+  /** A float matrix by which rows are multiplied. `stored` is [k, n], or [n, k] if `isTurned`. */
   float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
     const { name, constant, isTurned: isView } = this.viewed(node, index)
     const { dims } = constant
@@ -177,7 +177,7 @@ export class WeightTable {
     const count = constant.dims.reduce((product, size) => product * size, 1)
     if (count !== n) throw unfit(node, `its ${kind} ${name} has ${count} numbers instead of ${n}`)
     if (constant.dims.at(-1) !== n)
-      throw unclaimed(node, `its ${kind} ${name} of shape [${constant.dims}] is one number for each token`)
+      throw unclaimed(node, `its ${kind} ${name} of shape [${constant.dims}] has one number per token`)
     const ending = kind === 'norm' ? '_norm.weight' : '.bias'
     const as = VECTOR_NAME.test(name) ? name : `${name.replace(/\.(weight|bias)$/, '')}${ending}`
     const made = this.#weight(`${name} ${kind}`, as, (weight) =>
@@ -221,13 +221,13 @@ export class WeightTable {
     const source = joinedSource(tensor.source.name, ranges)
     const shape = [n, ...tensor.shape.slice(1)]
     const piece = { ...tensor, shape, source, offset: 0, byteLength: n * bytes }
-    const wanted = as ?? `rows from ${runs[0]?.[0]} on of ${name}`
+    const wanted = as ?? `rows of ${name} from ${runs[0]?.[0]} on`
     const made = this.#weight(`${name} ${runs}`, wanted, (own) => ({ ...piece, name: own }))
     this.#cut.add(name)
     return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
   }
 
-  /** Weights that were split into others stay only if a node reads them whole. */
+  /** Weights that were split into others stay only if a node reads them as a whole. */
   removeUnread({ nodes }: StepGraph): void {
     const read = new Set(nodes.flatMap((node) => (node.op === 'linear' ? weightNames(node) : [])))
     for (const name of this.#cut) if (!read.has(name)) this.#tensors.delete(name)

@@ -13,7 +13,7 @@ export type SolveRequest =
   | { readonly type: 'multiply'; calls: readonly GemmCall[] }
   | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
   | { readonly type: 'solve'; slab: Slab }
-  /** `inverse`: filled row by row, for later groups. */
+  /** `inverse`: filled row by row for later groups. */
   | { readonly type: 'share'; inverse: Float64Array | undefined }
   | { readonly type: 'invert'; first: number; end: number }
   | { readonly type: 'group'; task: GroupTask }
@@ -26,7 +26,7 @@ export type SolveReply =
   | { readonly type: 'done'; result?: SolveResult | undefined }
   | { readonly type: 'failed'; error: WireError }
 
-/** A worker of the solver as its crew sees it. */
+/** A worker of the solver, as its crew sees it. */
 export interface SolvePort {
   postMessage(request: SolveRequest): void
   onMessage(listener: (reply: SolveReply) => void): void

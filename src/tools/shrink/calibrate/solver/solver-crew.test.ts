@@ -1,5 +1,5 @@
 // The crew of solvers. In: a random problem. Out: the same bits for any number of threads, and what happens
-// when a run is aborted or a thread ends.
+// when a run is aborted or a thread exits.
 
 import { afterEach, describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../../test/helpers/random.ts'
@@ -53,7 +53,7 @@ async function solved(options: Partial<CrewOptions>) {
 }
 
 /**
- * Pruned and coded by groups: a matrix whose groups are larger than a task, and one whose groups are small.
+ * Two matrices pruned and coded by groups: one with groups larger than a task, one with small groups.
  */
 async function pruned(options: Partial<CrewOptions>) {
   const crew = await crewOf(options)
@@ -91,7 +91,7 @@ describe('a crew', () => {
       expect(await solved(options)).toEqual(alone)
   }, 60_000)
 
-  test('reuses its memory, and allocates a new one for larger products', async () => {
+  test('reuses its memory, and allocates a new memory for larger products', async () => {
     const crew = await crewOf()
     const alone = await solved({ threads: 1 })
     const small = { ...matrix, n: 3, k: 32, weights: matrix.weights.slice(0, 96), behind: undefined }

@@ -1,5 +1,5 @@
 // The crew of solvers: factors and solves a matrix with threads that share one memory, or on this thread if
-// none can be started. Results are bit-identical.
+// no other can be started. Results are bit-identical.
 //
 // memory [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
 
@@ -26,17 +26,17 @@ import type { SolvePort, SolveReply, SolveRequest, SolveResult } from './solve-t
 import { denseIn, partBytes, solverMemory } from './solver-module.ts'
 
 export interface CrewOptions {
-  /** wasm/solve, compiled. Default: products are computed in TypeScript, on this thread. */
+  /** The compiled module of wasm/solve. Default: products are computed in TypeScript, on this thread. */
   readonly solver?: WebAssembly.Module | undefined
   /** Starts a thread. Default: none is started. */
   readonly startSolver?: (() => SolvePort) | undefined
   readonly threads: number
   readonly signal: AbortSignal
-  /** Lets an abort through between this thread's slabs. */
+  /** Called between this thread's slabs, so that an abort can arrive. */
   readonly yieldTask: () => Promise<void>
 }
 
-/** Minimum multiplications in a step that justify a message. */
+/** A step with fewer multiplications than this is not worth a message. */
 const MIN_SHARED = 4e6
 
 /** Data shared by a product's matrices. */
@@ -51,7 +51,7 @@ export interface KnownForGroups extends Known {
 }
 
 interface GroupOptions extends Omit<FactorOptions, 'dense'> {
-  /** Bytes that this thread needs for a matrix, including the factor. */
+  /** Bytes that this thread needs for a matrix, including its factor. */
   readonly bytes: number
   readonly withInverse: boolean
 }
@@ -184,7 +184,7 @@ export class SolverCrew {
     for (const thread of this.#threads) thread.end(this.#options.signal.reason)
   }
 
-  /** Takes the bytes for this thread and for each other thread. Reuses a memory that is large enough. */
+  /** Allocates bytes for this thread and for each other thread. Reuses a memory that is large enough. */
   async #open(ownBytes: number, threadBytes: number): Promise<Dense> {
     const { solver } = this.#options
     if (solver === undefined) return plainDense

@@ -9,7 +9,7 @@ const STACK_BYTES = 65536
 /** Bytes of a thread's part of the memory whose buffers take `bytes`. */
 export const partBytes = (bytes: number): number => (Math.ceil(bytes / PAGE_BYTES) + 2) * PAGE_BYTES
 
-/** `bytes`: those of all parts. Freed by garbage collection. Throws `out-of-memory`. */
+/** `bytes`: size of all parts together. Freed by garbage collection. Throws `out-of-memory`. */
 export function solverMemory(bytes: number): WebAssembly.Memory {
   const pages = Math.ceil(bytes / PAGE_BYTES)
   try {
@@ -52,7 +52,7 @@ export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, 
   }
 }
 
-/** For a single thread; `bytes`: the maximum that will be requested. Throws `out-of-memory`. */
+/** For a single thread. `bytes`: the maximum that will be requested. Throws `out-of-memory`. */
 export function openSolver(module: WebAssembly.Module, bytes: number): Dense {
   return denseIn(module, solverMemory(partBytes(bytes)), 0)
 }

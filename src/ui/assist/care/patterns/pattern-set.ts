@@ -3,6 +3,12 @@
 /** The kinds of need. */
 export type Need = 'self-harm' | 'medical' | 'violence'
 
+export interface RecognizedNeed {
+  readonly need: Need
+  /** The language of the message, as a BCP 47 code. */
+  readonly language: string
+}
+
 export interface PatternSet {
   /** The language's BCP 47 code; the answer is in this language. */
   readonly language: string

@@ -1,0 +1,9 @@
+// Starts the worker that reads PDFs.
+import { startWorker } from './script.ts'
+
+/** Starts it from the script at `address` if given. Throws the errors of `new Worker`. */
+export const startPdfWorker = (address?: string): Worker =>
+  startWorker(
+    address,
+    () => new Worker(new URL('../../../workers/pdf.worker.ts', import.meta.url), { type: 'module' }),
+  )

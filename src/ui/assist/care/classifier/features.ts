@@ -1,0 +1,199 @@
+// What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the
+// features of each passage.
+//
+// The lexicon gives words of 19 languages a concept each, such as "take" or "too much", so that a combination
+// that was learnt in one language is known in all. Words outside of it count by their own letters.
+
+/** A language. `spaced` ones separate their words; in others a stem may be anywhere. */
+interface Written {
+  readonly code: string
+  readonly letters: RegExp
+  readonly spaced: boolean
+}
+
+const LATIN = /[a-z]/
+const CYRILLIC = /\p{Script=Cyrillic}/u
+const written = (codes: string, letters: RegExp, spaced: boolean): Written[] =>
+  codes.split(' ').map((code) => ({ code, letters, spaced }))
+
+export const WRITTEN: readonly Written[] = [
+  ...written('en es pt fr de it nl pl tr id vi', LATIN, true),
+  ...written('ru uk', CYRILLIC, true),
+  ...written('ar', /\p{Script=Arabic}/u, false),
+  ...written('he', /\p{Script=Hebrew}/u, false),
+  ...written('hi', /\p{Script=Devanagari}/u, true),
+  ...written('ja', /[\p{Script=Hiragana}\p{Script=Katakana}]/u, false),
+  ...written('zh', /\p{Script=Han}/u, false),
+  ...written('ko', /\p{Script=Hangul}/u, false),
+]
+
+/** Words that only tell the language. */
+export const COMMON = 0
+/** The number of concepts, including `COMMON`. */
+export const CONCEPTS = 84
+/** Concepts, and unordered pairs of them. */
+export const MEANINGS = (CONCEPTS * (CONCEPTS + 1)) / 2
+/** Hashed words, pairs of words and parts of words. */
+export const SURFACES = 8192
+
+const STEM_BITS = 24
+const LONGEST_STEM = 18
+/** Letters of a stem that count when languages are compared; longer ones may be chance. */
+const MAX_CREDIT = 7
+/** Words of a passage; longer sentences are read in overlapping passages. */
+const PASSAGE = 28
+/** Characters that count as a word where words are not separated. */
+const JOINED_WORD = 2
+
+const step = (hash: number, unit: number) => Math.imul(hash ^ unit, 0x01000193) >>> 0
+const finish = (hash: number) => {
+  const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return (mixed ^ (mixed >>> 13)) >>> 0
+}
+const hashed = (text: string, seed = 0x811c9dc5) => {
+  let hash = seed
+  for (let index = 0; index < text.length; index++) hash = step(hash, text.charCodeAt(index))
+  return hash
+}
+const SEEDS = new Map(WRITTEN.map(({ code }) => [code, hashed(`${code}:`)]))
+
+/** With a space after an elided article or pronoun: "j' ai". */
+const elided = (text: string) => text.replaceAll(/(?<!\p{L})(\p{L}{1,2}')(?=\p{L})/gu, '$1_')
+
+/** Concepts by the keys of `stemKey`. */
+export type Lexicon = ReadonlyMap<number, number>
+
+/** The key of a stem of a language. `_` stands for a space, so that `die_` is the whole word. */
+export const stemKey = (language: string, stem: string): number =>
+  finish(hashed(elided(stem), SEEDS.get(language)!)) >>> (32 - STEM_BITS)
+
+interface Reading {
+  readonly concepts: readonly number[]
+  /** Letters that the lexicon knows. */
+  readonly known: number
+}
+
+/** The concepts in a text whose words are separated, and enclosed, by `_`. */
+function read(text: string, { code, spaced }: Written, lexicon: Lexicon): Reading {
+  const seed = SEEDS.get(code)!
+  const concepts: number[] = []
+  let known = 0
+  let start = spaced ? 1 : 0
+  while (start < text.length) {
+    let length = 0
+    let concept = COMMON
+    let hash = seed
+    const most = Math.min(LONGEST_STEM, text.length - start)
+    for (let count = 1; count <= most; count++) {
+      hash = step(hash, text.charCodeAt(start + count - 1))
+      const found = lexicon.get(finish(hash) >>> (32 - STEM_BITS))
+      if (found !== undefined) [length, concept] = [count, found]
+    }
+    if (length > 0) known += Math.min(length, MAX_CREDIT)
+    if (length > 0 && concept !== COMMON) concepts.push(concept)
+    const end = start + Math.max(1, length)
+    if (!spaced) start = text[end - 1] === '_' && length > 1 ? end - 1 : end
+    else if (text[end - 1] === '_') start = end
+    else {
+      const space = text.indexOf('_', end)
+      start = space === -1 ? text.length : space + 1
+    }
+  }
+  return { concepts, known }
+}
+
+const joined = (text: string) =>
+  elided(`_${text.replaceAll(/[^\p{L}\p{M}\p{N}'-]+/gu, '_')}_`.replaceAll('__', '_'))
+
+/** The language whose words cover most of the text; undefined if it is in none of the scripts. */
+export function languageOf(folded: string, lexicon: Lexicon): Written | undefined {
+  const text = joined(folded.slice(0, 400))
+  let best: Written | undefined
+  let most = -1
+  for (const candidate of WRITTEN) {
+    if (!candidate.letters.test(text)) continue
+    const { known } = read(text, candidate, lexicon)
+    // Kana decide for Japanese, which shares its other characters with Chinese.
+    const weight = candidate.code === 'ja' ? known + text.length : known
+    if (weight > most) [best, most] = [candidate, weight]
+  }
+  return best
+}
+
+const pairIndex = (low: number, high: number) => CONCEPTS + (high * (high - 1)) / 2 + low
+const surface = (text: string, seed: number) => finish(hashed(text, seed)) % SURFACES
+
+/** Features of one passage: indices into the weights of meanings and of surfaces, each at most once. */
+export interface Passage {
+  readonly meanings: readonly number[]
+  readonly surfaces: readonly number[]
+}
+
+function surfacesOf(text: string, spaced: boolean): number[] {
+  const found = new Set<number>()
+  if (spaced) {
+    const words = text.split('_').filter((word) => word !== '')
+    words.forEach((word, index) => {
+      found.add(surface(word, 1))
+      found.add(surface(`${words[index - 1] ?? ''}_${word}`, 2))
+      for (let start = 0; start + 4 < word.length; start++)
+        found.add(surface(word.slice(start, start + 5), 3))
+    })
+  } else {
+    for (let start = 0; start < text.length; start++)
+      for (let length = 2; length <= 4; length++)
+        found.add(surface(text.slice(start, start + length), length))
+  }
+  return [...found]
+}
+
+/** Concepts in the order in which they were said: each with the next, and with the one after. */
+const followers = (concepts: readonly number[]): number[] => [
+  ...new Set(
+    concepts.flatMap((concept, index) =>
+      concepts.slice(index + 1, index + 3).map((next) => surface(`${concept}>${next}`, 5)),
+    ),
+  ),
+]
+
+function passageOf(text: string, language: Written, lexicon: Lexicon): Passage {
+  const said = read(text, language, lexicon).concepts
+  const concepts = [...new Set(said)].sort((one, other) => one - other)
+  const pairs = concepts.flatMap((high, index) => concepts.slice(0, index).map((low) => pairIndex(low, high)))
+  return {
+    meanings: [...concepts, ...pairs],
+    surfaces: [...surfacesOf(text, language.spaced), ...followers(said)],
+  }
+}
+
+const tooLong = (text: string, spaced: boolean) => {
+  const words = spaced ? text.split('_').length - 2 : text.length / JOINED_WORD
+  return words > PASSAGE
+}
+
+/** Overlapping parts of a long sentence. */
+function parts(text: string, spaced: boolean): string[] {
+  if (!tooLong(text, spaced)) return [text]
+  const words = spaced ? text.slice(1, -1).split('_') : [...text]
+  const size = spaced ? PASSAGE : PASSAGE * JOINED_WORD
+  const glue = spaced ? '_' : ''
+  const count = Math.ceil((words.length - size / 2) / (size / 2))
+  return Array.from(
+    { length: count },
+    (_, index) => `_${words.slice((index * size) / 2, (index * size) / 2 + size).join(glue)}_`,
+  )
+}
+
+/** The passages of a text: sentences, neighbouring pairs of short ones, and parts of long ones. */
+export function passages(folded: string, language: Written, lexicon: Lexicon): Passage[] {
+  const sentences = folded
+    .split(/[.!?。！？।؟\n]+/u)
+    .map(joined)
+    .filter((sentence) => sentence.length > 2)
+  const pairs = sentences
+    .slice(1)
+    .map((sentence, index) => `${sentences[index]}${sentence.slice(1)}`)
+    .filter((pair) => !tooLong(pair, language.spaced))
+  const single = sentences.flatMap((sentence) => parts(sentence, language.spaced))
+  return [...single, ...pairs].map((text) => passageOf(text, language, lexicon))
+}
