@@ -25,7 +25,7 @@ rejects with the reason of its signal.
 |---|---|---|
 ${rows.join('\n')}
 
-\`isHalfbyteError(value)\` recognises the errors of any copy of the library, in any realm:
+\`isHalfbyteError(value)\` and \`instanceof HalfbyteError\` recognise the errors of every entry and copy of the library, in any realm:
 
 \`\`\`ts
 try {

@@ -50,7 +50,10 @@ export async function chat(engine: Engine): Promise<string> {
     .result
   console.log(steps.flatMap(({ toolRuns }) => toolRuns.map(({ value, error }) => value ?? error)))
   widget.engine = engine
-  widget.addEventListener('halfbyte-error', ({ detail }) => console.log(detail.code))
+  widget.addEventListener('halfbyte-error', ({ detail }) => {
+    const failure: HalfbyteError = detail
+    console.log(failure.code)
+  })
   widget.addEventListener('halfbyte-message', ({ detail }) => console.log(detail.content))
   return (await loadForTabs('model.gguf')).model.id
 }

@@ -49,6 +49,7 @@ const BRAND = Symbol.for('halfbyte.error')
 
 /**
  * Every error that Halfbyte throws on purpose. An abort is different: it rejects with the signal's reason.
+ * `instanceof` also holds for errors of the package's other entries and copies, like `isHalfbyteError`.
  */
 export class HalfbyteError extends Error {
   override readonly name = 'HalfbyteError'
@@ -60,6 +61,14 @@ export class HalfbyteError extends Error {
     super(message, options)
     this.code = code
     this.detail = detail
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // A subclass inherits this method, but only its own errors are its instances.
+    // biome-ignore lint/complexity/noThisInStatic: the class that was asked, which may be a subclass
+    const isOwn = Function.prototype[Symbol.hasInstance].call(this, value)
+    // biome-ignore lint/complexity/noThisInStatic: the same
+    return isOwn || (this === HalfbyteError && isHalfbyteError(value))
   }
 
   toWire(): WireError {

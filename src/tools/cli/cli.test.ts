@@ -198,7 +198,9 @@ test('a chat template is read from a file, and one that cannot be read is reject
   expect(await run('good.jinja', '{{ messages[0].content }}')).toMatchObject({ code: 0 })
   expect(await run('bad.jinja', '{% if %}')).toEqual({
     code: 1,
-    err: expect.stringMatching(/^format: the chat template cannot be read/),
+    err: expect.stringMatching(
+      /^note: --chat-template is ignored with --raw\nformat: the chat template cannot be read/,
+    ),
   })
   expect(await run('absent.jinja', undefined)).toMatchObject({
     code: 1,
@@ -362,7 +364,7 @@ describe.concurrent('a mistake', () => {
     ])
     expect(missing).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^unsupported: [^\n]*ENOENT[^\n]*\n$/),
+      err: expect.stringMatching(/^unsupported: [^\n]*no is not a folder; [^\n]*\n$/),
     })
     if (full !== undefined) {
       expect(full).toMatchObject({

@@ -1,5 +1,6 @@
 // Loads `<model>` for the command line, with an engine in this process.
 
+import type { NoteCode } from '../../core/base/engine-notes.ts'
 import { Engine } from '../../engine/api/engine.ts'
 import type { ProbeReport } from '../../engine/api/types.ts'
 import { type BuiltModel, loadModel } from '../../engine/load/build-model.ts'
@@ -12,6 +13,7 @@ import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } fro
 import { nodeHost } from './node-host.ts'
 import type { EngineFlags, VisionFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-flags.ts'
+import { note } from './terminal/notes.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
@@ -42,7 +44,13 @@ export async function probeEngine(
   })
 }
 
-/** Loads `<model>`. If the signal is aborted, it rejects with its reason. */
+/** Notes about models and machines that work as they should. */
+const EXPECTED: ReadonlySet<NoteCode> = new Set(['one-thread', 'merged-system'])
+
+/**
+ * Loads `<model>`, and notes on stderr how the engine differs from the request, such as a shorter context. If the
+ * signal is aborted, it rejects with its reason.
+ */
 export async function openEngine(
   model: string,
   flags: EngineFlags & Pick<SamplerFlags, 'draft'> & VisionFlags,
@@ -57,7 +65,7 @@ export async function openEngine(
     flags.chatTemplate && readText(flags.chatTemplate),
   ])
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
-  return Engine.open(localConnection(service), place, {
+  const engine = await Engine.open(localConnection(service), place, {
     draft,
     vision,
     lora,
@@ -73,6 +81,8 @@ export async function openEngine(
     signal,
     onProgress: showProgress,
   }).finally(clearProgress)
+  for (const { code, text } of engine.notes) if (!EXPECTED.has(code)) note(text)
+  return engine
 }
 
 /** An engine over a loaded model, which `withModel` disposes of. */

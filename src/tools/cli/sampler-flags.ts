@@ -8,6 +8,7 @@ import type { GenerateOptions, SpeculationKind } from '../../engine/api/types.ts
 import { REPLY_OPTIONS } from '../../engine/reply/reply-options.ts'
 import { readText } from './files.ts'
 import { parserOf, repeated, whole } from './options.ts'
+import { needs, withIgnored } from './terminal/notes.ts'
 
 export interface ConstraintFlags {
   readonly schema?: string
@@ -18,7 +19,7 @@ export interface ConstraintFlags {
 }
 
 export function withConstraintOptions(command: Command): Command {
-  return command
+  return withIgnored(command, [needs('compact', '--schema')])
     .option('--schema <file>', 'a JSON Schema that the answer must match')
     .option('--compact', 'with --schema: JSON without whitespace')
     .option('--grammar <file>', 'a GBNF grammar; its rule root must match the answer')
@@ -85,7 +86,13 @@ export function withSamplerOptions(command: Command): Command {
     command.optionsGroup(SAMPLER_FLAGS[name][0])
     command.addOption(numberOption(name))
   }
-  return command
+  return withIgnored(command, [
+    needs('negative', '--cfg-scale'),
+    needs('dryBreaker', '--dry-multiplier'),
+    needs('xtcThreshold', '--xtc-probability'),
+    needs('mirostatLr', '--mirostat'),
+    needs('mirostatEnt', '--mirostat'),
+  ])
     .optionsGroup(OTHERS)
     .option(
       '--cfg-scale <x>',

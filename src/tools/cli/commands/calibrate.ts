@@ -14,6 +14,7 @@ import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, writeOutput } from '../terminal/output.ts'
+import { checkReport } from '../write/check-output.ts'
 
 interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly output?: string
@@ -45,6 +46,7 @@ export function calibrateCommand(): Command {
 }
 
 async function calibrate(model: string, path: string, flags: CalibrateFlags): Promise<void> {
+  await checkReport(flags.output, 'json')
   const prepareFlags = { weights: 'auto', lora: flags.lora, forPack: true } as const
   await interruptible(async (signal) => {
     const told: Told[] = []

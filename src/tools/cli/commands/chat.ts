@@ -1,23 +1,25 @@
 // `halfbyte chat`: answers lines that are typed in a terminal, or piped. Ctrl-C stops an answer; twice exits.
-import { createInterface } from 'node:readline/promises'
-import { Command } from 'commander'
-import { isHalfbyteError } from '../../../core/base/errors.ts'
-import type { Generation, Session } from '../../../engine/api/types.ts'
+import { createInterface } from 'node:readline'
+import { Command, Option } from 'commander'
+import type { SessionOptions } from '../../../engine/api/types.ts'
 import { REPLY_OPTIONS } from '../../../engine/reply/reply-options.ts'
 import { openEngine } from '../command-engine.ts'
 import { type EngineFlags, MODEL, parserOf, withContextOption, withEngineOptions } from '../options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-flags.ts'
 import { runChatCommand } from '../terminal/chat-commands.ts'
-import { dimmed, errorLine, interruptible, replyPiece, visible } from '../terminal/failure.ts'
+import { Conversation } from '../terminal/conversation.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
+import { type History, NO_HISTORY, openHistory } from '../terminal/history.ts'
+import { note } from '../terminal/notes.ts'
 import { offer } from '../terminal/offer.ts'
+import { printReply, talk } from '../terminal/talk.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly system?: string
   readonly maxTokens?: number
+  readonly overflow: NonNullable<SessionOptions['overflow']>
+  readonly history: boolean
 }
-
-/** Two presses within this many milliseconds exit, even during an answer. */
-const TWICE_MS = 1500
 
 export function chatCommand(): Command {
   const command = new Command('chat')
@@ -31,89 +33,55 @@ export function chatCommand(): Command {
       'maximum tokens per answer; default: until the context is full',
       parserOf(REPLY_OPTIONS.maxTokens),
     )
+    .addOption(
+      new Option(
+        '--overflow <what>',
+        'what happens when the context is full: shift drops the oldest messages, error ends the answer',
+      )
+        .choices(['shift', 'error'])
+        .default('shift'),
+    )
+    .option('--no-history', 'keep no typed lines in a file; HALFBYTE_NO_HISTORY=1 does the same')
     .action(chat)
   return withSamplerOptions(withContextOption(withEngineOptions(command)))
 }
-
-type Answer = (line: string, signal?: AbortSignal) => Generation
 
 async function chat(model: string, flags: ChatFlags): Promise<void> {
   await using engine = await interruptible(async (signal) => {
     await offer(model, flags, signal)
     return openEngine(model, flags, signal)
   })
-  const session = engine.createSession({ system: flags.system })
-  const options = { ...samplerFlags(flags), maxTokens: flags.maxTokens }
-  const answer: Answer = (line, signal) => session.send(line, { ...options, signal })
-  if (process.stdin.isTTY && process.stdout.isTTY) await talk(session, answer)
-  else await interruptible((signal) => answerLines(answer, signal))
+  const { system, overflow, maxTokens } = flags
+  const conversation = new Conversation(engine, {
+    system,
+    overflow,
+    reply: { ...samplerFlags(flags), maxTokens },
+  })
+  if (process.stdin.isTTY && process.stdout.isTTY) await talk(conversation, historyOf(flags))
+  else await interruptible((signal) => answerLines(conversation, signal))
 }
 
-/** Prints one answer per line of stdin, and nothing else on stdout. Stops at the first error. */
-async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
+const historyOf = ({ history }: ChatFlags): History =>
+  history && (process.env['HALFBYTE_NO_HISTORY'] ?? '') === '' ? openHistory() : NO_HISTORY
+
+/**
+ * Prints one answer per line of stdin, and nothing else on stdout: what commands say goes to stderr. Stops at the
+ * first error.
+ */
+async function answerLines(chat: Conversation, signal: AbortSignal): Promise<void> {
   for await (const line of createInterface({ input: process.stdin, signal })) {
     if (line.trim() === '') continue
-    await print(answer(line, signal))
+    const command = await runChatCommand(line, chat, signal)
+    const said = command === undefined ? chat.say(line, signal) : command.said
+    if (typeof said === 'string') {
+      process.stderr.write(`${visible(said)}\n`)
+      continue
+    }
+    await printReply(said)
     process.stdout.write('\n')
+    await said.result
+    const cut = chat.contextNote()
+    if (cut !== undefined) note(cut)
   }
   signal.throwIfAborted()
-}
-
-async function talk(session: Session, answer: Answer): Promise<void> {
-  // While reading from a terminal, Ctrl-C goes to readline; otherwise it reaches the process as a signal.
-  const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
-  let running: Generation | undefined
-  let pressed = Number.NEGATIVE_INFINITY
-  let isOver = false
-  terminal.on('close', () => {
-    isOver = true
-    running?.cancel()
-  })
-  terminal.on('SIGINT', () => {
-    const isSecond = performance.now() - pressed < TWICE_MS
-    pressed = performance.now()
-    if (isSecond) return terminal.close()
-    if (running !== undefined) return running.cancel()
-    terminal.write(null, { ctrl: true, name: 'u' })
-    process.stdout.write('\n(Ctrl-C again to leave)\n')
-    terminal.prompt()
-  })
-  terminal.prompt()
-  for await (const line of terminal) {
-    if (line.trim() !== '' && !isOver) {
-      const told = await commandResult(line, session)
-      if (told === undefined) {
-        running = answer(line)
-        await printTurn(running)
-        running = undefined
-      } else process.stdout.write(`${visible(told)}\n`)
-    }
-    if (isOver) break
-    terminal.prompt()
-  }
-  process.stdout.write('\n')
-}
-
-/** A command that fails, for example because a disk is full, does not end the conversation. */
-const commandResult = (line: string, session: Session): Promise<string | undefined> =>
-  runChatCommand(line, session).catch((error) => {
-    if (!isHalfbyteError(error)) throw error
-    return errorLine(error)
-  })
-
-/** A prompt that no longer fits leaves the conversation unchanged; other errors end it. */
-async function printTurn(generation: Generation): Promise<void> {
-  try {
-    await print(generation)
-    const { finishReason, timings } = await generation.result
-    const rate = timings.decodeTokensPerSecond.toFixed(1)
-    process.stdout.write(`\n${dimmed(`[${finishReason}, ${rate} tokens/s]`)}\n`)
-  } catch (error) {
-    if (!isHalfbyteError(error) || error.code !== 'context-overflow') throw error
-    process.stdout.write(`${errorLine(error)}\n`)
-  }
-}
-
-async function print(generation: Generation): Promise<void> {
-  for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
 }

@@ -12,6 +12,7 @@ import { forwardRows, withModel } from '../models/model.ts'
 import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { checkReport } from '../write/check-output.ts'
 
 interface CompareFlags extends EngineFlags {
   readonly text: string
@@ -50,6 +51,8 @@ interface Loaded {
 }
 
 async function compareModels(models: readonly string[], flags: CompareFlags): Promise<void> {
+  await checkReport(flags.output, 'markdown')
+  await checkReport(flags.plot, 'plot')
   await interruptible(async (signal) => {
     const rows = await withAll(models, flags, signal, (loaded) => measure(loaded, flags, signal)).finally(
       clearProgress,

@@ -31,6 +31,7 @@ import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { checkReport } from '../write/check-output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
 /** Greedy, without penalties or drafts, whatever the model's files recommend. */
@@ -113,6 +114,10 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
       'the finished part is stored next to the output; give --output FILE to resume',
     )
   }
+  await checkReport(flags.output, 'json')
+  await checkReport(flags.samples, 'samples')
+  await checkReport(flags.markdown, 'markdown')
+  await checkReport(flags.plot, 'plot')
   const others = await Promise.all((flags.beside ?? []).map(readReport))
   const opened = await Promise.all(specs.map(openTask))
   const path = flags.output && `${flags.output}.work`

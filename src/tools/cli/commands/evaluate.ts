@@ -8,6 +8,7 @@ import { forwardRows, withModel } from '../models/model.ts'
 import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { checkReport } from '../write/check-output.ts'
 
 export function evaluateCommands(): readonly Command[] {
   const logits = new Command('logits')
@@ -35,6 +36,7 @@ interface LogitsFlags extends EngineFlags {
 
 async function writeLogits(model: string, flags: LogitsFlags): Promise<void> {
   const { tokens } = flags
+  await checkReport(flags.output, 'numbers')
   await interruptible(async (signal) => {
     const rows = await withModel(model, { ...flags, context: tokens.length }, signal, async (built) => {
       const rows: Uint8Array[] = []

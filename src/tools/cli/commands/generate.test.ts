@@ -2,7 +2,7 @@
 // on them.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { TRIALS } from '../../../core/generate/sampler/testing/brute-force.ts'
@@ -142,6 +142,20 @@ describe.concurrent('generate', () => {
     expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
   })
 
+  test('says what the answer lacks if the context is full, and answers under a system text', async () => {
+    const asked = ['generate', model, 'ab', '--temperature', '0', '--context', '32', '--max-tokens', '999']
+    const [short, steered] = await Promise.all([
+      halfbyte(...asked),
+      halfbyte(...asked.slice(0, 5), '--max-tokens', '2', '--json', '--system', 'be kind'),
+    ])
+    expect(short).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^note: the answer ends because the context of 32 tokens is full; raise/m),
+    })
+    const plain = await halfbyte(...asked.slice(0, 5), '--max-tokens', '2', '--json')
+    expect(JSON.parse(steered.out).promptTokens).toBeGreaterThan(JSON.parse(plain.out).promptTokens)
+  })
+
   test('exits quietly if the reader closes the pipe', async () => {
     const child = startEndless()
     child.stdout?.once('data', () => child.stdout?.destroy())
@@ -165,24 +179,18 @@ describe.concurrent('chat', () => {
     expect(out).toMatch(/^[a-z ]+\n[a-z ]+\n$/)
   })
 
+  test('runs piped commands without sending them to the model', async () => {
+    const child = start('chat', model, '--max-tokens', '3', '--temperature', '0')
+    const { code, out, err } = await ended(child, '/system be kind\nab\n/retry\n/nosuch\n/stats\n')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^([a-z ]+)\n\1\n$/)
+    expect(err).toMatch(/^system prompt replaced\nthere is no command \/nosuch; .*\ncontext: \d+ of/)
+  })
+
   test.skipIf(!existsSync('/usr/bin/script'))(
     'in a terminal, Ctrl-C stops the answer, and pressing it twice exits',
     async () => {
-      const command = [process.execPath, MAIN, 'chat', model, '--temperature', '0', '--context', '16384']
-      const child = spawn('script', ['-qec', command.join(' '), '/dev/null'], {
-        stdio: ['pipe', 'pipe', 'pipe'],
-      })
-      let seen = ''
-      const shows = (pattern: RegExp) =>
-        new Promise<void>((resolve) => {
-          child.stdout.on('data', (bytes) => {
-            seen += bytes
-            if (!pattern.test(seen)) return
-            child.stdout.removeAllListeners('data')
-            seen = ''
-            resolve()
-          })
-        })
+      const { child, shows } = inTerminal({ TERM: 'xterm' })
       await shows(/> /)
       child.stdin.write('ab\r')
       await shows(/ab\s+[a-z ]{20}/)
@@ -190,6 +198,75 @@ describe.concurrent('chat', () => {
       await shows(/\[cancelled, .*> /s)
       child.stdin.write('\x03')
       expect(await new Promise((resolve) => child.on('exit', resolve))).toBe(0)
+      expect(await readFile(path('state/halfbyte/chat-history'), 'utf8')).toBe('ab\n')
+    },
+  )
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'a pasted text is one message, and the last run can be recalled',
+    async () => {
+      const { child, shows } = inTerminal(
+        { TERM: 'xterm', XDG_STATE_HOME: path('other-state') },
+        '--max-tokens',
+        '2',
+      )
+      await shows(/> /)
+      child.stdin.write('\x1b[200~ab\rcd\x1b[201~\r')
+      await shows(/\[length, .*> /s)
+      child.stdin.write(`/save ${path('pasted.json')}\r`)
+      await shows(/2 messages are in/)
+      const [asked] = JSON.parse(await readFile(path('pasted.json'), 'utf8')).messages
+      expect(asked).toEqual({ role: 'user', content: 'ab\ncd' })
+      child.stdin.write('\x04')
+      await new Promise((resolve) => child.on('exit', resolve))
+      const again = inTerminal({ TERM: 'xterm', XDG_STATE_HOME: path('other-state') })
+      await again.shows(/> /)
+      again.child.stdin.write('\x1b[A')
+      await again.shows(/\/save .*pasted\.json/)
+      again.child.stdin.write('\x15\x04')
+      await new Promise((resolve) => again.child.on('exit', resolve))
+    },
+  )
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'a plain terminal gets no moving lines, and a dumb one no escape sequence at all',
+    async () => {
+      for (const env of [
+        { TERM: 'dumb', NO_COLOR: '' },
+        { TERM: 'xterm', NO_COLOR: '1' },
+      ]) {
+        const { child, shows } = inTerminal(env, '--max-tokens', '2', '--no-history')
+        let page = await shows(/> /)
+        child.stdin.write('ab\r')
+        page += await shows(/\[length, .*> /s)
+        child.stdin.write('\x04')
+        await new Promise((resolve) => child.on('exit', resolve))
+        expect(page).not.toContain('\x1b[K')
+        expect(page).not.toContain('\x1b[2m')
+        if (env.TERM === 'dumb') expect(page).not.toContain('\x1b')
+      }
     },
   )
 })
+
+/** `halfbyte chat` in a terminal, with its history in the test's folder. */
+function inTerminal(env: Readonly<Record<string, string>>, ...flags: readonly string[]) {
+  const args = ['chat', model, '--temperature', '0', '--context', '16384', ...flags]
+  const child = spawn('script', ['-qec', [process.execPath, MAIN, ...args].join(' '), '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, NO_COLOR: '', XDG_STATE_HOME: path('state'), ...env },
+  })
+  let seen = ''
+  /** What has been shown since the last call, once it matches. */
+  const shows = (pattern: RegExp) =>
+    new Promise<string>((resolve) => {
+      child.stdout.on('data', (bytes) => {
+        seen += bytes
+        if (!pattern.test(seen)) return
+        child.stdout.removeAllListeners('data')
+        resolve(seen)
+        seen = ''
+      })
+    })
+  return { child, shows }
+}

@@ -26,9 +26,11 @@ import {
   withSamplerOptions,
 } from '../sampler-flags.ts'
 import { interruptible, replyPiece, systemError, visible } from '../terminal/failure.ts'
+import { contextNote, needs, note, unused, withIgnored } from '../terminal/notes.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, VisionFlags {
   readonly prompt?: string
+  readonly system?: string
   readonly maxTokens: number
   readonly image?: readonly string[]
   readonly stop?: readonly string[]
@@ -43,6 +45,7 @@ export function generateCommand(): Command {
     .argument('<model>', MODEL)
     .argument('[prompt]', 'the message, or with --raw the text to continue; - reads it from stdin')
     .option('--prompt <text>', 'the prompt, as an option')
+    .option('--system <text>', 'instructions for the model')
     .hook('preAction', demandPrompt)
     .addOption(visionOption())
     .option('--image <file>', 'a PNG or JPEG to ask about, for vision models; repeatable', repeated)
@@ -58,7 +61,11 @@ export function generateCommand(): Command {
     .action((model: string, prompt: string | undefined, flags: GenerateFlags) =>
       interruptible((signal) => generate(model, prompt ?? flags.prompt ?? '', flags, signal)),
     )
-  return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
+  const full = withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
+  return withIgnored(full, [
+    needs('logprobs', '--json'),
+    ...['system', 'chatTemplate'].map((option) => unused(option, '--raw')),
+  ])
 }
 
 /** The prompt, given as an argument or an option. */
@@ -94,16 +101,19 @@ async function generate(
     flags.raw === true
       ? engine.complete(prompt, options)
       : engine
-          .createSession()
+          .createSession({ system: flags.system })
           .send({ role: 'user', content: prompt, ...(images.length > 0 && { images }) }, options)
+  if (flags.json !== true) {
+    for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
+    process.stdout.write('\n')
+  }
+  const result = await generation.result
+  const cut = contextNote(result, engine.model.contextLength, flags.maxTokens)
+  if (cut !== undefined) note(cut)
   if (flags.json === true) {
-    const result = await generation.result
     const { totalBytes } = await engine.memory()
     process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
-    return
   }
-  for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
-  process.stdout.write('\n')
 }
 
 const readPicture = (path: string): Promise<Uint8Array> =>

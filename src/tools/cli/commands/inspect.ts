@@ -28,6 +28,7 @@ import {
 } from '../options.ts'
 import { flagOf } from '../sampler-flags.ts'
 import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
+import { needs, unused, withIgnored } from '../terminal/notes.ts'
 import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
 
 export function modelsCommand(): Command {
@@ -98,7 +99,11 @@ export function inspectCommand(): Command {
       const page = await interruptible((signal) => pageOf(model, flags, signal))
       process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
     })
-  return withContextOption(command)
+  return withIgnored(withContextOption(command), [
+    needs('size', '--plan'),
+    needs('fallback', '--plan'),
+    unused('fit', '--plan'),
+  ])
 }
 
 async function pageOf(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {

@@ -20,6 +20,7 @@ import { type FormatRule, formatOption, formatsOf } from '../compress/matrix-for
 import { MATRIX_FORMATS, type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
+import { unused, withIgnored } from '../terminal/notes.ts'
 
 interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly method: 'rtn' | 'gptq'
@@ -80,7 +81,8 @@ export function quantizeCommand(): Command {
         "what to write; default: from the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
       ).choices(['hbm', 'gguf', 'gptq']),
     )
-  return withCompressOptions(withTableOptions(command)).action(quantize)
+  const rounding = ['damp', 'drift', 'sweeps'].map((option) => unused(option, '--method', 'rtn'))
+  return withIgnored(withCompressOptions(withTableOptions(command)), rounding).action(quantize)
 }
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {

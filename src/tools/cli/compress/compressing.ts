@@ -15,7 +15,8 @@ import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { clearProgress, overwrite } from '../terminal/output.ts'
+import { needs, withIgnored } from '../terminal/notes.ts'
+import { canOverwrite, clearProgress, overwrite } from '../terminal/output.ts'
 import { checkName, checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
@@ -83,7 +84,11 @@ export const sweepsOption = (): Option =>
 /** The options of `CompressFlags`, except those of the text. */
 export function withCompressOptions(command: Command): Command {
   return withCalibrationOptions(
-    command
+    withIgnored(command, [
+      needs('windows', '--calibration'),
+      needs('context', '--calibration'),
+      needs('heldOut', '--calibration'),
+    ])
       .option(
         '--held-out <n>',
         'maximum windows of the text, after those of --windows, used to compare the result with the original',
@@ -210,12 +215,12 @@ async function solve<Report>(
   }
 }
 
-/** Without a terminal, lines go to stdout, or to stderr if stdout carries other output. */
+/** Without a terminal that replaces lines, they go to stdout, or to stderr if stdout carries other output. */
 export const progressOf = (toStderr: boolean) =>
   runProgress({
     now: () => performance.now(),
     overwrite,
-    line: process.stderr.isTTY
+    line: canOverwrite()
       ? undefined
       : (text) => (toStderr ? process.stderr : process.stdout).write(visible(`${text}\n`)),
   })

@@ -15,10 +15,16 @@ export const visible = (text: string): string =>
 /** For names. Also escapes line breaks, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
-/** Dimmed on a terminal with styles, unless `NO_COLOR` is set. */
-export function dimmed(text: string, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv = process.env): string {
-  return NO_COLOR !== '' || TERM === 'dumb' ? text : `\x1b[2m${text}\x1b[22m`
-}
+/** True for a terminal that can't move its cursor. */
+export const isDumb = ({ TERM }: NodeJS.ProcessEnv = process.env): boolean => TERM === 'dumb'
+
+/** True if the user wants neither styles nor lines that are replaced. */
+export const isPlain = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  (env['NO_COLOR'] ?? '') !== '' || isDumb(env)
+
+/** Dimmed, unless the terminal is plain. */
+export const dimmed = (text: string, env: NodeJS.ProcessEnv = process.env): string =>
+  isPlain(env) ? text : `\x1b[2m${text}\x1b[22m`
 
 /**
  * A piece of a reply. A terminal shows the model's reasoning dimmed; pipes and files get only the answer,
@@ -71,6 +77,12 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
     { cause: error },
   )
 }
+
+/** Standard output failed. A closed pipe is returned unchanged, because `report` doesn't count it as an error. */
+export const outputError = (error: unknown): unknown =>
+  systemCode(error) === 'EPIPE'
+    ? error
+    : systemError(error, 'unsupported', 'standard output cannot be written', 'send it to another place')
 
 /** Why `fetch` failed in Node, as a code or in words; undefined for other errors. */
 function connectionFailure(error: unknown): string | undefined {

@@ -5,15 +5,18 @@ import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
-import { systemError } from './failure.ts'
+import { isPlain, outputError, systemError } from './failure.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
 
 export const clearProgress = (): void => overwrite('')
 
+/** True if progress is shown by replacing the terminal's last line. */
+export const canOverwrite = (): boolean => process.stderr.isTTY && !isPlain()
+
 /** Replaces the terminal's last line. */
 export function overwrite(text: string): void {
-  if (process.stderr.isTTY && process.env['TERM'] !== 'dumb') process.stderr.write(`\r\x1b[K${text}`)
+  if (canOverwrite()) process.stderr.write(`\r\x1b[K${text}`)
 }
 
 function describe(event: LoadProgress): string {
@@ -50,7 +53,11 @@ export async function writeOutput(
   signal?: AbortSignal,
 ): Promise<void> {
   const source = Readable.from(chunks)
-  if (path === undefined) return pipeline(source, process.stdout, { end: false, signal })
+  if (path === undefined) {
+    return pipeline(source, process.stdout, { end: false, signal }).catch((error) => {
+      throw outputError(error)
+    })
+  }
   try {
     await writeFile(await realpath(path).catch(() => path), source, signal)
   } catch (error) {

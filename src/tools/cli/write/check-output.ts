@@ -43,11 +43,19 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
 /** Throws `unsupported` if the output's missing parent folders cannot be created. */
 async function checkPlace(output: string): Promise<void> {
   let folder = dirname(resolve(output))
-  let found = await stat(folder).catch(() => undefined)
-  while (found === undefined && folder !== dirname(folder)) {
-    folder = dirname(folder)
-    found = await stat(folder).catch(() => undefined)
-  }
+  while (!(await exists(folder)) && folder !== dirname(folder)) folder = dirname(folder)
+  await checkFolder(output, folder)
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Throws `unsupported` unless files can be written to the folder. */
+async function checkFolder(output: string, folder = dirname(resolve(output))): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
   if (found?.isDirectory() !== true) {
     throw new HalfbyteError(
       'unsupported',
@@ -67,28 +75,52 @@ export async function makeFolder(output: string): Promise<void> {
   })
 }
 
-/** A command's output format and its file extension. Folders have none. */
+/** A command's output formats and their file extensions, the usual one first. Folders have none. */
 const KINDS = {
   hbm: ['a .hbm pack', '.hbm'],
   gguf: ['a GGUF file', '.gguf'],
-  gptq: ['a folder', undefined],
-  safetensors: ['a folder', undefined],
-} as const
+  gptq: ['a folder'],
+  safetensors: ['a folder'],
+  json: ['JSON', '.json'],
+  samples: ['JSON lines', '.jsonl', '.json'],
+  markdown: ['a Markdown table', '.md'],
+  plot: ['an SVG plot', '.svg'],
+  numbers: ['raw f32 numbers', '.bin', '.f32'],
+} as const satisfies Readonly<Record<string, readonly [what: string, ...endings: string[]]>>
+
+/** Endings that promise a format to other programs. */
+const PROMISING = /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
 
 /** Throws `unsupported` if the output's name has the extension of another format. */
 export function checkName(output: string, kind: keyof typeof KINDS): void {
-  const [ending] = /\.(?:hbm|gguf|safetensors|onnx)$/i.exec(output) ?? []
-  const [what, own] = KINDS[kind]
-  if (ending === undefined || ending.toLowerCase() === own) return
+  const [ending] = PROMISING.exec(output) ?? []
+  const [what, ...own]: readonly string[] = KINDS[kind]
+  if (ending === undefined || own.includes(ending.toLowerCase())) return
+  const [usual] = own
   const next =
-    own === undefined
+    usual === undefined
       ? `omit ${ending}`
-      : `end it with ${own}${own === '.hbm' ? ' (halfbyte convert and quantize also write GGUF)' : ''}`
+      : `end it with ${usual}${kind === 'hbm' ? ' (halfbyte convert and quantize also write GGUF)' : ''}`
   throw new HalfbyteError(
     'unsupported',
     `${output} would be ${what} with the extension of another format; ${next}`,
     { output },
   )
+}
+
+/**
+ * Throws `unsupported` before the work if a report, table or plot has the extension of another format or can't be
+ * written at its place. A path that wasn't given is fine.
+ */
+export async function checkReport(path: string | undefined, kind: keyof typeof KINDS): Promise<void> {
+  if (path === undefined) return
+  checkName(path, kind)
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isDirectory()) {
+    throw new HalfbyteError('unsupported', `${path} is a folder; give the name of a file`, { output: path })
+  }
+  // Devices and pipes are written in place.
+  if (found === undefined || found.isFile()) await checkFolder(path)
 }
 
 const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
