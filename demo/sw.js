@@ -9,9 +9,9 @@ const LATER = { __LATER__: [] }
 const BUILD = new Map(Object.entries({ ...FILES, ...LATER }))
 
 const PREFIX = 'halfbyte-page-'
-/** The cache, one per build, of files whose names do not identify their contents. */
+/** This build's cache, for files whose names contain no content hash. */
 const PAGES = PREFIX + VERSION
-/** The cache of all builds' assets, whose names change with their contents. */
+/** The cache that all builds share, for assets whose names contain a content hash. */
 const ASSETS = 'halfbyte-assets'
 /** Header of a cached asset: its build-independent name. */
 const KIND = 'x-halfbyte-kind'

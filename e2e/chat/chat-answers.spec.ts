@@ -1,6 +1,6 @@
 // Answers. In: the built chat page with truncated answers, code and formulas, and thoughts. Out: whether
 // answers can be continued, even after a reload; whether code and formulas are shown without active content;
-// and whether thoughts are folded, stay as the user left them, and are not part of the next turn.
+// and whether thoughts are collapsed, stay as the user left them, and are not part of the next turn.
 import { expect, type Page, test } from '@playwright/test'
 import type { ModelFile } from '../model-folder.ts'
 import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
@@ -123,7 +123,7 @@ async function chooseFiles(page: Page, files: readonly ModelFile[]): Promise<voi
   await ready(page)
 }
 
-test('a thought is folded while it streams, can be opened, and is not read in the next turn', async ({
+test('a thought is collapsed while it streams, can be opened, and is not read in the next turn', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

@@ -1,5 +1,5 @@
-// Clients of other APIs. In: their published packages, and the packed package. Out: whether each client, in a
-// page, shows and returns the engine's own reply.
+// Clients written for other APIs. In: their published packages, and the packed package. Out: whether each
+// client, in a page, shows and returns the engine's own reply.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

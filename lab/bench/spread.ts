@@ -15,6 +15,6 @@ export function spread(values: readonly number[]): Spread {
   return { median: (lower + upper) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
 }
 
-/** Median (least-most). */
+/** Median (min-max). */
 export const spreadText = ({ median, min, max }: Spread, digits = 1): string =>
   `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`

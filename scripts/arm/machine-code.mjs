@@ -62,7 +62,8 @@ export const readCode = (text) =>
     .slice(1)
     .map((section) => ({
       name: /^name: (.*)$/m.exec(section)?.[1] ?? '',
-      // Computed on demand, because most functions are never inspected, and a test does this under emulation.
+      // Computed on demand, because most functions are never inspected and a test runs this under emulation,
+      // which is slow.
       get loops() {
         return loopsOf(instructionsOf(section))
       },

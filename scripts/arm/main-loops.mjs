@@ -95,9 +95,9 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions in the form of dot product that a machine uses: on arm64 the wide form or products, and quads
- * if those are missing; elsewhere quads, unless one of them consists of pairs. Always includes functions with
- * a single form.
+ * The functions that a machine runs, of those built in several forms of the dot product. On arm64 this is the
+ * wide form or products, with quads as the fallback; elsewhere it is quads, or pairs if V8 compiled the quads
+ * to pairs. Always includes functions with a single form.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))

@@ -10,7 +10,7 @@ export function checkEngine(engine: Engine | undefined): void {
   if (readFrom('the engine', () => typeof engine?.createSession === 'function')) return
   throw new HalfbyteError(
     'unsupported',
-    `the engine is ${shown(engine)}; pass what Engine.load resolves to, with await`,
+    `the engine is ${shown(engine)}; await Engine.load and pass its result`,
   )
 }
 
@@ -28,7 +28,7 @@ export function checkEmbedder(embedder: Embedder | undefined): void {
   if (isEmbedder(embedder)) return
   throw new HalfbyteError(
     'unsupported',
-    `the embedder is ${shown(embedder)}; pass what Embedder.load resolves to, with await`,
+    `the embedder is ${shown(embedder)}; await Embedder.load and pass its result`,
   )
 }
 

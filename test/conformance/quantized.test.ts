@@ -144,7 +144,7 @@ test('sorted inputs need only one index per input of extra memory', async () => 
     const { files } = packModel(pack, gptq(64, { desc_act: isShuffled }))
     return withBuilt(files, {}, async (built) => built.memory().weightsBytes)
   }
-  // Two layers. In each, one order for Q, K, V, gate and up, the same for O, which has as many inputs, and
-  // one for down.
+  // Two layers. In each, Q, K, V, gate and up share one order, O has one of the same length, and down has its
+  // own.
   expect((await bytesOf(true)) - (await bytesOf(false))).toBe(4 * (128 + 320))
 })

@@ -25,7 +25,7 @@ const SEED = 26
 const COUNT = 26
 /** Numbers with which control inputs are compared; the comparison's prompts have six tokens. */
 const MAX_NUMBER = 5
-/** Positions in their tables, at least the fuzzer's context. */
+/** Rows of the seeds' position tables; at least the fuzzer's context length. */
 const TABLE_ROWS = 64
 /** About half of the random forms can be proven. A much lower share would be a fault of the generator. */
 const MAX_TRIES = 4 * COUNT

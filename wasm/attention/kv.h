@@ -7,7 +7,7 @@
  *   V int8   code d at ((d / 4) * 16 + p / 4) * 16 + d % 4 * 4 + p % 4, then scales, offsets
  *   V fp8    code d at ((d / 4) * 64 + p) * 4 + d % 4, then scales
  *
- *   int8     low, high   least and greatest element       scale = (high - low) / 255      offset = low + 128 * scale
+ *   int8     low, high   smallest and largest element      scale = (high - low) / 255      offset = low + 128 * scale
  *            code  = nearest((x - low) * (255 / (high - low))) - 128, ties to even
  *            high - low below 2^-100: scale 0, codes -128 and offset low
  *   fp8      scale = max|x| / 31         code = nearest e3m4 of x * (31 / max|x|), ties to even

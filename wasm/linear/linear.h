@@ -64,8 +64,8 @@ INLINE struct span side(const struct span *span, uint32_t i) {
 /* Hides from the compiler what p points to, so that it is loaded and stored as written. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
-/* Calls `rows` for the rows of a span, up to TOKEN_TILE at a time. It gets a constant number, so each number has its
- * own loop. */
+/* Calls `rows` for the rows of a span, up to TOKEN_TILE at a time. Their number is a compile-time constant, so that
+ * each number gets its own loop. */
 #define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \
     for (uint32_t i = 0; i < (span)->width; i++) {                                                                     \
         const struct span one = side(span, i);                                                                         \

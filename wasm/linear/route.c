@@ -1,10 +1,10 @@
 /* route, gather, bias_experts, combine: rows to their experts and back. In: router logits, rows. Out: a route,
  * rows by place, sums. The parts of a route: route.h.                                                          exact
- *   route    softmax: p[e] = e^(x[e] - max x) / sum, e ascending. The `used` greatest, the first of equal ones; their
- *            sum is in the order of choice. Scalar code that serves as its own definition: a row has about a hundred
- *            numbers. Second round, one tile: a counting sort of all rows by expert
- *            mixer (SparseMixer, Liu et al., 2023): the greatest x[e] that is left has the weight
- *            1 / sum e^(x[i] - x[e]) over all i that are left and x[e] - x[i] <= 2 eps max(|x[i]|, x[e])
+ *   route    softmax: p[e] = e^(x[e] - max x) / sum, e ascending. Chooses the `used` largest, on ties the first, and
+ *            sums them in the order in which they are chosen. Scalar code that serves as its own definition: a row
+ *            has about a hundred numbers. Second round, one tile: a counting sort of all rows by expert
+ *            mixer (SparseMixer, Liu et al., 2023): the largest remaining x[e] has the weight
+ *            1 / sum e^(x[i] - x[e]) over all remaining i with x[e] - x[i] <= 2 eps max(|x[i]|, x[e])
  *   bias_experts  y[place] = y[place] + bias[e]
  *   combine  y[m] = ((w0 * x[place 0]) + w1 * x[place 1]) + ...        choices by descending weight
  *

@@ -74,7 +74,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
 #define WITH_PRODUCTS(name) name
-/* DOTS_16: for kernels without a wide form, which use quads in its place. */
+/* DOTS_16: for kernels without a wide form. They use quads instead. */
 #if defined(DOT_PAIRS)
 #define DOTS_16(name) WITH_PAIRS(name)
 #define DOTS(name) WITH_PAIRS(name)

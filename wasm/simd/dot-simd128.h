@@ -19,7 +19,7 @@ INLINE enum dot_form best_dots(void) {
 #define WITH_PAIRS(name) name
 #define WITH_WIDE(name) name
 #define WITH_PRODUCTS(name) name##__products
-/* DOTS_16: for kernels without a wide form, which does not exist here. */
+/* DOTS_16: for kernels without a wide form. This build has no wide form at all, so it equals DOTS. */
 #define DOTS_16(name) DOTS(name)
 
 /* Tokens whose sums fit in the registers together. */

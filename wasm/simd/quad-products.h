@@ -19,7 +19,7 @@ INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
     return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_u8x16_shr(codes, masks.nibble)};
 }
 
-/* 8 times the activations, a quad in each lane. */
+/* Starts of four quads: each i32 lane holds 4 times the sums of two pairs of activations. */
 INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return (void)eights, wasm_i16x8_shl(wasm_i16x8_extadd_pairwise_i8x16(x), 2);
 }

@@ -15,7 +15,7 @@ struct nibbles { v128_t low, high; };
 INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
     return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4)};
 }
-/* One form of the dot and the i32 lanes of its sums, as in dot-relaxed.h. Pairs hold the sums of one group.
+/* The dot in one of the forms of dot-relaxed.h, and the i32 lanes of its sums. Pairs hold the sums of one group.
  * ones: 1 in every i16 lane, from a register of the caller. eightfold: 8 times the activations, a quad in each i32
  * lane, in the form of the sums. */
 #if defined(DOT_PAIRS)

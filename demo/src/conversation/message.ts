@@ -38,7 +38,7 @@ export interface MessageActs {
   fork(index: number): void
 }
 
-/** Longer questions, in characters or lines, are folded. */
+/** Longer questions, in characters or lines, are collapsed. */
 const MAX_SHOWN = 1200
 const MAX_LINES = 16
 
@@ -115,7 +115,7 @@ export class ChatMessage extends LitElement {
     })
   }
 
-  /** A question as typed, below its images, with its files folded. A long question is folded, too. */
+  /** A question as typed, below its images. Its files are collapsed, and so is a long text. */
   #question(): TemplateResult {
     const { text, files } = splitQuotes(this.message.content)
     const isLong = text.length > MAX_SHOWN || text.split('\n').length > MAX_LINES

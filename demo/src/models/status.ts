@@ -45,7 +45,7 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
   }
 }
 
-/** Sentences, with optional details folded. */
+/** Sentences, with optional collapsed details. */
 function reason(explained: Explained): TemplateResult {
   return html`<p role="alert">${explained.text}</p>
     ${detailsView(explained, allWords())}`

@@ -141,7 +141,9 @@ async function setSearchModel(page: Page, address: string): Promise<void> {
   await page.getByRole('button', { name: 'Done' }).click()
 }
 
-test('a search model finds passages by meaning, and words are used if it fails', async ({ page }) => {
+test('a search model finds passages by meaning; if it fails, the page searches for words', async ({
+  page,
+}) => {
   const { problems } = await openReader(page)
   await setSearchModel(page, `${server.address}encoder/`)
   await attach(page, 'coast.txt', 'text/plain', LONG)

@@ -231,7 +231,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'has removed a part that the open page needs and that was not cached',
-    gets: 'a message, and a button that reloads the page; conversations stay',
+    gets: 'a message, and a button that reloads the page; conversations are kept',
     async run({ page, site }) {
       site.behaviour = failing(404, /models-dialog/)
       await page.goto(site.address)

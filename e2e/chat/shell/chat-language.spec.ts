@@ -74,7 +74,7 @@ test.describe('in a browser that prefers Hebrew', () => {
 test.describe('when something fails in Hebrew', () => {
   test.use({ locale: 'he-IL', reducedMotion: 'reduce' })
 
-  test('the error is a Hebrew sentence, with the library’s message folded away', async ({ page }) => {
+  test('the error is a Hebrew sentence, with the library’s message collapsed', async ({ page }) => {
     await page.goto('/')
     await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
     await page.getByRole('button', { name: /^מודל:/ }).click()

@@ -1,5 +1,5 @@
-// Creates groups that limit the threads that join them to a share of a core. Needs Linux with version 1 of
-// the cpu cgroup, and root.
+// Creates groups that limit the threads that join them to a share of a core. Needs root on
+// Linux, and the cpu controller of cgroup v1.
 import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

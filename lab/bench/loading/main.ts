@@ -178,7 +178,7 @@ function keptCells(figures: readonly Figures[]): string[] {
 }
 const rate = (ms: number) => size / MB / (ms / 1000)
 const lines = [
-  `${basename(options.model ?? options.shape)}, ${(size / MB).toFixed(1)} MB, ${options.threads} threads, ${options.rounds} rounds, median (least-most)`,
+  `${basename(options.model ?? options.shape)}, ${(size / MB).toFixed(1)} MB, ${options.threads} threads, ${options.rounds} rounds, median (min-max)`,
   '',
   `| from | load, ms | weights into memory, MB/s | first word, ms | peak above the idle page, MB |${options.kept ? ' kept, MB | peak / kept |' : ''}`,
   `| --- | --: | --: | --: | --: |${options.kept ? ' --: | --: |' : ''}`,

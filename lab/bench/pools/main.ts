@@ -140,7 +140,7 @@ function table(page: string, results: readonly Result[]): string {
     return `| ${name} | ${threads} | ${cells.join(' | ')} | ${(loadMs / 1000).toFixed(1)} |`
   })
   return [
-    `${page} page; median (least-most)\n`,
+    `${page} page; median (min-max)\n`,
     '| pool | workers | decode tok/s | times single | prefill tok/s | times single | load s |',
     '|---|--:|--:|--:|--:|--:|--:|',
     ...rows,

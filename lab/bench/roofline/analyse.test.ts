@@ -56,7 +56,7 @@ const step = (ops: readonly TimedOp[], stepMs: number): TimedStep => ({
   shape: { tokens: 1, logitRows: 1, position: 7 },
 })
 
-test('bandwidth is that of one stream over the smallest set that holds the bytes', () => {
+test('bandwidth is that of one stream over the smallest working set that holds the bytes', () => {
   expect(readBandwidth(LIMITS, 1, MB)).toBe(40)
   expect(readBandwidth(LIMITS, 1, MB + 1)).toBe(10)
   expect(readBandwidth(LIMITS, 1, 1e12)).toBe(10)

@@ -45,7 +45,7 @@ export function machineTables(limits: readonly Limits[]): Table[] {
     return [
       {
         title: `Machine: ${where}`,
-        note: 'GB/s read from working sets, GOP/s on registers; median (least-most).',
+        note: 'GB/s read from working sets, GOP/s on registers; median (min-max).',
         head,
         rows: [
           ...sets.map((bytes) => [`read ${megabytes(bytes)} MiB, one stream, GB/s`, ...read(bytes, 1)]),

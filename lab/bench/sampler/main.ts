@@ -37,7 +37,7 @@ const node = await inNode('relaxed')
 const { version, figures } = await inChromium(builds)
 console.log(
   `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, Chromium ${version}, ${VOCAB} ids: ` +
-    'microseconds per token, median (least)\n',
+    'microseconds per token, median (min)\n',
 )
 console.log('| | Node, relaxed | Chromium, relaxed | Chromium, simd128 |\n|---|--:|--:|--:|')
 for (const [row, { name }] of node.entries()) {

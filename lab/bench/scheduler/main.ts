@@ -82,7 +82,7 @@ function table({ threads, build, figures }: Measured): string {
     ({ name, ms, ratio, note }) => `| ${name} | ${spreadText(ms, 0)} | ${spreadText(ratio, 2)} | ${note} |`,
   )
   return [
-    `${build}, ${threads} threads; median (least-most)\n`,
+    `${build}, ${threads} threads; median (min-max)\n`,
     '| | ms | times as fast | |',
     '|---|--:|--:|---|',
     ...rows,

@@ -1,4 +1,4 @@
-// Tests the script that makes answers to train on, with small datasets: lines end with the right choice, and
+// Tests the script that generates training answers, on small data sets: lines end with the right choice, and
 // errors name the item.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

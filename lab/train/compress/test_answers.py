@@ -51,7 +51,7 @@ class AnswersTest(InFolder):
         self.assertTrue((first[len(asked) + 6:] < 0).all())
         self.assertEqual(int(lengths_of(windows)[0]), len(asked) + 6)
         self.assertTrue((given(windows) >= 0).all())
-        # The longest, of 12 + 9 + 28 + 1 ids, loses its beginning and keeps its end.
+        # The longest, of 12 + 9 + 28 + 1 ids, is truncated from the left.
         self.assertEqual(windows[6].tolist()[-1], 1)
 
     def test_the_loss_is_that_of_the_answers_tokens(self):

@@ -39,7 +39,7 @@ def require_answer(path, number, value):
 
 
 def read_answers(path, lines, tokenizer, length, most):
-    """Ids [count, length + 1], one answer each. A longer one loses its beginning."""
+    """Ids [count, length + 1], one answer each. Longer ones are truncated from the left."""
     rows = []
     for number, line in enumerate(lines, 1):
         value = json.loads(line)

@@ -17,7 +17,7 @@ export interface Example {
 
 const FOLDER = new URL('.', import.meta.url)
 const STORED = new URL('../../../test/fixtures/assist/', import.meta.url)
-/** The most variants of one line with alternatives. */
+/** Maximum number of variants of one line with alternatives. */
 const VARIANTS = 14
 
 const lines = (url: URL) =>

@@ -1,8 +1,9 @@
 // Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of
 // the package, and what the classifier recognizes of the sets that it did not see.
 //
-// npx node lab/train/need/main.ts
-// npx node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4
+//   npx node lab/train/need/main.ts
+//   npx node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4
+//
 // The second measures those sets and writes nothing.
 import { writeFileSync } from 'node:fs'
 import { languageOf, passages } from '../../../src/ui/assist/care/classifier/features.ts'

@@ -189,7 +189,7 @@ test('an error in the middle of a stream is reported as its last event', async (
   await expect(read()).rejects.toMatchObject({ code: 'disposed' })
 })
 
-test('aborting rejects with the reason, before and while it answers', async () => {
+test('aborting rejects with the reason, before and during the reply', async () => {
   const toy = toyModel()
   const engine = await openToy(toy)
   const post = openaiFetch(engine)

@@ -15,8 +15,7 @@ export const piecesOf = (text: TextPieces): Iterable<string> | AsyncIterable<str
 
 /**
  * The lines without their line breaks (LF). Text after the last line break is a line unless it is empty.
- * Throws `format` for a line with more than `longest` characters. `name`: what the text is called in the
- * message.
+ * Throws `format` for a line with more than `longest` characters. `name`: the text's name in the error.
  */
 export async function* linesOf(
   pieces: TextPieces,

@@ -34,7 +34,10 @@ export function analyse(grammar: GrammarNodes, root: NodeId): Analysed {
 
 type Test = (grammar: GrammarNodes, node: NodeId, flag: (child: NodeId) => boolean) => boolean
 
-/** A flag that leaves have and that spreads upwards: a node has it if one option, or if all parts have it. */
+/**
+ * A flag of leaves that propagates to their parents: a choice has it if any option has it, and other nodes
+ * have it if all of their parts do.
+ */
 const rising =
   (isLeaf: (grammar: GrammarNodes, node: NodeId) => boolean): Test =>
   (grammar, node, flag) => {

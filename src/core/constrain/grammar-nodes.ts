@@ -89,8 +89,8 @@ const MAX_NODES = 1 << 18
 export interface Rule {
   readonly name: string
   /**
-   * Whether the rule's masks are computed separately from what follows it. Worth it for values that occur
-   * in many places; unframed rules only close cycles.
+   * Whether the rule's masks are computed separately from what follows it. This pays off for values
+   * that occur in many places; unframed rules exist only to close cycles.
    */
   readonly framed: boolean
   body: NodeId | undefined

@@ -1,5 +1,5 @@
-// Tests weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads,
-// typed errors.
+// Tests weight streaming. In: tensors in sources that count and delay their reads. Out: filled slots, bounded
+// reads, typed errors.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../../../test/conformance/testing/writers/random-tensor.ts'

@@ -61,7 +61,7 @@ export class VectorIndex {
   }
 
   /**
-   * Adds copies of vectors and returns an id for each. Ids count from 0, and removed ones are not reused.
+   * Adds copies of vectors and returns an id for each. Ids start at 0, and removed ones are not reused.
    *
    * Throws `unsupported` for a vector of the wrong length or with a value that is not finite, and
    * `out-of-memory`; nothing is added then.

@@ -80,7 +80,7 @@ function hfConfig(file: ModelFile, fields: Fields): ModelConfig {
     contextLength: fields.number('max_position_embeddings', 8192),
   }
   const theta = fields.number('global_rope_theta', 160_000)
-  // With null, layers with windows rotate like the others.
+  // If it is null, layers with a window use the global theta.
   const unset = file.metadata.get('unset')
   const isUnset = Array.isArray(unset) && unset.includes('local_rope_theta')
   const rope = hfRope(fields, fullRope(fields), sizes, theta)

@@ -105,7 +105,7 @@ function refuseChatModel(name: string, { architectures }: JsonObject, { isStated
   throw refused(
     name,
     `has the class ${architecture}, and no file says how to pool its states into a vector`,
-    "load it with Engine.load, or set the option pooling, such as pooling: 'last'",
+    "load it with Engine.load, or set the pooling option, for example pooling: 'last'",
   )
 }
 

@@ -41,7 +41,7 @@ const node = (
 
 const floats = (random: Random, count: number, by = 1) =>
   Float32Array.from({ length: count }, () => by * random.signed())
-/** [rows, columns] to [columns, rows]. */
+/** The transpose of a matrix [rows, columns]. */
 const turned = (data: ArrayLike<number>, rows: number, columns: number) =>
   Float32Array.from(
     { length: rows * columns },

@@ -35,7 +35,7 @@ test('topK sorts by score, then by position, and puts NaN last', () => {
   expect(() => topK([1], 0)).toThrow('k is 0')
 })
 
-/** Probabilities in which each step has its class at 0.8 or the given score. */
+/** Probabilities in which the best class of each step has the given score. */
 const stepsOf = (path: readonly (readonly [best: number, score: number])[], classes: number) =>
   path.flatMap(([best, score]) =>
     Array.from({ length: classes }, (_, at) => (at === best ? score : (1 - score) / (classes - 1))),

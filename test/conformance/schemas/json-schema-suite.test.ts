@@ -1,5 +1,5 @@
-// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: whether an instance that its
-// schema forbids is ever written or passes as a tool's arguments, and whether the table in
+// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: whether a model can write an
+// instance that its schema rejects, whether one passes as a tool's arguments, and whether the table in
 // docs/json-schema.md is current.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
@@ -118,7 +118,7 @@ test("the guide's table matches this run", async () => {
     `# JSON Schema's own tests
 
 The [test suite of JSON Schema](https://github.com/json-schema-org/JSON-Schema-Test-Suite) has schemas with instances
-for each keyword. These are the results for draft 2020-12. No instance that a schema forbids is ever written.
+for each keyword. These are the results for draft 2020-12. The model never writes an instance that the schema rejects.
 
 - *rejected*: instances of schemas that are rejected with \`unsupported\`, and the keywords that the errors name.
 - *checked alike*: instances that the check of a tool's arguments judges as the suite does.

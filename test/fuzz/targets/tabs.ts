@@ -1,5 +1,5 @@
-// Target: messages between tabs. In: changed messages of the tabs' protocol, sent by a stranger or by the
-// tabs themselves. Out: whether two tabs still answer, and typed errors.
+// Target: messages between tabs. In: changed messages of the tabs' protocol, sent by an unknown tab or by
+// the tabs themselves. Out: whether two tabs still answer, and typed errors.
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
 import { Engine } from '../../../src/engine/api/engine.ts'
 import { localHost } from '../../../src/engine/api/tabs/local-host.ts'
@@ -15,7 +15,7 @@ import { textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Target } from '../target.ts'
 
-/** Inputs per pair of tabs. Limited, because requests started by strangers never end. */
+/** Inputs per pair of tabs. Limited, because requests from an unknown tab never end. */
 const SITE_INPUTS = 200
 const STRANGER = 'stranger'
 

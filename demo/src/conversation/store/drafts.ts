@@ -6,8 +6,8 @@ import { type Conversation, isSaid, type StoredMessage } from './conversations.t
 export const DRAFT = 'draft-'
 
 /**
- * The end of a conversation while a model answers. It is stored separately from the conversation, so that it
- * can be written without reading another tab's changes.
+ * The last messages of a conversation, including the answer in progress. It is stored separately from the
+ * conversation, so that it can be written without reading another tab's changes.
  */
 export interface Draft {
   readonly id: string

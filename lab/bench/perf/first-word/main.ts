@@ -131,7 +131,7 @@ function table(): string {
   const seconds = (visits: Case['visits'], key: (typeof TIMES)[number]) =>
     spreadText(spread(visits.map((each) => each[key] / 1000)), 2)
   return [
-    `${machine}, ${options.rounds} rounds, median (least-most) in seconds`,
+    `${machine}, ${options.rounds} rounds, median (min-max) in seconds`,
     '',
     '| visit | CPU | model | shown | can be asked | loaded | first word | MB |',
     '| --- | --: | --- | --: | --: | --: | --: | --: |',

@@ -20,7 +20,7 @@ interface VisitOptions {
   readonly address: string
   /** Kept between visits. A new profile makes a first visit. */
   readonly profile: string
-  /** Slows the page's thread down. Workers keep their speed. */
+  /** Slows the page's thread down, but not workers. */
   readonly cpuRate: number
   /**
    * Name of a model that comes with the page, or the path of a file next to it. Default: the model that the

@@ -23,7 +23,7 @@ export class TextDrawer {
     this.#chance = chance
   }
 
-  /** A text with this beginning; undefined if it grows too long. Throws if it gets stuck. */
+  /** Completes `begin` at random. Returns undefined if the text grows too long. Throws if it gets stuck. */
   text(begin: string): string | undefined {
     const bytes = [...new TextEncoder().encode(begin)]
     let state = this.#language.after(begin)

@@ -16,7 +16,7 @@ interface Piece {
   type: number
 }
 
-/** `file`: its name in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
+/** `file`: its name in errors. Throws `format` if the file is corrupt, `unsupported` if it isn't BPE. */
 export function readSentencePiece(
   file: string,
   bytes: Uint8Array,

@@ -67,7 +67,7 @@ export interface SamplerOptions {
   readonly frequencyPenalty?: number | undefined
   /** Subtracted from a recent token's logit once. 0 is off. Default 0. */
   readonly presencePenalty?: number | undefined
-  /** DRY: penalises tokens that would continue a repetition. 0 is off, 0.8 is usual. Default 0. */
+  /** DRY: penalises tokens that would continue a repetition. 0 is off, 0.8 is typical. Default 0. */
   readonly dryMultiplier?: number | undefined
   /** DRY: factor of the penalty for each further repeated token, at least 1. Default 1.75. */
   readonly dryBase?: number | undefined
@@ -101,7 +101,7 @@ export interface SamplerOptions {
   readonly minP?: number | undefined
   /**
    * XTC: probability, per token, of dropping all likely tokens except the least likely of them. 0 is off, 0.5
-   * is usual. Default 0.
+   * is typical. Default 0.
    */
   readonly xtcProbability?: number | undefined
   /**

@@ -174,8 +174,8 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
 }
 
 /**
- * The marks before and after a thought in a prompt. No mark comes after it if the answer's `prefix` has that
- * mark.
+ * The marks before and after a thought in a prompt. The thought stays open, so the second is empty, if no
+ * `prefix` of the answer follows.
  */
 export function marksAround(
   prompt: string,

@@ -96,7 +96,7 @@ test('a session and a message are checked when they are created', async () => {
 })
 
 test('adapters without an engine say what to pass', async () => {
-  const engine = 'unsupported: the engine is undefined; pass what Engine.load resolves to, with await'
+  const engine = 'unsupported: the engine is undefined; await Engine.load and pass its result'
   expect(await sentenceOf(() => openai(undefined as never))).toBe(engine)
   expect(await sentenceOf(() => createHalfbyte(undefined as never))).toBe(engine)
   expect(await sentenceOf(() => createHalfbyte({} as never))).toBe(engine)

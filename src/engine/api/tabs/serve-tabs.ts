@@ -6,7 +6,7 @@ import { toFailure } from '../../wire/wire-failure.ts'
 import type { LocalEngine } from './local-host.ts'
 import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-messages.ts'
 
-/** The leader's own sessions count from 1. */
+/** The leader's own sessions are numbered from 1. */
 const FIRST_SESSION = 2 ** 32
 
 interface Guest {

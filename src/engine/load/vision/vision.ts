@@ -63,7 +63,7 @@ const MARKS: Readonly<Partial<Record<Projector, string>>> = {
 export class Vision {
   /** The text with which chat templates mark an image. */
   readonly mark: string
-  /** Rows of the language model in place of tokens. */
+  /** Rows that the language model reads in place of tokens. */
   readonly inputs: InputRows
   /** The tower, which reads patches, and the projector, which reads the tower's output. */
   readonly models: readonly [tower: PreparedModel, projector: PreparedModel]

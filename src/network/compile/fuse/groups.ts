@@ -284,7 +284,7 @@ function isLegal(
   )
 }
 
-/** Whether the two are one group, or one reads the other's values or depends on a group that does. */
+/** Whether `from` is `to`, reads its values, or depends on a group that does. */
 function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean {
   const waiting = [from]
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {

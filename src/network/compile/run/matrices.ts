@@ -1,7 +1,7 @@
 // Lays out constant matrices for the engine's kernels: panels of eight outputs, groups of 32 inputs.
 //
-// codes from the file kept, with their scale rounded to f16, in groups where they fit
-// everything else rounded like the engine's weights (src/core/weights/quantize-weights.ts)
+//   codes from the file   kept, with their scale rounded to f16, in groups where they fit
+//   everything else       rounded like the engine's weights (src/core/weights/quantize-weights.ts)
 import { GROUP_SIZE, matrixBytes, PANEL_ROWS } from '../../../core/abi/encodings.ts'
 import { quantize4, quantize8, shiftedFloat } from '../../../core/weights/quantize-weights.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'

@@ -84,7 +84,7 @@ function foreignAmong(
     const own = runtimeOf(node)
     if (own === 'compiled' || own === 'undecided') return false
     runtime ??= own
-    // A pass may have made a node of a later version than the file's.
+    // A pass may have replaced a node by one of a later opset version than the file's.
     const version = versions.get(node.domain) ?? node.version
     versions.set(node.domain, version)
     return own === runtime && (own === 'script' || version === node.version)

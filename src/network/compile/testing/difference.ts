@@ -5,8 +5,8 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 /** The evaluator sums in f64 and its functions are exact; f32 sums differ by rounding. */
 const TOLERANCE = 2e-4
 /**
- * Tolerance, as a multiple of how far other roundings move an element. For a norm of nearly equal numbers,
- * the rounding of its input determines the error.
+ * Tolerance, as a multiple of how much an element changes when its inputs round differently. For a norm of
+ * nearly equal numbers, the rounding of its input determines the error.
  */
 const ROUNDINGS = 8
 

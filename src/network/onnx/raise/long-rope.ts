@@ -87,8 +87,8 @@ async function chosenRope(t: Translator, node: Node, choice: Node, names: Names)
   if (short.dims !== long.dims || short.positions < last)
     throw unclaimed(
       choice,
-      `it chooses after ${last} positions between tables of ${short.positions} and ${long.positions} rows for ` +
-        `${short.dims} and ${long.dims} numbers; only tables of one rotation are supported`,
+      `after ${last} positions it switches from a table of ${short.positions} x ${short.dims} numbers to one of ` +
+        `${long.positions} x ${long.dims}; only tables of the same rotation are supported`,
     )
   const [magnitude, other] = [short, long].map(({ rope }) => magnitudeOf(rope))
   if (Math.abs(magnitude! - other!) > MAX_APART)

@@ -101,7 +101,7 @@ describe('trim', () => {
     expect(quality.kl.value).toBeGreaterThan(0)
   }, 240_000)
 
-  test('languages keep the tokens of their scripts without a text, and restrict a text', async () => {
+  test('languages alone keep the tokens of their scripts, and with a text they drop its tokens of other scripts', async () => {
     const trim = async (...flags: string[]) => {
       const { out, err } = await halfbyte(
         'trim',

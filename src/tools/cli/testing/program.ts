@@ -21,7 +21,7 @@ export const folder = join(tmpdir(), `halfbyte-cli-${randomUUID()}`)
 export const path = (name: string): string => join(folder, name)
 /** A random model of 16,384 positions that generates text; `folder` holds the same as safetensors. */
 export const model = path('random.gguf')
-/** Without a template, greedy and short. */
+/** Flags of a short greedy completion without a template. */
 export const GREEDY = ['--raw', '--prompt', 'ab', '--temperature', '0', '--max-tokens', '12'] as const
 
 /** Creates the folder before the tests of the calling file, and deletes it after them. */

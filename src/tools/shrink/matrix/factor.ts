@@ -1,7 +1,7 @@
 // Factors the Hessian of a linear's inputs into the triangle that says how later inputs can compensate for
 // errors of earlier ones.
 //
-// H sum x x^T, plus damping on the diagonal C lower triangle, H = C^T C
+//   H  sum x x^T, plus damping on the diagonal      C  lower triangle, H = C^T C
 //
 // An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j involves no later
 // input, so inputs can be solved in order, each as the best response to the errors before it. GPTQ's inverse

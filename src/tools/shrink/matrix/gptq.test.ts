@@ -135,7 +135,7 @@ describe('gptq', () => {
     }
   })
 
-  test('rounds dead inputs to nearest, without effect on other codes', () => {
+  test('rounds dead inputs to nearest, without changing other codes', () => {
     const problem = randomProblem(4, 64, 200, 5, [3, 33, 34])
     const { coded } = gptq(problem.weights, 4, 64, 'w8_g32', factorOf(problem), PLAIN)
     const other = problem.weights.map((w, i) => ([3, 33, 34].includes(i % 64) ? w / 2 : w))

@@ -1,11 +1,11 @@
 // Finds the weights that come closest to the float model's products when inputs come from the compressed
 // model.
 //
-// x an input of the float model z the same input after compressed matrices D = sum (x - z) z^T
+//   x  an input of the float model                 r  the residual the products are added to, if any
+//   z  the same input after compressed matrices    s  the same residual in the float model
+//   D = sum (x - z) z^T                            B = sum (s - r) z^T
 //
-// r the residual they are added to, if any s the same in the float model B = sum (s - r) z^T
-//
-// The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T plus damping. A
+// The minimum of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T plus damping. A
 // solver that targets v compensates for part of the earlier matrices' errors. The target is only a fraction
 // of the way to v: all the way fits the calibration text better but other texts worse.
 

@@ -28,7 +28,7 @@ export interface TableFormats {
 }
 
 /**
- * `weights`: the weights from which the contents were made. `solved`: codes of the logits matrix in `head`'s
+ * `weights`: the weights that `contents` encodes. `solved`: codes of the logits matrix in `head`'s
  * format, in the kernels' layout. Default: its weights are rounded.
  */
 export function withTables(

@@ -10,7 +10,7 @@ import { askedSum, NUMBER } from './sums.ts'
 const WHOLE = String.raw`(\d{1,12})`
 type Reader = Form<[]>[1]
 
-/** The least factor above 1. */
+/** The smallest factor above 1. */
 function leastFactor(value: number): number {
   for (let factor = 2; factor * factor <= value; factor++) if (value % factor === 0) return factor
   return value

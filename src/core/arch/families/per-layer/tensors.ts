@@ -105,7 +105,7 @@ export function localInHf(fields: Fields, period: number): (layer: number) => bo
   return (layer) => (kinds.length > 0 ? kinds[layer] === 'sliding_attention' : (layer + 1) % period !== 0)
 }
 
-/** The same in GGUF. */
+/** Which layers have a window, according to GGUF metadata. */
 export function localInGguf(fields: Fields, period: number): (layer: number) => boolean {
   const key = 'attention.sliding_window_pattern'
   const flags = fields.isList(key) ? fields.list(key).map(Boolean) : undefined

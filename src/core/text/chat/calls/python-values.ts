@@ -90,7 +90,7 @@ export function* pythonMembers(source: GrowingText, depth = 0): Reading<[string,
   return yield* itemsUpTo(source, '}', () => member(source, () => memberName(source), inner))
 }
 
-/** Adjacent strings, which Python concatenates. `isRaw`: the first one has no escapes. */
+/** Adjacent strings, which Python concatenates. `isRaw`: whether the first is a raw string. */
 function* strings(source: GrowingText, isRaw = false): Reading<string> {
   let found = yield* pythonString(source, isRaw)
   for (;;) {

@@ -220,7 +220,7 @@ export const pick: Handler = (t, node) => {
   )
 }
 
-/** Some channels of rows, or all but the oldest of the newest inputs. */
+/** A slice of the channels, or one that drops the oldest of the kept inputs. */
 export const slice: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   if (value === undefined) return false

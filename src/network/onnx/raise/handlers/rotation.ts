@@ -99,7 +99,7 @@ export const transpose: Handler = (t, node) => {
   return true
 }
 
-/** An axis of size one, before heads are copied along it. */
+/** Inserts the axis of size one along which the heads are then repeated. */
 export const unsqueeze: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   const axes = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1)
@@ -109,7 +109,7 @@ export const unsqueeze: Handler = (t, node) => {
   return true
 }
 
-/** Copies along the axis of size one after the axis of the heads. */
+/** Repeats the heads along the axis of size one that follows theirs. */
 export const expand: Handler = async (t, node) => {
   const input = t.meanings.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims

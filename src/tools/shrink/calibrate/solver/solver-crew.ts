@@ -1,7 +1,7 @@
 // The crew of solvers: factors and solves a matrix with threads that share one memory, or on this thread if
 // no other can be started. Results are bit-identical.
 //
-// memory [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
+//   memory   [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
 
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import { checkWeights } from '../../codes/coded-matrix.ts'
