@@ -5,7 +5,18 @@ import { expect, type Page, test } from '@playwright/test'
 import type { ModelFile } from '../model-folder.ts'
 import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
 import { violations } from '../violations.ts'
-import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
+import {
+  answers,
+  ask,
+  kept,
+  openChat,
+  openModels,
+  overflowing,
+  readTokens,
+  ready,
+  say,
+  set,
+} from './chat-page.ts'
 import { storeChats, turns } from './stored/stored-chats.ts'
 
 test('an answer that reached its limit can be continued, even after a reload', async ({ page }) => {
@@ -207,4 +218,32 @@ test('an answer with only markup, cut at the length limit, is reported and canno
   await expect(answer).not.toContainText('Reached the length limit')
   await expect(page.getByRole('button', { name: 'Continue', exact: true })).toHaveCount(0)
   expect(problems).toEqual([])
+})
+
+test('a message that does not fit the context is rejected with a message, and the next one is answered', async ({
+  page,
+}) => {
+  await openChat(page)
+  // The embedded model declines long texts before they are counted.
+  await chooseFiles(page, scriptedModel([], ANSWER))
+  await set(page, { 'Longest answer': '10' })
+  const text = 'Tell me more about it. '.repeat(300).trim()
+  await say(page, text)
+  const notice = page.getByRole('alert')
+  await expect(notice).toContainText(`yours has ${text.length}`)
+  const most = Number(/about ([\d,]+) characters/.exec(await notice.innerText())?.[1]?.replaceAll(',', ''))
+  expect(most).toBeGreaterThan(500)
+  await page.screenshot({ path: 'build/screens/long-message.png' })
+  await page.getByRole('button', { name: 'Choose a larger model' }).click()
+  await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'OK', exact: true }).click()
+  await expect(notice).toHaveCount(0)
+  // The model reads exactly as many tokens as the message said.
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill(text.slice(0, most))
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(notice).toHaveCount(0)
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
 })

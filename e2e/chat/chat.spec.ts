@@ -14,7 +14,6 @@ import {
   openSettings,
   overflowing,
   ready,
-  say,
   set,
   slowDown,
   unfoldSettings,
@@ -275,33 +274,6 @@ test('a chat longer than the context continues without its oldest turns', async 
   await page.getByRole('button', { name: 'Send again' }).click()
   await ready(page)
   await expect(line).toHaveCount(0)
-})
-
-test('a message that does not fit the context is rejected with a message, and the next one is answered', async ({
-  page,
-}) => {
-  await openChat(page)
-  await set(page, { 'Longest answer': '10' })
-  const text = 'Tell me more about it. '.repeat(300).trim()
-  await say(page, text)
-  const notice = page.getByRole('alert')
-  await expect(notice).toContainText(`yours has ${text.length.toLocaleString('en')}`)
-  await expect(notice, 'this model can have no longer context').not.toContainText('set a longer context')
-  const most = Number(/about ([\d,]+) characters/.exec(await notice.innerText())?.[1]?.replaceAll(',', ''))
-  expect(most).toBeGreaterThan(500)
-  await page.screenshot({ path: 'build/screens/long-message.png' })
-  await page.getByRole('button', { name: 'Choose a larger model' }).click()
-  await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
-  await page.keyboard.press('Escape')
-  await page.getByRole('button', { name: 'OK', exact: true }).click()
-  await expect(notice).toHaveCount(0)
-  // The model reads exactly as many tokens as the message said.
-  await page.getByRole('button', { name: 'Edit', exact: true }).click()
-  await page.getByRole('textbox', { name: 'Edit your message' }).fill(text.slice(0, most))
-  await page.getByRole('button', { name: 'Send again' }).click()
-  await ready(page)
-  await expect(notice).toHaveCount(0)
-  await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
 test('new engine settings take effect after reloading the model, which the page offers', async ({ page }) => {
