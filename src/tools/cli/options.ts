@@ -140,7 +140,7 @@ export function networkWeightsOption(): Option {
 export function fallbackOption(): Option {
   return new Option(
     '--fallback <runtime>',
-    'what runs nodes that cannot be compiled: ort is the package onnxruntime-web; default: such graphs are rejected',
+    'what runs nodes that cannot be compiled: ort is the package onnxruntime-web; default: TypeScript where possible',
   ).choices(NETWORK_FALLBACKS)
 }
 
