@@ -236,7 +236,7 @@ describe('other graphs are rejected with the entry that runs them:', () => {
     [
       'logits of each position',
       withData(lookup([IDS, mask], [named('logits', ['batch', 'tokens', 4])])),
-      'a head that fills in words',
+      'a model for filling in words',
     ],
     ['an unknown module', withData(lookup(), { 'modules.json': [module('CNN', 'x')] }), 'CNN'],
   ]

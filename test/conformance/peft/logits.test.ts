@@ -141,7 +141,7 @@ describe("an adapter of PEFT gives PEFT's logits", () => {
   })
 })
 
-test.each(['a tied table', 'DoRA on a tied table', 'whole modules'])(
+test.each(['a tied table', 'DoRA of a tied table', 'whole modules'])(
   '%s gives the same logits in a pack',
   async (name) => {
     const one = cases.find((each) => each.name === name)!
