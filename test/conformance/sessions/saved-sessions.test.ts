@@ -223,11 +223,11 @@ test.each(FORMATS)(
       const left = await copy.send('go on', greedy).result
       const right = await restored.send('go on', greedy).result
       expect(right.logprobs).toEqual(left.logprobs)
-      // If all messages are dropped, the first engine may still have a token more, of an earlier turn.
+      // If all messages are dropped, the first engine may still have the beginning of an earlier "go on".
       const { cachedTokens, ...usage } = right.usage
       expect(left.usage).toEqual({ ...usage, cachedTokens: expect.any(Number) })
       expect(cachedTokens).toBeGreaterThan(0)
-      expect(left.usage.cachedTokens - cachedTokens).toBeOneOf([0, 1])
+      expect(left.usage.cachedTokens).toBeGreaterThanOrEqual(cachedTokens)
       dropped = right.usage.droppedTokens
     }
     expect(dropped).toBeGreaterThan(0)
