@@ -12,7 +12,7 @@ const WORKER = 'sw.js'
  * documents, the search model, large icons.
  */
 const LATER =
-  /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|language-|pdf|docx|html-text|markup|search-model|icon-(512|maskable)/
+  /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|\/language-|pdf|docx|html-text|markup|search-model|icon-(512|maskable)/
 /** Asset names end with a hash of eight characters, which may include `-`. */
 const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 

@@ -339,10 +339,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   async #goOn(): Promise<void> {
     const isAnswered = await this.#conversation.answerAlone(this.assist)
     if (isAnswered) this.#isAsked = false
-    if (!this.#isAsked || !this.#conversation.isWaiting) return
     const { engine } = this.#loading
-    if (engine !== undefined) void this.#answer(engine)
-    else this.#attempt(() => void this.#loading.begin(planOf(this)))
+    if (this.#isAsked && this.#conversation.isWaiting) {
+      if (engine !== undefined) void this.#answer(engine)
+      else this.#attempt(() => void this.#loading.begin(planOf(this)))
+    }
+    this.requestUpdate()
   }
 
   /** The next question is answered by the new model. */

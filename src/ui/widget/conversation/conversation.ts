@@ -117,8 +117,8 @@ export class Conversation {
   }
 
   /**
-   * Answers the open question itself if it must not be left to a model. Resolves to whether it did. `assist`:
-   * which questions these are.
+   * Answers the open question itself if it must not be left to a model. Resolves to whether it did; if not, the
+   * caller shows what happens next. `assist`: which questions these are.
    */
   async answerAlone(assist: Assist): Promise<boolean> {
     const asked = this.#entries
@@ -129,7 +129,8 @@ export class Conversation {
     // If the script for these answers cannot be loaded, the model answers.
     const own = await ownAnswer(question, assist).catch(() => undefined)
     if (this.#activity !== activity || this.#entries !== asked) return false
-    this.#show(undefined, asked)
+    // Not shown: between two activities, Send would be disabled and lose the focus.
+    this.#activity = undefined
     if (own === undefined) return false
     const entry: Entry = { role: 'assistant', content: own }
     this.#error = undefined
