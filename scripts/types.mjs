@@ -1,8 +1,8 @@
 // Writes dist/*.d.ts, one declaration file for each entry of the package.
 //
 // tsc writes a declaration file for each source file to build/types; this script bundles those. Classes with
-// private or branded members are compatible only with themselves, so the other entries import HalfbyteError and
-// the engine's and the embedder's types from index.d.ts and embedder.d.ts instead of repeating them.
+// private or branded members are compatible only with themselves, so the other entries import HalfbyteError
+// and the engine's and the embedder's types from index.d.ts and embedder.d.ts instead of repeating them.
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'

@@ -48,8 +48,8 @@ export async function probeEngine(
 const EXPECTED: ReadonlySet<NoteCode> = new Set(['one-thread', 'merged-system'])
 
 /**
- * Loads `<model>`, and notes on stderr how the engine differs from the request, such as a shorter context. If the
- * signal is aborted, it rejects with its reason.
+ * Loads `<model>`, and notes on stderr how the engine differs from the request, such as a shorter context. If
+ * the signal is aborted, it rejects with its reason.
  */
 export async function openEngine(
   model: string,

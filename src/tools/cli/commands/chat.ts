@@ -65,8 +65,8 @@ const historyOf = ({ history }: ChatFlags): History =>
   history && (process.env['HALFBYTE_NO_HISTORY'] ?? '') === '' ? openHistory() : NO_HISTORY
 
 /**
- * Prints one answer per line of stdin, and nothing else on stdout: what commands say goes to stderr. Stops at the
- * first error.
+ * Prints one answer per line of stdin, and nothing else on stdout: what commands say goes to stderr. Stops at
+ * the first error.
  */
 async function answerLines(chat: Conversation, signal: AbortSignal): Promise<void> {
   for await (const line of createInterface({ input: process.stdin, signal })) {

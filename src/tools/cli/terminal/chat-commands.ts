@@ -76,8 +76,8 @@ function help(): string {
 }
 
 /**
- * Returns a command's output, or undefined for a message. A line with a space before the slash is a message, and so are
- * a path and several lines.
+ * Returns a command's output, or undefined for a message. A line with a space before the slash is a message,
+ * and so are a path and several lines.
  */
 export async function runChatCommand(
   line: string,

@@ -1,4 +1,5 @@
-// The conversation of `halfbyte chat`: a session whose system text can change, and files for the next message.
+// The conversation of `halfbyte chat`: a session whose system text can change, and files for the next
+// message.
 import { basename } from 'node:path'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { parseObject } from '../../../core/formats/json-files.ts'

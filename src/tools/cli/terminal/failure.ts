@@ -78,7 +78,9 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   )
 }
 
-/** Standard output failed. A closed pipe is returned unchanged, because `report` doesn't count it as an error. */
+/**
+ * Standard output failed. A closed pipe is returned unchanged, because `report` doesn't count it as an error.
+ */
 export const outputError = (error: unknown): unknown =>
   systemCode(error) === 'EPIPE'
     ? error

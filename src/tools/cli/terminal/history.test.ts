@@ -1,4 +1,5 @@
-// The history of typed lines. In: files and environments. Out: lines of earlier runs, readable by their owner.
+// The history of typed lines. In: files and environments. Out: lines of earlier runs, readable by their
+// owner.
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

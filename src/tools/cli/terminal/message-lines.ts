@@ -1,5 +1,5 @@
-// Joins the lines that a terminal sends to messages: pasted lines, lines that end with a backslash, and blocks
-// between """.
+// Joins the lines that a terminal sends to messages: pasted lines, lines that end with a backslash, and
+// blocks between """.
 
 const FENCE = '"""'
 

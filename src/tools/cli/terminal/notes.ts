@@ -7,7 +7,9 @@ export const note = (text: string): void => void process.stderr.write(`note: ${v
 
 type Values = Readonly<Record<string, unknown>>
 
-/** An option, by the name of its value, and why it is ignored among `values`; undefined if it has an effect. */
+/**
+ * An option, by the name of its value, and why it is ignored among `values`; undefined if it has an effect.
+ */
 type IgnoreRule = readonly [option: string, why: (values: Values) => string | undefined]
 
 /** `option` is ignored unless one of `needed`, which are flags, is given. */
@@ -29,7 +31,9 @@ export const unused = (option: string, other: string, value?: string): IgnoreRul
 const nameOf = (flag: string): string =>
   flag.replace(/^--/, '').replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** The notes on options that the user typed but that have no effect. Throws for a rule of an unknown option. */
+/**
+ * The notes on options that the user typed but that have no effect. Throws for a rule of an unknown option.
+ */
 export function ignoredOptions(command: Command, rules: readonly IgnoreRule[]): readonly string[] {
   const values: Values = command.opts()
   const flagOf = (name: string): string => {

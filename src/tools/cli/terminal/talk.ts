@@ -115,7 +115,9 @@ class Talk {
     this.#prompt()
   }
 
-  /** What fails without ending the engine, such as a full disk or context, leaves the conversation as it was. */
+  /**
+   * What fails without ending the engine, such as a full disk or context, leaves the conversation as it was.
+   */
   async #answer(message: string): Promise<void> {
     try {
       const command = await runChatCommand(message, this.#chat)

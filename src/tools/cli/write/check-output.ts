@@ -109,8 +109,8 @@ export function checkName(output: string, kind: keyof typeof KINDS): void {
 }
 
 /**
- * Throws `unsupported` before the work if a report, table or plot has the extension of another format or can't be
- * written at its place. A path that wasn't given is fine.
+ * Throws `unsupported` before the work if a report, table or plot has the extension of another format or
+ * can't be written at its place. A path that wasn't given is fine.
  */
 export async function checkReport(path: string | undefined, kind: keyof typeof KINDS): Promise<void> {
   if (path === undefined) return

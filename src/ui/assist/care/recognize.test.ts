@@ -136,3 +136,14 @@ describe('fiction is not recognized', () => {
 test('only the beginning of a long text is searched', () => {
   expect(recognizeNeed(`${'The weather is fine. '.repeat(250)}I want to kill myself.`)).toBeUndefined()
 })
+
+test('short messages that continue a conversation are not recognized', () => {
+  const asked =
+    'And?|and|Ok|Why?|So?|more|And then?|go on|what?|yes|No.|thanks|?|...|hmm|Again|I|me|help|test'
+  const others =
+    'und?|Und dann?|et?|y?|e?|И?|और?|然后?|그리고?|そして?|ja|nein|oui|hola|How?|And deep?|Are you there?'
+  const found = [...asked.split('|'), ...others.split('|')].filter(
+    (text) => recognizeNeed(text) !== undefined,
+  )
+  expect(found).toEqual([])
+})

@@ -24,5 +24,13 @@ export function recognizeNeed(text: string): RecognizedNeed | undefined {
   if (odds === undefined || odds.odds < TOO_LITTLE) return undefined
   const found = needByPatterns(said)
   if (found !== undefined) return found
-  return odds.odds < ENOUGH ? undefined : { need: odds.need, language: odds.language }
+  if (odds.odds < ENOUGH || isOneWord(said)) return undefined
+  return { need: odds.need, language: odds.language }
 }
+
+/**
+ * A word alone, such as "and?", says too little for a classifier. Scripts without spaces have words of two
+ * letters.
+ */
+const isOneWord = (said: string): boolean =>
+  !/\p{L}\P{L}+\p{L}|[\p{sc=Han}\p{sc=Kana}\p{sc=Hira}]{3}/u.test(said)

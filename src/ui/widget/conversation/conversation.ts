@@ -117,8 +117,8 @@ export class Conversation {
   }
 
   /**
-   * Answers the open question itself if it must not be left to a model. Resolves to whether it did; if not, the
-   * caller shows what happens next. `assist`: which questions these are.
+   * Answers the open question itself if it must not be left to a model. Resolves to whether it did; if not,
+   * the caller shows what happens next. `assist`: which questions these are.
    */
   async answerAlone(assist: Assist): Promise<boolean> {
     const asked = this.#entries
