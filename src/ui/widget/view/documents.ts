@@ -56,7 +56,9 @@ export class AttachedDocuments implements ReactiveController {
   /** The documents of the message that is being sent. */
   take(): readonly TextDocument[] {
     const taken = this.#attached
-    if (taken.length > 0) this.#set([])
+    // Not `#set`: the focus stays on Send.
+    this.#attached = []
+    this.#fail('')
     return taken
   }
 

@@ -60,7 +60,9 @@ export class Pictures implements ReactiveController {
   /** The pictures of the message that is being sent. */
   take(): readonly EntryPicture[] {
     const taken = this.#attached
-    this.#set([])
+    // Not `#set`: the focus stays on Send.
+    this.#attached = []
+    this.#fail('')
     return taken
   }
 
