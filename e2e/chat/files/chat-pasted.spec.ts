@@ -139,7 +139,9 @@ test.describe('in Hebrew', () => {
     await page.evaluate((copied) => navigator.clipboard.writeText(copied), LONG)
     await field.focus()
     await page.keyboard.press('Control+V')
-    await expect(page.locator('.attached li')).toHaveText([/^\s*טקסט שהודבק "\u2068The lighthouse k…\u2069"\s*$/])
+    await expect(page.locator('.attached li')).toHaveText([
+      /^\s*טקסט שהודבק "\u2068The lighthouse k…\u2069"\s*$/,
+    ])
     await expect(page.locator('chat-composer [role=status]')).toHaveText(/^הטקסט ארוך/)
     expect(await overflowing(page)).toEqual([])
     expect(await violations(page)).toEqual([])

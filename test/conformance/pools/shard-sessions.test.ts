@@ -48,9 +48,12 @@ describe.each(['f32', 'int8'] as const)('keys and values in %s', (format) => {
             await using restored = await second.restoreSession(new Blob([saved]))
             expect(Buffer.compare(await bytesOf(restored), saved)).toBe(0)
             const { text, usage } = await restored.send('so', GREEDY).result
-            expect([text, usage]).toEqual([next.text, next.usage])
+            expect(text).toBe(next.text)
+            // If all messages are dropped, the first engine may still have the beginning of an earlier question.
+            expect({ ...usage, cachedTokens: next.usage.cachedTokens }).toEqual(next.usage)
+            expect(usage.cachedTokens).toBeGreaterThanOrEqual(5)
+            expect(usage.cachedTokens).toBeLessThanOrEqual(next.usage.cachedTokens)
           }
-          expect(next.usage.cachedTokens).toBeGreaterThan(20)
         }
         expect((await session.send('go on', GREEDY).result).usage.droppedTokens).toBeGreaterThan(0)
         await Promise.all([session.dispose(), fork.dispose()])

@@ -123,8 +123,8 @@ describe('stories260k', () => {
 })
 
 test.each([
-  ['qwen3moe', /its linear layers\.0\.router makes values that route reads; use one thread/],
-  ['olmo2', /its ropeKv layers\.0\.attn_rope norms heads of several workers; use one thread/],
+  ['qwen3moe', /its linear layers\.0\.router produces values that route reads; use one thread/],
+  ['olmo2', /its ropeKv layers\.0\.attn_rope normalises heads of several workers; use one thread/],
   ['gpt2', /its linear layers\.0\.attn_product adds a bias to a sum of several workers; use one thread/],
 ])('a model of %s runs on one thread, and the engine says why', async (family, why) => {
   const one = FAMILY_CASES.find((each) => each.family === family)!

@@ -204,7 +204,7 @@ describe('prune', () => {
       '--weights',
       'w8',
     ] as const
-    const { code, err } = await halfbyte('prune', 'embedded', output, ...flags, '--held-out', '0')
+    const { code, err } = await halfbyte('prune', 'embedded', output, ...flags)
     expect([code, err]).toEqual([0, ''])
     expect((await halfbyte('inspect', output)).out).toMatch(/^layers\.0\.attn_q\.weight .*w8_g32/m)
   }, 60_000)

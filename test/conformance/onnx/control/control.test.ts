@@ -164,7 +164,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'rotations that change at 300',
     { angles: scaledFrom(300) },
-    /rotate position \d+ by other frequencies|no rotation/,
+    /rotate position \d+ with other frequencies|no rotation/,
   ],
   [
     'a table with one different row',
@@ -202,7 +202,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'heads that Tile copies in turn',
     { ...TWO, copies: 'tile heads' },
-    /of shape \[batch, 2, .*, 16\] \(heads\), and this form is not supported: the copies of a head are adjacent/,
+    /of shape \[batch, 2, .*, 16\] \(heads\), and this form is not supported: the copies of a head must be adjacent/,
   ],
   [
     'two branches that read ids',
@@ -212,7 +212,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'heads that Attention reads as tokens',
     { attention: 'standard', hasState: false, isCausal: true, heads: 2, kvHeads: 2, edit: tokensAsHeads },
-    /\(heads\), and this form is not supported: tokens attend to each other/,
+    /\(heads\), and this form is not supported: tokens must attend to each other/,
   ],
   [
     'tokens of an encoder',
@@ -283,8 +283,8 @@ test.each<[string, DecoderForm, RegExp]>([
     { edit: signedEmbeddings(true) },
     /signed and have zero points/,
   ],
-  ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
-  ['rows that are cast to booleans', { rowsOp: throughCast('bool') }, /makes bool of rows/],
+  ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /casts rows to i64/],
+  ['rows that are cast to booleans', { rowsOp: throughCast('bool') }, /casts rows to bool/],
   ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
   [
     'tokens that become separate texts',
