@@ -49,7 +49,8 @@ describe.each(['f32', 'int8'] as const)('keys and values in %s', (format) => {
             expect(Buffer.compare(await bytesOf(restored), saved)).toBe(0)
             const { text, usage } = await restored.send('so', GREEDY).result
             expect(text).toBe(next.text)
-            // If all messages are dropped, the first engine may still have the beginning of an earlier question.
+            // If all messages are dropped, the first engine may still have the beginning of an earlier
+            // question.
             expect({ ...usage, cachedTokens: next.usage.cachedTokens }).toEqual(next.usage)
             expect(usage.cachedTokens).toBeGreaterThanOrEqual(5)
             expect(usage.cachedTokens).toBeLessThanOrEqual(next.usage.cachedTokens)
