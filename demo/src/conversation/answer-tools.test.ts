@@ -57,7 +57,7 @@ async function talk(
 }
 
 describe('a model of half a billion weights', () => {
-  test('chooses a call, whose result it is told, in later turns too', async () => {
+  test('chooses a call and gets its result, also in later turns', async () => {
     const { requests, grown, messages } = await talk(
       CHOOSES,
       [JSON.stringify(CALL), 'You pay 729.', 'Bye.'],

@@ -17,14 +17,17 @@ test('the next step is written for users, and the details have the full message'
 test.each([
   [true, 'This model can read about 1400 characters'],
   [false, 'set a longer context'],
-])('a message that is too long is told by characters (the model’s own limit: %s)', (isOwnLimit, part) => {
-  const error = new HalfbyteError('context-overflow', 'too long', { letters: 6899, most: 1437, isOwnLimit })
-  const { text, wantsLarger } = explain(error)
-  expect(text).toContain(part)
-  expect(text).toContain('6899')
-  expect(text.includes('set a longer context')).toBe(!isOwnLimit)
-  expect(wantsLarger).toBe(true)
-})
+])(
+  'the error for a message that is too long counts characters (the model’s own limit: %s)',
+  (isOwnLimit, part) => {
+    const error = new HalfbyteError('context-overflow', 'too long', { letters: 6899, most: 1437, isOwnLimit })
+    const { text, wantsLarger } = explain(error)
+    expect(text).toContain(part)
+    expect(text).toContain('6899')
+    expect(text.includes('set a longer context')).toBe(!isOwnLimit)
+    expect(wantsLarger).toBe(true)
+  },
+)
 
 test('a file name keeps its case, and servers’ headers are not mentioned', () => {
   const message =

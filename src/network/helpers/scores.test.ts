@@ -18,7 +18,7 @@ test('softmax gives probabilities along the last axis', () => {
   expect(softmax([])).toHaveLength(0)
 })
 
-test('softmax rejects what is not numbers', () => {
+test('softmax rejects values that are not numbers', () => {
   expect(() => softmax('abc' as never)).toThrow('scores is "abc"')
   expect(() => softmax({ dtype: 'i64', dims: [1], data: BigInt64Array.of(1n) })).toThrow('scores is')
   expect(() => softmax(tensor([2, 2], [1, 2, 3]))).toThrow('3 numbers but its dims [2,2] need 4')

@@ -112,7 +112,7 @@ const PLAIN_KINDS = setOf(
   `more new other different short nice good little long fairy longer shorter small simple quick tiny great best whole
   favourite random original creative second kids kid's children children's child really very fictional made up`,
 )
-/** Kinds that are no hero of a story. */
+/** Kinds that cannot be the hero of a story. */
 const MOODS = setOf(
   `funny silly happy sad scary spooky cute sweet magic magical fun cool exciting interesting heartwarming beautiful
   friendly gentle quiet calm relaxing adventure christmas halloween birthday winter summer love mystery fantasy space

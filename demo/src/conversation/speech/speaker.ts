@@ -38,7 +38,7 @@ interface AnswerOptions {
   readonly begun: Asked['begun']
   /** What the model reads of the question's files. */
   readonly read: Read | undefined
-  /** Steps whose results the model is told with the question. Default: those of `begun`. */
+  /** Steps whose results are added to the question. Default: those of `begun`. */
   readonly told?: readonly UsedTool[]
   readonly onPrefill: GenerateOptions['onPrefill']
 }

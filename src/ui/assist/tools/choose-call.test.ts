@@ -61,7 +61,7 @@ describe('the arguments of a call come from the message', () => {
   })
 })
 
-test('the answering model is told the result', () => {
+test('the model that answers gets the result', () => {
   expect(withResult('How much?', call('calculate', { expression: '2 * 3' }), '6')).toMatch(
     /^How much\?\n\n.*2 \* 3 = 6\n/,
   )
