@@ -27,7 +27,7 @@ function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: 
       compiled,
       foreign: parts,
       rest,
-    } = splitGraph(left, (node) => (foreign.has(node) ? 'ort' : 'compiled'))
+    } = splitGraph(left, (node) => (foreign.has(node) ? 'foreign' : 'compiled'))
     expect(compiled.nodes.some((node) => foreign.has(node))).toBe(false)
     expect(parts.flatMap(({ nodes }) => nodes).every((node) => foreign.has(node))).toBe(true)
     for (const part of [compiled, ...parts]) {
@@ -84,7 +84,7 @@ const graphOf = (nodes: readonly Node[]): Graph => ({
   nodes,
 })
 
-const FOREIGN = ({ op }: Node) => (op === 'Foreign' ? 'ort' : 'compiled')
+const FOREIGN = ({ op }: Node) => (op === 'Foreign' ? 'foreign' : 'compiled')
 
 test('adjacent foreign nodes form one part, others are separate parts, and their readers wait', () => {
   const nodes = [

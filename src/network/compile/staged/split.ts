@@ -4,11 +4,9 @@
 import { type Constant, type Graph, type Input, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
-import type { Runtime } from '../refusal.ts'
 
 /** Nodes that run together, with their inputs and with the outputs that other nodes read. */
 export interface Part {
-  readonly runtime: Runtime | 'compiled'
   readonly nodes: readonly Node[]
   /** Names of values that are computed before it. */
   readonly inputs: readonly string[]
@@ -20,8 +18,8 @@ export interface Split {
   /** Nodes that read only inputs, constants and each other, and are compiled. */
   readonly compiled: Part
   /**
-   * The foreign nodes that come next, all of one runtime, each part connected. No part reads another, and a
-   * part for onnxruntime-web uses one version of each operator set.
+   * The foreign nodes that come next, each part connected. No part reads another, and a part uses one version
+   * of each operator set.
    */
   readonly foreign: readonly Part[]
   /** Names of computed values that decide which nodes of the rest run, such as the condition of an `If`. */
@@ -31,13 +29,12 @@ export interface Split {
 }
 
 /**
- * `runtimeOf`: where a node runs; `undecided` if that depends on the values of its `decidingInputs`, which
- * the rest of the graph then has as constants.
+ * Whether a node is compiled or another runtime runs it; `undecided` if that depends on the values of its
+ * `decidingInputs`, which the rest of the graph then has as constants.
  */
-export function splitGraph(
-  graph: Graph,
-  runtimeOf: (node: Node) => Runtime | 'compiled' | 'undecided',
-): Split {
+export type Place = 'compiled' | 'foreign' | 'undecided'
+
+export function splitGraph(graph: Graph, placeOf: (node: Node) => Place): Split {
   const ready = new Set([...graph.inputs.map(({ name }) => name), ...graph.constants.keys()])
   const isReady = (node: Node) => readsOf(node).every((name) => ready.has(name))
   const take = (nodes: readonly Node[], isTaken: (node: Node) => boolean): Node[] =>
@@ -46,15 +43,21 @@ export function splitGraph(
       if (isNext) for (const name of node.outputs) ready.add(name)
       return isNext
     })
-  const compiled = take(graph.nodes, (node) => runtimeOf(node) === 'compiled')
+  const compiled = take(graph.nodes, (node) => placeOf(node) === 'compiled')
   const known = new Set(compiled)
   const others = graph.nodes.filter((node) => !known.has(node))
-  const isUndecided = (node: Node) => runtimeOf(node) === 'undecided'
   const deciding = others
-    .filter(isUndecided)
+    .filter((node) => placeOf(node) === 'undecided')
     .flatMap(decidingInputs)
     .filter((name) => ready.has(name) && !graph.constants.has(name))
-  const { foreign, runtime } = foreignAmong(others, take, runtimeOf)
+  const versions = new Map<string, number>()
+  const foreign = take(others, (node) => {
+    if (placeOf(node) !== 'foreign') return false
+    // A pass may have replaced a node by one of a later opset version than the file's.
+    const version = versions.get(node.domain) ?? node.version
+    versions.set(node.domain, version)
+    return version === node.version
+  })
   for (const node of foreign) known.add(node)
   const rest = others.filter((node) => !known.has(node))
   const wanted = new Set([
@@ -65,31 +68,11 @@ export function splitGraph(
   ])
   const later = new Set([...graph.outputs, ...rest.flatMap(readsOf)])
   return {
-    compiled: partOf(graph, 'compiled', compiled, wanted),
-    foreign: connected(foreign).map((nodes) => partOf(graph, runtime, nodes, later)),
+    compiled: partOf(graph, compiled, wanted),
+    foreign: connected(foreign).map((nodes) => partOf(graph, nodes, later)),
     deciding: [...new Set(deciding)],
     rest,
   }
-}
-
-/** The foreign nodes that can run next, in the runtime of the first one. */
-function foreignAmong(
-  nodes: readonly Node[],
-  take: (nodes: readonly Node[], isTaken: (node: Node) => boolean) => Node[],
-  runtimeOf: (node: Node) => Runtime | 'compiled' | 'undecided',
-): { readonly foreign: readonly Node[]; readonly runtime: Runtime } {
-  let runtime: Runtime | undefined
-  const versions = new Map<string, number>()
-  const foreign = take(nodes, (node) => {
-    const own = runtimeOf(node)
-    if (own === 'compiled' || own === 'undecided') return false
-    runtime ??= own
-    // A pass may have replaced a node by one of a later opset version than the file's.
-    const version = versions.get(node.domain) ?? node.version
-    versions.set(node.domain, version)
-    return own === runtime && (own === 'script' || version === node.version)
-  })
-  return { foreign, runtime: runtime ?? 'script' }
 }
 
 /** The inputs of a node whose values decide which nodes it runs, or how often. */
@@ -100,16 +83,10 @@ export function decidingInputs({ op, domain, inputs }: Node): readonly string[] 
 }
 
 /** `wanted`: names that are read elsewhere. */
-function partOf(
-  { constants }: Graph,
-  runtime: Part['runtime'],
-  nodes: readonly Node[],
-  wanted: ReadonlySet<string>,
-): Part {
+function partOf({ constants }: Graph, nodes: readonly Node[], wanted: ReadonlySet<string>): Part {
   const made = new Set(nodes.flatMap(({ outputs }) => outputs))
   const read = [...new Set(nodes.flatMap(readsOf))].filter((name) => !made.has(name))
   return {
-    runtime,
     nodes,
     inputs: read.filter((name) => !constants.has(name)),
     outputs: [...made].filter((name) => wanted.has(name)),

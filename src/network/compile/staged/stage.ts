@@ -10,7 +10,7 @@ import type { Program } from '../program/program.ts'
 import { type ForeignNode, type Runtime, refusedIn, withWayOut } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
 import { isScripted } from './script-parts.ts'
-import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
+import { decidingInputs, namesOfSizes, type Part, type Place, restOf, splitGraph } from './split.ts'
 
 export interface StageOptions {
   readonly weights: WeightPolicy
@@ -48,7 +48,7 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
   for (;;) {
     const { compiled, foreign, deciding, rest } = splitGraph(
       graph,
-      runtimes(graph, { reasons, types, fallback }),
+      places(graph, { reasons, types, fallback }),
     )
     const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
     budget.startAgain()
@@ -59,7 +59,7 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
           own.nodes.length === 0 ? undefined : boundProgram(own, { weights, leftOut: NOTHING, budget }),
         foreign,
         deciding,
-        reasons: reasonsOf(foreign, reasons),
+        reasons: reasonsOf(foreign, reasons, fallback),
         types,
         rest: rest.length === 0 ? undefined : restOf(graph, rest, () => undefined),
       }
@@ -72,8 +72,11 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
   }
 }
 
-/** Where each node of a graph runs. Throws `unsupported` for a node that nothing runs. */
-export function runtimes(
+/**
+ * Where each node of a graph runs. With the fallback, onnxruntime-web takes all foreign nodes, without it their
+ * evaluators. Throws `unsupported` for a node that nothing runs.
+ */
+export function places(
   { constants }: Graph,
   {
     reasons,
@@ -83,13 +86,12 @@ export function runtimes(
     readonly reasons: ReadonlyMap<Node, string>
     readonly types: ReadonlyMap<string, Type>
   },
-): (node: Node) => Runtime | 'compiled' | 'undecided' {
+): (node: Node) => Place {
   return (node) => {
     const reason = reasons.get(node)
     if (reason === undefined) return 'compiled'
     if (decidingInputs(node).some((name) => !constants.has(name))) return 'undecided'
-    if (fallback !== undefined) return fallback
-    if (isScripted(node, types)) return 'script'
+    if (fallback !== undefined || isScripted(node, types)) return 'foreign'
     throw withWayOut(unclaimed(node, reason))
   }
 }
@@ -112,14 +114,13 @@ export function refusedNodes(
   return found
 }
 
-export const reasonsOf = (parts: readonly Part[], reasons: ReadonlyMap<Node, string>): ForeignNode[] =>
-  parts.flatMap(({ nodes, runtime }) =>
-    nodes.map((node) => ({
-      node: node.name,
-      op: node.op,
-      runtime: runtime as Runtime,
-      reason: reasons.get(node)!,
-    })),
+export const reasonsOf = (
+  parts: readonly Part[],
+  reasons: ReadonlyMap<Node, string>,
+  runtime: Runtime = 'script',
+): ForeignNode[] =>
+  parts.flatMap(({ nodes }) =>
+    nodes.map((node) => ({ node: node.name, op: node.op, runtime, reason: reasons.get(node)! })),
   )
 
 const typedInputs = ({ inputs }: Part, types: ReadonlyMap<string, Type>) =>

@@ -19,7 +19,7 @@ import type { LoadedProgram } from '../run/machine.ts'
 import { isScripted, runScript } from './script-parts.ts'
 import type { Sessions } from './sessions.ts'
 import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
-import { type PlannedStage, planStage, reasonsOf, refusedNodes, runtimes } from './stage.ts'
+import { type PlannedStage, places, planStage, reasonsOf, refusedNodes } from './stage.ts'
 
 /**
  * A stage whose program is loaded, and the stages after it, keyed by the sizes of the outputs of its parts.
@@ -110,7 +110,8 @@ export class StagedGraph implements RunnableGraph {
     checkDtypes(this.#graph, feeds)
     const found = new Map<string, Tensor>()
     let values = new Map(feeds)
-    let stage: Stage | undefined = await this.#firstStage(feeds, signal)
+    const deciding = this.#deciding
+    let stage: Stage | undefined = await this.#stageOf(this.#first, this.#graph, { values, deciding }, signal)
     while (stage !== undefined) {
       this.#check(signal)
       if (stage.compiled !== undefined) {
@@ -126,11 +127,10 @@ export class StagedGraph implements RunnableGraph {
         const tensor = values.get(name) ?? (await constantOf(stage.graph, name, signal))
         if (tensor !== undefined) found.set(name, tensor)
       }
-      const { rest }: Stage = stage
+      const { rest, next, deciding }: Stage = stage
       const current: Map<string, Tensor> = values
       values = new Map(rest?.inputs.map(({ name }) => [name, current.get(name)!]))
-      const decided: ReadonlyMap<string, Tensor> = picked(stage.deciding, current)
-      stage = rest && (await this.#nextStage(stage, rest, { values, decided }, signal))
+      stage = rest && (await this.#stageOf(next, withTypes(rest, values), { values, deciding }, signal))
     }
     return new Map(this.#graph.outputs.map((name) => [name, found.get(name)!]))
   }
@@ -156,9 +156,9 @@ export class StagedGraph implements RunnableGraph {
       const reasons = refusedNodes(graph, this.#types, sizes)
       const { foreign, deciding, rest } = splitGraph(
         graph,
-        runtimes(graph, { reasons, types: this.#types, fallback: 'ort' }),
+        places(graph, { reasons, types: this.#types, fallback: 'ort' }),
       )
-      this.#note(reasonsOf(foreign, reasons))
+      this.#note(reasonsOf(foreign, reasons, 'ort'))
       for (const part of foreign) {
         const made = await this.#sessions.outputTypes(part, this.#types, signal)
         for (const [name, type] of made) this.#types.set(name, type)
@@ -176,8 +176,8 @@ export class StagedGraph implements RunnableGraph {
     values: ReadonlyMap<string, Tensor>,
     signal: AbortSignal | undefined,
   ): Promise<ReadonlyMap<string, Tensor>> {
-    if (part.runtime === 'script') return runScript(part, values, this.#limits, signal)
-    return this.#sessions!.run(part, this.#declared(part, stage), values, signal)
+    if (this.#sessions === undefined) return runScript(part, values, this.#limits, signal)
+    return this.#sessions.run(part, this.#declared(part, stage), values, signal)
   }
 
   #note(nodes: readonly ForeignNode[]): void {
@@ -195,33 +195,29 @@ export class StagedGraph implements RunnableGraph {
     )
   }
 
-  async #firstStage(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Stage> {
-    const decided = picked(this.#deciding, feeds)
-    const shapes = shapesOf(feeds)
-    const key = keyOf(this.#graph, shapes) + valuesOf(decided)
-    const known = this.#first.get(key)
-    if (known !== undefined) return known
-    const budget = new ProgramBudget(this.#limits, signal)
-    const graph = boundGraph(this.#graph, shapes, COMPILER_PASSES, budget, decided)
-    return this.#loaded(this.#first, key, graph, budget, signal)
-  }
-
   /**
-   * `rest`: the remaining graph after the stage; `values`: its inputs; `decided`: those of them that become
-   * constants.
+   * The stage of a graph: the first one, or the rest after another. `values`: its inputs; `deciding`: those of
+   * them that become constants.
    */
-  async #nextStage(
-    { next }: Stage,
-    rest: Graph,
-    { values, decided }: Readonly<Record<'values' | 'decided', ReadonlyMap<string, Tensor>>>,
+  async #stageOf(
+    stages: LruCache<string, Stage>,
+    graph: Graph,
+    {
+      values,
+      deciding,
+    }: { readonly values: ReadonlyMap<string, Tensor>; readonly deciding: readonly string[] },
     signal?: AbortSignal,
   ): Promise<Stage> {
-    const key = keyOf(rest, shapesOf(values)) + valuesOf(decided)
-    const known = next.get(key)
+    const decided = picked(deciding, values)
+    const shapes = shapesOf(values)
+    const key = keyOf(graph, shapes) + valuesOf(decided)
+    const known = stages.get(key)
     if (known !== undefined) return known
     const budget = new ProgramBudget(this.#limits, signal)
-    const graph = boundGraph(withTypes(rest, values), shapesOf(values), COMPILER_PASSES, budget, decided)
-    return this.#loaded(next, key, graph, budget, signal)
+    const bound = boundGraph(graph, shapes, COMPILER_PASSES, budget, decided)
+    const stage = await this.#loaded(bound, budget, signal)
+    stages.set(key, stage)
+    return stage
   }
 
   #drop({ compiled, next }: Stage): void {
@@ -229,26 +225,15 @@ export class StagedGraph implements RunnableGraph {
     next.clear()
   }
 
-  async #loaded(
-    to: LruCache<string, Stage>,
-    key: string,
-    graph: Graph,
-    budget: ProgramBudget,
-    signal?: AbortSignal,
-  ): Promise<Stage> {
+  async #loaded(graph: Graph, budget: ProgramBudget, signal?: AbortSignal): Promise<Stage> {
     const fallback = this.#sessions && 'ort'
     const planned = planStage(graph, { weights: this.machine.weights, budget, fallback })
     this.#note(planned.reasons)
     const { compiled } = planned
     const loaded =
       compiled && (await (await this.machine.open()).load(compiled.program, compiled.graph, signal))
-    const stage: Stage = {
-      ...planned,
-      compiled: loaded,
-      next: new LruCache(MAX_PROGRAMS, (each) => this.#drop(each)),
-    }
-    to.set(key, stage)
-    return stage
+    const next = new LruCache<string, Stage>(MAX_PROGRAMS, (each) => this.#drop(each))
+    return { ...planned, compiled: loaded, next }
   }
 }
 
