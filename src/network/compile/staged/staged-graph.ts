@@ -196,8 +196,8 @@ export class StagedGraph implements RunnableGraph {
   }
 
   /**
-   * The stage of a graph: the first one, or the rest after another. `values`: its inputs; `deciding`: those of
-   * them that become constants.
+   * The stage of a graph: the first one, or the rest after another. `values`: its inputs; `deciding`: those
+   * of them that become constants.
    */
   async #stageOf(
     stages: LruCache<string, Stage>,

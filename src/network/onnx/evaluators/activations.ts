@@ -70,18 +70,23 @@ function alongAxis(compute: Line): Evaluate {
     const axis = axisOf(node, intOf(node, 'axis', isFlat ? 1 : -1), input.dims.length)
     const after = countOf(input.dims.slice(axis + 1))
     const [size, inner] = isFlat ? [input.dims[axis]! * after, 1] : [input.dims[axis]!, after]
-    const made = zeros(input.dtype, input.dims)
-    const read = reader(input)
-    const write = writer(made)
-    const values = new Float64Array(size)
-    for (let line = 0; line * size < made.data.length; line++) {
-      const start = Math.floor(line / inner) * size * inner + (line % inner)
-      for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
-      compute(values)
-      for (let at = 0; at < size; at++) write(start + at * inner, values[at]!)
-    }
-    return [made]
+    return [lineByLine(input, size, inner, compute)]
   }
+}
+
+/** `compute` on each line of `size` numbers, which are `inner` elements apart. */
+export function lineByLine(input: Tensor, size: number, inner: number, compute: Line): Tensor {
+  const made = zeros(input.dtype, input.dims)
+  const read = reader(input)
+  const write = writer(made)
+  const values = new Float64Array(size)
+  for (let line = 0; line * size < made.data.length; line++) {
+    const start = Math.floor(line / inner) * size * inner + (line % inner)
+    for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
+    compute(values)
+    for (let at = 0; at < size; at++) write(start + at * inner, values[at]!)
+  }
+  return made
 }
 
 /** In place. */
@@ -92,7 +97,8 @@ export const softmax: Line = (values) => {
   for (let at = 0; at < values.length; at++) values[at]! /= total
 }
 
-const logSoftmax: Line = (values) => {
+/** In place. */
+export const logSoftmax: Line = (values) => {
   const most = largest(values)
   const total = Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0))
   for (let at = 0; at < values.length; at++) values[at] = values[at]! - most - total

@@ -1,32 +1,10 @@
 // Evaluators of losses.
 import type { Evaluators } from '../evaluate.ts'
 import { type Evaluation, given, intOf, stringOf, unfit } from '../ir/operator.ts'
-import { countOf, reader, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
+import { countOf, reader, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { within } from '../operators/indexed.ts'
-
-/** Calls `visit` with the index of the first class of each position, and the distance between classes. */
-function positions({ dims }: Tensor, visit: (start: number, step: number, place: number) => void): void {
-  const [batch = 1, classes = 1] = dims
-  const inner = countOf(dims.slice(2))
-  for (let place = 0; place < batch * inner; place++)
-    visit(Math.floor(place / inner) * classes * inner + (place % inner), inner, place)
-}
-
-/** `logits`: [batch, classes, ...]. Returns their log softmax over the classes. */
-function logSoftmax(scores: Tensor): Tensor {
-  const read = reader(scores)
-  const classes = scores.dims[1] ?? 1
-  const made = new Float64Array(scores.data.length)
-  positions(scores, (start, step) => {
-    let most = -Infinity
-    for (let each = 0; each < classes; each++) most = Math.max(most, read(start + each * step))
-    let sum = 0
-    for (let each = 0; each < classes; each++) sum += Math.exp(read(start + each * step) - most)
-    for (let each = 0; each < classes; each++)
-      made[start + each * step] = read(start + each * step) - most - Math.log(sum)
-  })
-  return tensorOf(scores.dtype, scores.dims, made)
-}
+import { lines } from '../operators/order.ts'
+import { lineByLine, logSoftmax } from './activations.ts'
 
 /** -weight * log probability of each label; ignored labels weigh 0. The mean is over the weights. */
 function lossOf({ node, inputs }: Evaluation, likelihoods: Tensor): Tensor {
@@ -42,7 +20,8 @@ function lossOf({ node, inputs }: Evaluation, likelihoods: Tensor): Tensor {
   const weightOf = inputs[2] === undefined ? () => 1 : reader(inputs[2])
   const losses = new Float64Array(labels.data.length)
   let weights = 0
-  positions(likelihoods, (start, step, place) => {
+  const step = countOf(likelihoods.dims.slice(2))
+  lines(likelihoods.dims, 1, (start, place) => {
     const own = label(place)
     if (own === ignored) return
     const at = within(node, own, classes)
@@ -63,7 +42,8 @@ export const LOSSES: Evaluators = new Map([
     'SoftmaxCrossEntropyLoss',
     (context) => {
       const scores = given(context, 0)
-      const likelihoods = scores.data.length === 0 ? zeros(scores.dtype, scores.dims) : logSoftmax(scores)
+      const classes = scores.dims[1] ?? 1
+      const likelihoods = lineByLine(scores, classes, countOf(scores.dims.slice(2)), logSoftmax)
       return [lossOf(context, likelihoods), likelihoods].slice(0, context.node.outputs.length)
     },
   ],

@@ -1,9 +1,19 @@
 // Evaluators of operators that select elements, and of rare ones along an axis.
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
-import { type Evaluation, flagOf, floatOf, given, intOf, unclaimed, unfit } from '../ir/operator.ts'
+import {
+  type Evaluation,
+  flagOf,
+  floatOf,
+  given,
+  intOf,
+  statedDtype,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
 import { BITS, countOf, reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
-import { meanVarianceAxes, statedDtype } from '../operators/picks.ts'
+import { SORT_UNITS } from '../operators/order.ts'
+import { meanVarianceAxes } from '../operators/picks.ts'
 import { tensorFromBytes } from '../proto/tensor-proto.ts'
 import { tensorBytes } from '../proto/write-model.ts'
 
@@ -54,9 +64,6 @@ function compareSlices(a: ArrayLike<Scalar>, b: ArrayLike<Scalar>): number {
   }
   return 0
 }
-
-/** Work units per element in a sort. */
-const SORT_UNITS = 16
 
 function evaluateUnique(context: Evaluation): Tensor[] {
   const { node } = context
@@ -111,7 +118,7 @@ function evaluateEyeLike(context: Evaluation): Tensor {
   const x = given(context, 0)
   const [rows = 0, columns = 0] = x.dims
   if (x.dims.length !== 2) throw unfit(node, `its input has the shape [${x.dims}] instead of two axes`)
-  const made = zeros(statedDtype(node, 'dtype', x.dtype), x.dims)
+  const made = zeros(statedDtype(node, 'dtype') ?? x.dtype, x.dims)
   const write = writer(made)
   const offset = intOf(node, 'k', 0)
   for (let row = 0; row < rows; row++)
@@ -122,7 +129,7 @@ function evaluateEyeLike(context: Evaluation): Tensor {
 function evaluateBitCast(context: Evaluation): Tensor {
   const { node } = context
   const x = given(context, 0)
-  const dtype = statedDtype(node, 'to', x.dtype)
+  const dtype = statedDtype(node, 'to') ?? x.dtype
   if (BITS[dtype] !== BITS[x.dtype] || BITS[dtype] < 8)
     throw unclaimed(node, `it reads ${x.dtype} as ${dtype}, which has another size`)
   return tensorFromBytes('a node', node.name, dtype, x.dims, tensorBytes(x))

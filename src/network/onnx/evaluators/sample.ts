@@ -5,14 +5,9 @@ import { type Evaluation, flagOf, floatOf, given, intOf, intsOf, stringOf, unfit
 import { countOf, numbersOf, reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 import { axesOf, lengthOf } from '../operators/images/conv.ts'
 import { poolOf } from '../operators/images/pool.ts'
+import { cubic } from '../operators/images/resize.ts'
+import { roundEven } from '../operators/unary.ts'
 import { windows } from './images.ts'
-
-/** Rounds to the nearest integer, halves to even. */
-function nearest(x: number): number {
-  const floor = Math.floor(x)
-  if (x - floor !== 0.5) return Math.round(x)
-  return floor % 2 === 0 ? floor : floor + 1
-}
 
 /** Mirrors a coordinate at both ends of a range until it is inside. */
 function reflected(x: number, low: number, high: number): number {
@@ -44,22 +39,23 @@ function pixelOf(at: number, axis: GridAxis): number {
   return axis.padding === 'reflection' ? Math.trunc(reflected(at, axis.low, axis.high)) : -1
 }
 
-/** Cubic convolution with a = -0.75 (Keys 1981, eq. 4). */
-function cubicWeights(t: number): number[] {
-  const a = -0.75
-  const near = (x: number) => ((a + 2) * x - (a + 3)) * x * x + 1
-  const far = (x: number) => ((x - 5) * x + 8) * x * a - 4 * a
-  return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-}
+/** The slope of cubic convolution at 1. */
+const SLOPE = -0.75
 
 /** The pixels along one axis that a coordinate reads, with their weights. */
 function tapsAt(x: number, mode: string, axis: GridAxis): (readonly [pixel: number, weight: number])[] {
   const taps = (first: number, weights: readonly number[]) =>
     weights.map((weight, at) => [pixelOf(first + at, axis), weight] as const)
-  if (mode === 'nearest') return taps(inside(nearest(x), axis), [1])
+  if (mode === 'nearest') return taps(inside(roundEven(x), axis), [1])
   const at = inside(x, axis)
   const floor = Math.floor(at)
-  if (mode === 'cubic') return taps(floor - 1, cubicWeights(at - floor))
+  if (mode === 'cubic') {
+    const t = at - floor
+    return taps(
+      floor - 1,
+      [t + 1, t, 1 - t, 2 - t].map((distance) => cubic(distance, SLOPE)),
+    )
+  }
   return taps(floor, [1 - (at - floor), at - floor])
 }
 

@@ -1,7 +1,7 @@
 // Operators as data: a registry entry with its schema, shape rule and evaluator; and helpers for entries.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
-import { type DType, MAX_AXES, reader, type Tensor } from './tensor.ts'
+import { DTYPES, type DType, MAX_AXES, reader, type Tensor } from './tensor.ts'
 
 /** Defaults: ONNX's own domain, one input, one output, no attributes. */
 type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate'> &
@@ -51,6 +51,17 @@ export const EITHER_ORDER = [
 /** The first element of an input; undefined if the input is omitted. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)
+
+/**
+ * The dtype whose number in TensorProto an attribute has; undefined if the attribute is absent or 0. Throws
+ * `unsupported` for an unknown number.
+ */
+export function statedDtype(node: Node, attribute: string): DType | undefined {
+  const number = intOf(node, attribute, 0)
+  const dtype = DTYPES.get(number)
+  if (number === 0 || dtype !== undefined) return dtype
+  throw unclaimed(node, `its ${attribute} is the ONNX data type ${number}`)
+}
 
 type ValueOf<K extends AttributeKind> = Extract<Attribute, { kind: K }>['value']
 

@@ -19,7 +19,11 @@ import { countOf, NUMBERS, type Tensor, zeros } from '../ir/tensor.ts'
 type Scalar = number | bigint
 
 /** Calls `visit` for each line along an axis, with the index of its first element and the line's number. */
-function lines(dims: readonly number[], axis: number, visit: (start: number, line: number) => void): void {
+export function lines(
+  dims: readonly number[],
+  axis: number,
+  visit: (start: number, line: number) => void,
+): void {
   const size = dims[axis]!
   const inner = countOf(dims.slice(axis + 1))
   let line = 0
@@ -55,7 +59,7 @@ function inferTopK({ node, inputs: [input, k] }: Inference): (Type | undefined)[
 }
 
 /** Work units per element in a sort. */
-const SORT_UNITS = 16
+export const SORT_UNITS = 16
 
 /** Equal elements keep their order. */
 function evaluateTopK(context: Evaluation): Tensor[] {

@@ -1,16 +1,8 @@
 // Operators whose outputs have as many elements as values say, and rare ones along an axis.
 import type { Dim } from '../ir/dims.ts'
 import type { Type } from '../ir/graph.ts'
-import { define, type Inference, intOf, intsOf, type Operator, sameType, unclaimed } from '../ir/operator.ts'
-import { ALL_DTYPES, DTYPES, type DType, FLOATS, NUMBERS } from '../ir/tensor.ts'
-
-/** The dtype that the attribute `name` states; `fallback` without one. */
-export function statedDtype(node: Inference['node'], name: string, fallback: DType): DType {
-  const number = intOf(node, name, undefined)
-  const dtype = number === undefined ? fallback : DTYPES.get(number)
-  if (dtype === undefined) throw unclaimed(node, `its ${name} is the ONNX data type ${number}`)
-  return dtype
-}
+import { define, type Inference, intsOf, type Operator, sameType, statedDtype } from '../ir/operator.ts'
+import { ALL_DTYPES, FLOATS, NUMBERS } from '../ir/tensor.ts'
 
 const ofDtype = (type: Type | undefined, dims?: readonly Dim[]): [Type | undefined] => [
   type && { dtype: type.dtype, dims },
@@ -49,7 +41,7 @@ const eyeLike: Operator = define({
   since: 9,
   attributes: { dtype: 'int', k: 'int' },
   dtypes: [NUMBERS],
-  infer: ({ node, inputs: [x] }) => [x && { dtype: statedDtype(node, 'dtype', x.dtype), dims: x.dims }],
+  infer: ({ node, inputs: [x] }) => [x && { dtype: statedDtype(node, 'dtype') ?? x.dtype, dims: x.dims }],
 })
 
 /** The same bits as another dtype of the same size. */
@@ -58,7 +50,7 @@ const bitCast: Operator = define({
   since: 26,
   attributes: { to: 'int' },
   dtypes: [ALL_DTYPES],
-  infer: ({ node, inputs: [x] }) => [x && { dtype: statedDtype(node, 'to', x.dtype), dims: x.dims }],
+  infer: ({ node, inputs: [x] }) => [x && { dtype: statedDtype(node, 'to') ?? x.dtype, dims: x.dims }],
 })
 
 const determinant: Operator = define({

@@ -3,11 +3,10 @@
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
 import { isMiniFloat, toMiniFloat } from '../ir/mini-floats.ts'
-import { define, flagOf, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { define, flagOf, given, intOf, type Operator, statedDtype, unclaimed, unfit } from '../ir/operator.ts'
 import {
   BITS,
   countOf,
-  DTYPES,
   type DType,
   FLOATS,
   reader,
@@ -54,16 +53,8 @@ function places(node: Node, dims: readonly number[], scale: Tensor, zero: Tensor
   }
 }
 
-function dtypeOf(node: Node, attribute: string): DType | undefined {
-  const number = intOf(node, attribute, 0)
-  if (number === 0) return undefined
-  const dtype = DTYPES.get(number)
-  if (dtype !== undefined) return dtype
-  throw unclaimed(node, `its ${attribute} is the ONNX data type ${number}`)
-}
-
 function quantisedOf(node: Node, zero: DType | undefined): DType {
-  const stated = dtypeOf(node, 'output_dtype')
+  const stated = statedDtype(node, 'output_dtype')
   if (zero !== undefined && stated !== undefined && zero !== stated)
     throw unfit(node, `its zero point is ${zero} but its output is ${stated}`)
   const dtype = zero ?? stated ?? 'u8'
@@ -85,7 +76,7 @@ const quantizeLinear: Operator = define({
     const zero = inputs[2]
     const made = zeros(quantisedOf(node, zero?.dtype), x.dims)
     const place = places(node, x.dims, scale, zero)
-    const divide = quotientIn(dtypeOf(node, 'precision') ?? (x.dtype === 'i32' ? scale.dtype : x.dtype))
+    const divide = quotientIn(statedDtype(node, 'precision') ?? (x.dtype === 'i32' ? scale.dtype : x.dtype))
     const value = reader(x)
     const size = reader(scale)
     const offset = zero ? reader(zero) : () => 0
@@ -123,7 +114,7 @@ const dequantizeLinear: Operator = define({
   attributes: { axis: 'int', block_size: 'int', output_dtype: 'int' },
   dtypes: [[...QUANTISED, 'i32'], FLOATS, [...QUANTISED, 'i32']],
   infer({ node, inputs: [x, scale] }) {
-    const dtype = dtypeOf(node, 'output_dtype') ?? scale?.dtype
+    const dtype = statedDtype(node, 'output_dtype') ?? scale?.dtype
     return [dtype && { dtype, dims: x?.dims }]
   },
   evaluate(context) {
@@ -133,7 +124,7 @@ const dequantizeLinear: Operator = define({
     const zero = inputs[2]
     if (zero !== undefined && zero.dtype !== x.dtype)
       throw unfit(node, `its zero point is ${zero.dtype} but its input is ${x.dtype}`)
-    const made = zeros(dtypeOf(node, 'output_dtype') ?? scale.dtype, x.dims)
+    const made = zeros(statedDtype(node, 'output_dtype') ?? scale.dtype, x.dims)
     const place = places(node, x.dims, scale, zero)
     const value = reader(x)
     const size = reader(scale)

@@ -1,16 +1,18 @@
 // Operators on signals: windows, spectra and mel filters.
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { define, flagOf, type Inference, intOf, type Operator, scalarOf, unclaimed } from '../ir/operator.ts'
-import { DTYPES, type DType, FLOATS, NUMBERS } from '../ir/tensor.ts'
+import {
+  define,
+  flagOf,
+  type Inference,
+  intOf,
+  type Operator,
+  scalarOf,
+  statedDtype,
+} from '../ir/operator.ts'
+import { type DType, FLOATS, NUMBERS } from '../ir/tensor.ts'
 
-/** The dtype that a node states by its number in TensorProto. */
-export function outputDtype(node: Node): DType {
-  const number = intOf(node, 'output_datatype', 1)
-  const dtype = DTYPES.get(number)
-  if (dtype === undefined) throw unclaimed(node, `its output_datatype is ${number}`)
-  return dtype
-}
+export const outputDtype = (node: Node): DType => statedDtype(node, 'output_datatype') ?? 'f32'
 
 const windowOf = (name: string): Operator =>
   define({

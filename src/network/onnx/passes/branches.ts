@@ -2,7 +2,7 @@
 // cache.
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
-import { tensorOf } from '../ir/tensor.ts'
+import { type Tensor, tensorOf } from '../ir/tensor.ts'
 import { type Pass, renamed, withNodes } from './pass.ts'
 
 /**
@@ -65,6 +65,21 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
 export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>
+}
+
+/** A name that is not used yet. */
+export function freeName({ names }: Pick<Around, 'names'>, name: string): string {
+  let free = name
+  for (let at = names.size; names.has(free); at++) free = `${name} ${at}`
+  names.add(free)
+  return free
+}
+
+/** Adds a constant, under a name that is not used yet. */
+export function addConstant(around: Around, name: string, tensor: Tensor): string {
+  const free = freeName(around, name)
+  around.constants.set(free, tensor)
+  return free
 }
 
 /** The nodes of the branch, with its outputs renamed to the node's. */

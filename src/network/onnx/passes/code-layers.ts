@@ -1,8 +1,8 @@
 // Replaces recurrent layers whose weights are 8-bit codes by the same layers with decoded weights, which are
 // constants if the codes are. Unlike ONNX Runtime, they do not round their inputs and states to 8 bits.
-import { type Attribute, type Constant, type Graph, hasInput, type Node } from '../ir/graph.ts'
-import { type Tensor, tensorOf } from '../ir/tensor.ts'
-import { namesIn } from './branches.ts'
+import { type Attribute, type Graph, hasInput, type Node } from '../ir/graph.ts'
+import { tensorOf } from '../ir/tensor.ts'
+import { type Around, addConstant, freeName, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
 
 /** The opset of the new nodes. */
@@ -16,7 +16,7 @@ export const decodeLayers: Pass = {
     if (!graph.nodes.some(isCoded)) return graph
     const decoding = new Decoding(graph)
     const nodes = graph.nodes.flatMap((node) => (isCoded(node) ? decoding.layer(node) : [node]))
-    return { ...withNodes(graph, nodes), constants: decoding.constants }
+    return { ...withNodes(graph, nodes), constants: decoding.around.constants }
   },
 }
 
@@ -24,12 +24,10 @@ const isCoded = ({ op, domain, inputs }: Node): boolean =>
   op === 'DynamicQuantizeLSTM' && domain === 'com.microsoft' && inputs.length === CODED + 4
 
 class Decoding {
-  readonly constants: Map<string, Constant>
-  readonly #names: Set<string>
+  readonly around: Around
 
   constructor(graph: Graph) {
-    this.constants = new Map(graph.constants)
-    this.#names = new Set(namesIn(graph))
+    this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
   }
 
   /** Weights are [directions, inputs, 4 x hidden] there, and an LSTM's are transposed. */
@@ -40,7 +38,7 @@ class Decoding {
       const scale = node.inputs[CODED + 2 * side]!
       const zero = hasInput(node, CODED + 2 * side + 1) ? node.inputs[CODED + 2 * side + 1]! : undefined
       const add = (op: string, inputs: readonly string[], attributes: Record<string, Attribute> = {}) => {
-        const output = this.#free(`${codes} ${op}`)
+        const output = freeName(this.around, `${codes} ${op}`)
         const all = new Map(Object.entries(attributes))
         made.push({
           name: node.name,
@@ -56,8 +54,8 @@ class Decoding {
       const floats = (name: string) => add('Cast', [name], { to: { kind: 'int', value: FLOAT } })
       // One per direction, or one per direction and row: both broadcast over the inputs.
       const spread = (name: string) => {
-        const rows = add('Reshape', [name, this.#constant(tensorOf('i64', [2], [0, -1]))])
-        return add('Unsqueeze', [rows, this.#constant(tensorOf('i64', [1], [1]))])
+        const rows = add('Reshape', [name, addConstant(this.around, 'shape', tensorOf('i64', [2], [0, -1]))])
+        return add('Unsqueeze', [rows, addConstant(this.around, 'shape', tensorOf('i64', [1], [1]))])
       }
       const centred = zero === undefined ? floats(codes) : add('Sub', [floats(codes), spread(floats(zero))])
       const decoded = add('Mul', [centred, spread(scale)])
@@ -66,20 +64,6 @@ class Decoding {
     const inputs = node.inputs.slice(0, CODED).with(1, weights[0]!).with(2, weights[1]!)
     while (inputs.at(-1) === '') inputs.pop()
     return [...made, { ...node, op: 'LSTM', domain: '', version: VERSION, inputs }]
-  }
-
-  #constant(tensor: Tensor): string {
-    const free = this.#free('shape')
-    this.constants.set(free, tensor)
-    return free
-  }
-
-  /** An unused name. */
-  #free(name: string): string {
-    let free = name
-    for (let at = this.#names.size; this.#names.has(free); at++) free = `${name} ${at}`
-    this.#names.add(free)
-    return free
   }
 }
 

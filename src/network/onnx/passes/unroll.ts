@@ -7,7 +7,7 @@ import { graphOf } from '../ir/operator.ts'
 import { type Tensor, tensorOf } from '../ir/tensor.ts'
 import { single, statesOf } from '../operators/flow.ts'
 import { whyUnclaimed } from '../operators.ts'
-import { type Around, inlined, namesIn } from './branches.ts'
+import { type Around, addConstant, freeName, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
 
 /** Maximum number of nodes in all steps of one loop: a longer plan would take longer to make than to run. */
@@ -116,8 +116,8 @@ class Unrolling {
       carried: node.inputs.slice(2),
       skipped: 1,
       inputsOf: (step, carried) => [
-        this.#constant(node, tensorOf('i64', single(body, 0), [step])),
-        this.#constant(node, tensorOf('bool', single(body, 1), [1])),
+        addConstant(this.around, `${node.name} number`, tensorOf('i64', single(body, 0), [step])),
+        addConstant(this.around, `${node.name} number`, tensorOf('bool', single(body, 1), [1])),
         ...carried,
       ],
     }
@@ -140,8 +140,8 @@ class Unrolling {
       inputsOf: (step, carried) => [
         ...carried,
         ...sources.map((name) => {
-          const index = this.#constant(node, tensorOf('i64', [], [step]))
-          return this.#node(node, 'Gather', [name, index], this.#free(`${name} ${step}`))
+          const index = addConstant(this.around, `${node.name} number`, tensorOf('i64', [], [step]))
+          return this.#node(node, 'Gather', [name, index], freeName(this.around, `${name} ${step}`))
         }),
       ],
     }
@@ -149,8 +149,10 @@ class Unrolling {
 
   /** Stacks the steps' outputs along a new first axis. */
   #join(node: Node, output: string, parts: readonly string[]): void {
-    const axes = this.#constant(node, tensorOf('i64', [1], [0]))
-    const rows = parts.map((name) => this.#node(node, 'Unsqueeze', [name, axes], this.#free(`${name} row`)))
+    const axes = addConstant(this.around, `${node.name} number`, tensorOf('i64', [1], [0]))
+    const rows = parts.map((name) =>
+      this.#node(node, 'Unsqueeze', [name, axes], freeName(this.around, `${name} row`)),
+    )
     this.#node(node, 'Concat', rows, output, new Map([['axis', { kind: 'int', value: 0 }]]))
   }
 
@@ -163,21 +165,6 @@ class Unrolling {
   ): string {
     this.#made.push({ name, op, domain: '', version: VERSION, inputs, outputs: [output], attributes })
     return output
-  }
-
-  #constant({ name }: Node, tensor: Tensor): string {
-    const free = this.#free(`${name} number`)
-    this.around.constants.set(free, tensor)
-    return free
-  }
-
-  /** A name that is not used yet. */
-  #free(name: string): string {
-    const { names } = this.around
-    let free = name
-    for (let at = names.size; names.has(free); at++) free = `${name} ${at}`
-    names.add(free)
-    return free
   }
 
   #known(name: string | undefined): Tensor | undefined {

@@ -91,7 +91,7 @@ const NEAREST: ReadonlyMap<string, (at: number) => number> = new Map([
 ])
 
 /** Cubic convolution (Keys 1981, eq. 4); `a` is the slope at 1. */
-function cubic(x: number, a: number): number {
+export function cubic(x: number, a: number): number {
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1
   return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0
 }
