@@ -1,6 +1,7 @@
 // Pictures that a user attaches. In: files. Out: pictures that the browser can show and a vision model can
 // read, or what is wrong with them. It loads with the first picture.
 import { checkPicture } from '../../core/formats/pictures/check-picture.ts'
+import { isPictureFile } from './picture-kind.ts'
 
 /** A picture for a vision model: PNG, JPEG, WebP or anything else that the browser decodes. */
 export interface Picture {
@@ -18,9 +19,6 @@ export type PictureFault =
 const MAX_BYTES = 20e6
 /** Maximum number of pictures in one message. */
 const MAX_PICTURES = 8
-
-/** SVG is text, which models understand. */
-const isPictureFile = ({ type }: Blob): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /** Checks a file and copies it: it may change or disappear on the device. */
 export async function pictureOf(file: File): Promise<Picture | PictureFault> {

@@ -1,87 +1,65 @@
 // Documents of messages. In: files that a user picks, pastes or drops. Out: the documents of the next
 // message, and their views.
-import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import type { ChatHost } from '../../chat/composer.ts'
+import { isPictureFile } from '../../chat/picture-kind.ts'
 import { bytesText } from '../../chat/texts.ts'
 import { documentSentence } from '../../documents/document-error.ts'
 import { ACCEPTED, MAX_DOCUMENTS } from '../../documents/kinds.ts'
 import type { TextDocument } from '../../documents/read-file.ts'
-import type { Words } from '../../words/english.ts'
-import { say, type Values } from '../../words/message.ts'
+import { type AttachmentSource, Attachments, openPicker } from './attachments.ts'
 import { icon } from './frame.ts'
 
-interface DocumentSource {
-  readonly words: () => Words
-  /** For numbers. */
-  readonly language: () => string
+interface DocumentSource extends AttachmentSource {
   /** Whether the page lets the user attach documents. */
   readonly isAllowed: () => boolean
   /** False if the model is too small to read documents, undefined while that is unknown. */
   readonly reads: () => boolean | undefined
   readonly startPdf: () => Promise<Worker>
-  readonly onAttached: () => void
   /** Called with every failure that the user sees. */
   readonly onError: (error: unknown) => void
 }
 
-export class AttachedDocuments implements ReactiveController {
-  readonly #host: ChatHost
+export class AttachedDocuments extends Attachments<TextDocument> {
   readonly #from: DocumentSource
-  #attached: readonly TextDocument[] = []
-  #wrong = ''
   /** What is being read. */
   #progress = ''
   /** Ends the reads in progress; undefined while nothing is read. A message waits for them. */
   #stop: AbortController | undefined
 
   constructor(host: ChatHost, from: DocumentSource) {
-    this.#host = host
+    super(host, from)
     this.#from = from
-    host.addController(this)
   }
 
   /** An element that leaves its page stops reading. */
-  hostDisconnected(): void {
+  override hostDisconnected(): void {
     this.#stop?.abort()
-  }
-
-  get hasSome(): boolean {
-    return this.#attached.length > 0
   }
 
   get isReading(): boolean {
     return this.#stop !== undefined
   }
 
-  /** The documents of the message that is being sent. */
-  take(): readonly TextDocument[] {
-    const taken = this.#attached
-    // Not `#set`: the focus stays on Send.
-    this.#attached = []
-    this.#fail('')
-    return taken
-  }
-
-  /** Attaches files, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
     const words = this.#from.words()
     if (this.isReading) return
-    if (this.#from.reads() === false) return this.#fail(this.#say('documentsUnread'))
-    const count = files.length + this.#attached.length
-    if (count > MAX_DOCUMENTS) return this.#fail(this.#say('documentsMany', { count, most: MAX_DOCUMENTS }))
+    if (this.#from.reads() === false) return this.fail(this.say('documentsUnread'))
+    const count = files.length + this.attached.length
+    if (count > MAX_DOCUMENTS) return this.fail(this.say('documentsMany', { count, most: MAX_DOCUMENTS }))
     const stop = new AbortController()
     this.#stop = stop
-    this.#fail('')
+    this.fail('')
     try {
       for (const file of files) {
         const { name } = file
-        this.#show(this.#say('documentOpening', { name }))
+        this.#show(this.say('documentOpening', { name }))
         const document = await this.#read(file, stop.signal)
-        this.#attached = [...this.#attached, document]
+        this.attached = [...this.attached, document]
       }
     } catch (error) {
       if (!stop.signal.aborted) {
-        this.#wrong = documentSentence(error, words, this.#from.language()) ?? this.#say('error-network')
+        this.wrong = documentSentence(error, words, this.#from.language()) ?? this.say('error-network')
         this.#from.onError(error)
       }
     }
@@ -96,20 +74,16 @@ export class AttachedDocuments implements ReactiveController {
       signal,
       startPdf: this.#from.startPdf,
       sizeText: (bytes) => bytesText(bytes, this.#from.language()),
-      onPages: (done, all) => this.#show(this.#say('documentReading', { name: file.name, done, all })),
+      onPages: (done, all) => this.#show(this.say('documentReading', { name: file.name, done, all })),
     })
-  }
-
-  #say(word: keyof Words, values: Values = {}): string {
-    return say(this.#from.words()[word], values, this.#from.language())
   }
 
   /** Attaches those of the files that are no pictures, if the page allows it, and returns the others. */
   takeFrom(files: readonly File[]): readonly File[] {
     if (!this.#from.isAllowed()) return files
-    const documents = files.filter((file) => !isPicture(file))
+    const documents = files.filter((file) => !isPictureFile(file))
     if (documents.length > 0) void this.attach(documents)
-    return files.filter(isPicture)
+    return files.filter(isPictureFile)
   }
 
   /** The attached documents, what is being read, and what was wrong with others. */
@@ -119,65 +93,30 @@ export class AttachedDocuments implements ReactiveController {
       this.#stop?.abort()
       this.#from.onAttached()
     }
-    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert" dir="auto">${this.#wrong}</p>`}
+    return html`${this.wrongView()}
       ${
         this.#progress === ''
           ? nothing
-          : html`<div class="reading"><span role="status" dir="auto">${this.#progress}</span>
+          : html`<div class="reading"><span role="status">${this.#progress}</span>
               <button type="button" class="small" part="button" @click=${cancel}>${words.cancel}</button></div>`
       }
-      ${
-        this.hasSome
-          ? html`<ul class="attached documents" part="documents" aria-label=${words.attachedDocuments}>${this.#attached.map((document) => this.#item(document))}</ul>`
-          : nothing
-      }`
+      ${this.hasSome ? html`<ul class="attached documents" part="documents" aria-label=${words.attachedDocuments}>${this.items()}</ul>` : nothing}`
   }
 
   /** The button that attaches documents; nothing unless the page allows it. */
   button(): TemplateResult | typeof nothing {
     if (!this.#from.isAllowed()) return nothing
     const { attachDocuments: label } = this.#from.words()
-    const pick = ({ currentTarget }: Event) =>
-      ((currentTarget as HTMLElement).nextElementSibling as HTMLElement).click()
     return html`<button type="button" class="quiet attach" part="button" aria-label=${label} title=${label}
-        @click=${pick}>${icon('clip')}</button><input class="visually-hidden" type="file" multiple accept=${ACCEPTED}
-        tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />`
-  }
-
-  #item(document: TextDocument): TemplateResult {
-    const { name } = document
-    return html`<li><span dir="auto">${name}</span>
-      <button type="button" class="quiet" part="button" aria-label=${this.#say('removeName', { name })}
-        @click=${() => this.#set(this.#attached.filter((other) => other !== document))}>${icon('close')}</button></li>`
-  }
-
-  #set(attached: readonly TextDocument[]): void {
-    this.#attached = attached
-    this.#fail('')
-    this.#from.onAttached()
-  }
-
-  #fail(text: string): void {
-    this.#wrong = text
-    this.#host.requestUpdate()
+        @click=${openPicker}>${icon('clip')}</button><input class="visually-hidden" type="file" multiple accept=${ACCEPTED}
+        tabindex="-1" aria-hidden="true" @change=${this.onPicked} />`
   }
 
   #show(progress: string): void {
     this.#progress = progress
-    this.#host.requestUpdate()
-  }
-
-  readonly #onPicked = (event: Event): void => {
-    const input = event.target as HTMLInputElement
-    const files = [...(input.files ?? [])]
-    // So that the same file can be picked again.
-    input.value = ''
-    if (files.length > 0) void this.attach(files)
+    this.host.requestUpdate()
   }
 }
-
-/** SVG is text, which models understand. */
-const isPicture = ({ type }: File): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /** The names of a question's documents, each of which opens its text. */
 export const documentsView = (documents: readonly TextDocument[] | undefined): unknown =>

@@ -1,6 +1,6 @@
 // Pictures of messages. In: files that a user picks, pastes, drops or photographs. Out: the pictures of the
 // next message, and their views.
-import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import { ref } from 'lit/directives/ref.js'
 import type { ChatHost } from '../../chat/composer.ts'
 import { isTouch } from '../../chat/keys.ts'
@@ -9,43 +9,28 @@ import { bytesText } from '../../chat/texts.ts'
 import type { Words } from '../../words/english.ts'
 import { say } from '../../words/message.ts'
 import type { EntryPicture } from '../conversation/entries.ts'
+import { type AttachmentSource, Attachments, openPicker } from './attachments.ts'
 import { icon } from './frame.ts'
 
 /** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
 const MAX_PIXELS = 640
 
-interface PictureSource {
-  readonly words: () => Words
-  /** For numbers. */
-  readonly language: () => string
+interface PictureSource extends AttachmentSource {
   /** False if the model has no vision tower, undefined while that is unknown. */
   readonly sees: () => boolean | undefined
   /** Takes files that are documents, and returns the others. */
   readonly others: (files: readonly File[]) => readonly File[]
-  readonly onAttached: () => void
 }
 
-export class Pictures implements ReactiveController {
-  readonly #host: ChatHost
+export class Pictures extends Attachments<EntryPicture> {
   readonly #from: PictureSource
-  #attached: readonly EntryPicture[] = []
-  #wrong = ''
   /** Reads in progress. A message waits for them. */
   #reading = 0
   #isOver = false
 
   constructor(host: ChatHost, from: PictureSource) {
-    this.#host = host
+    super(host, from)
     this.#from = from
-    host.addController(this)
-  }
-
-  hostConnected(): void {
-    // A controller needs at least one of these methods.
-  }
-
-  get hasSome(): boolean {
-    return this.#attached.length > 0
   }
 
   get isReading(): boolean {
@@ -57,31 +42,21 @@ export class Pictures implements ReactiveController {
     return this.#isOver
   }
 
-  /** The pictures of the message that is being sent. */
-  take(): readonly EntryPicture[] {
-    const taken = this.#attached
-    // Not `#set`: the focus stays on Send.
-    this.#attached = []
-    this.#fail('')
-    return taken
-  }
-
-  /** Attaches files, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
     const words = this.#from.words()
-    if (this.#from.sees() === false) return this.#fail(words.pictureBlind)
+    if (this.#from.sees() === false) return this.fail(words.pictureBlind)
     this.#reading++
-    this.#fail('')
+    this.fail('')
     try {
       const { picturesOf } = await import('../../chat/picture-files.ts')
-      const read = await picturesOf(files, this.#attached.length)
-      if ('reason' in read) this.#wrong = this.#faultText(read)
-      else this.#attached = [...this.#attached, ...read]
+      const read = await picturesOf(files, this.attached.length)
+      if ('reason' in read) this.wrong = this.#faultText(read)
+      else this.attached = [...this.attached, ...read]
     } catch {
-      this.#wrong = words['error-network']
+      this.wrong = words['error-network']
     }
     this.#reading--
-    this.#host.requestUpdate()
+    this.host.requestUpdate()
     this.#from.onAttached()
   }
 
@@ -116,12 +91,9 @@ export class Pictures implements ReactiveController {
   /** The attached pictures, and what was wrong with others. */
   above(): TemplateResult {
     const words = this.#from.words()
-    return html`${this.#wrong === '' ? nothing : html`<p class="wrong" role="alert">${this.#wrong}</p>`}
-      ${
-        this.hasSome
-          ? html`<ul class="attached" part="attached" aria-label=${words.attached}>${this.#attached.map((picture) => this.#item(picture, words))}</ul>`
-          : nothing
-      }`
+    const preview = (picture: EntryPicture) => pictureView(picture, words, this.#from.language())
+    return html`${this.wrongView()}
+      ${this.hasSome ? html`<ul class="attached" part="attached" aria-label=${words.attached}>${this.items(preview)}</ul>` : nothing}`
   }
 
   /** The buttons that attach pictures; nothing unless the model is known to see. */
@@ -129,40 +101,14 @@ export class Pictures implements ReactiveController {
     const words = this.#from.words()
     if (this.#from.sees() !== true) return nothing
     // The camera of a phone is not among the sources of every picture picker.
-    return html`${picker('attach', words.attachPictures, false, this.#onPicked)}
-      ${isTouch() ? picker('camera', words.takePhoto, true, this.#onPicked) : nothing}`
-  }
-
-  #item(picture: EntryPicture, words: Words): TemplateResult {
-    const { name } = picture
-    return html`<li>${pictureView(picture, words, this.#from.language())}<span dir="auto">${name}</span>
-      <button type="button" class="quiet" part="button" aria-label=${say(words.removeName, { name }, this.#from.language())}
-        @click=${() => this.#set(this.#attached.filter((other) => other !== picture))}>${icon('close')}</button></li>`
-  }
-
-  #set(attached: readonly EntryPicture[]): void {
-    this.#attached = attached
-    this.#fail('')
-    this.#from.onAttached()
-  }
-
-  #fail(text: string): void {
-    this.#wrong = text
-    this.#host.requestUpdate()
+    return html`${picker('attach', words.attachPictures, false, this.onPicked)}
+      ${isTouch() ? picker('camera', words.takePhoto, true, this.onPicked) : nothing}`
   }
 
   #over(isOver: boolean): void {
     if (isOver === this.#isOver) return
     this.#isOver = isOver
-    this.#host.requestUpdate()
-  }
-
-  readonly #onPicked = (event: Event): void => {
-    const input = event.target as HTMLInputElement
-    const files = [...(input.files ?? [])]
-    // So that the same file can be picked again.
-    input.value = ''
-    if (files.length > 0) void this.attach(files)
+    this.host.requestUpdate()
   }
 
   #faultText(fault: PictureFault): string {
@@ -195,7 +141,7 @@ const picker = (
   onPicked: (event: Event) => void,
 ): TemplateResult =>
   html`<button type="button" class="quiet pick" part="button" aria-label=${label} title=${label}
-      @click=${(event: Event) => ((event.currentTarget as HTMLElement).nextElementSibling as HTMLElement).click()}>${icon(name)}</button><input
+      @click=${openPicker}>${icon(name)}</button><input
       class="visually-hidden" type="file" accept="image/*" ?multiple=${!isCamera} capture=${isCamera ? 'environment' : nothing}
       tabindex="-1" aria-hidden="true" @change=${onPicked} />`
 
