@@ -134,7 +134,7 @@ for (const [how, model, replies] of [
     page,
     sites,
   }) => {
-    // The page has no bundler that would resolve the package's dependency.
+    // The page has no bundler to resolve the package's dependency.
     await page.route(/\/[\w-]+\.js$/, async (route) => {
       const response = await route.fetch()
       const body = (await response.text()).replaceAll('from "comlink"', 'from "/comlink.js"')

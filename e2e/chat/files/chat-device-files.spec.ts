@@ -78,7 +78,7 @@ test('if the browser asks first, the page offers the file, and another model ans
   await ready(page)
 })
 
-test('a file that was deleted, or that the user denies access to, is no longer offered', async ({ page }) => {
+test('a file is no longer offered once it was deleted or the user denied access', async ({ page }) => {
   await pickTiny(page)
   await page.evaluate(() => localStorage.setItem('asks', 'denied'))
   await page.reload()

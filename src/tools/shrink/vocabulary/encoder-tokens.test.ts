@@ -76,7 +76,7 @@ test('a text that a trimmed vocabulary spells differently is rejected', () => {
   expect(() => proof.check(before.encode('cat'), tokenizer.encode('c a t'))).toThrow(/tokenized differently/)
 })
 
-test('a piece with a character that has no token of its own is kept', () => {
+test('a piece is kept if one of its characters has no token', () => {
   const { kept, tokens } = trimmedTo(words, 'a')
   // The vocabulary has ##2 but not 2, and 1 but not ##1.
   const names = kept.ids.map((id) => tokens[id])

@@ -60,7 +60,7 @@ const plain = (token: string, inner: string): string =>
 
 const isCharacter = (text: string): boolean => [...text].length === 1
 
-/** Whether a token has a character that has no token of its own in that position. */
+/** Whether one of a token's characters has no token in that position. */
 function isUnspellable(token: string, inner: string, ids: ReadonlyMap<string, number>): boolean {
   const text = plain(token, inner)
   return [...text].some((character, at) => {
