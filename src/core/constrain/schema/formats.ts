@@ -72,7 +72,8 @@ export const FORMAT_NAMES: readonly string[] = [...FORMATS.keys()]
 
 /**
  * The anchored pattern of a format; undefined for a format that is only an annotation. `isCounted`: the
- * text's length is limited elsewhere, so the pattern sets no limits for its parts, which would take many states.
+ * text's length is limited elsewhere, so the pattern sets no limits for its parts, which would take many
+ * states.
  */
 export function formatPattern(name: string, isCounted: boolean): string | undefined {
   const pattern = (isCounted ? COUNTED : FORMATS).get(name)
