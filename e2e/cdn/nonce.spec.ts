@@ -75,8 +75,8 @@ test('the library answers under a policy that allows scripts by a nonce alone', 
   await close()
 })
 
-test('the widget answers under the same policy', async ({ page }) => {
-  const { refused, close } = await open(page, WIDGET, POLICY)
+test('the widget answers under the same policy, with its own Trusted Types', async ({ page }) => {
+  const { refused, close } = await open(page, WIDGET, `${POLICY} lit-html`)
   expect(await answersOf(page)).toEqual([repliesOf('embedded')[0]])
   expect(await refused()).toEqual([])
   await close()
