@@ -14,7 +14,7 @@ export type SparseBase = 'w4_g32' | 'w8_g32'
  * One encoding. A float encoding has `elementBytes`, a dense quantised one has `blockBytes`, and a sparse one
  * has `base` and `format`.
  */
-export interface EncodingEntry {
+interface EncodingEntry {
   /** `enum encoding`. */
   readonly code: number
   /** Bytes per weight. */

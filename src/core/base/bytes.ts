@@ -138,7 +138,7 @@ export function filledSource(
 }
 
 /** A byte range of a source. */
-export interface SourceRange {
+interface SourceRange {
   readonly source: ByteSource
   readonly offset: number
   readonly bytes: number

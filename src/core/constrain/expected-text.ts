@@ -56,7 +56,7 @@ export class BlankHabits {
   }
 }
 
-export interface ExpectedText {
+interface ExpectedText {
   readonly bytes: Uint8Array
   /** True if the text must end after the expected bytes. */
   readonly ends: boolean

@@ -60,7 +60,7 @@ export function tellReader(format: string, reader: unknown): void {
 export const toldReader = (format: string): unknown => told().get(format)
 
 /** The exports of the GGUF reader's script. */
-export interface GgufReader {
+interface GgufReader {
   /**
    * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for
    * unsupported dtypes.
@@ -71,7 +71,7 @@ export interface GgufReader {
 }
 
 /** The exports of the safetensors reader's script. */
-export interface SafetensorsReader {
+interface SafetensorsReader {
   /** `others` are config.json and the model's other files. Throws `format` if one is missing. */
   openSafetensors(
     files: readonly ByteSource[],

@@ -147,7 +147,7 @@ export function nextId(graph: Graph): number {
 }
 
 /** A node that becomes one record through the `record` function of its kind. */
-export type KernelNode =
+type KernelNode =
   | (
       | Embed
       | InputRows

@@ -10,7 +10,7 @@ import { type EngineExports, instantiateEngine } from './module.ts'
 import { type Pool, type PoolKind, SinglePool } from './pool.ts'
 import { SharedPool, type SharedPoolOptions } from './shared.ts'
 
-export interface RuntimeOptions {
+interface RuntimeOptions {
   readonly host: Host
   /** Default `auto`: relaxed if it runs here. */
   readonly build?: Build | 'auto'
@@ -79,7 +79,7 @@ function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memo
   }
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly host: Host
   /** As passed to `openRuntime`. */
   readonly threads?: number | 'auto'

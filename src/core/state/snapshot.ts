@@ -30,7 +30,7 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024
 const MAX_LEVELS = 512
 
 /** The contents of a snapshot besides its state, as plain JSON. */
-export interface SnapshotHead {
+interface SnapshotHead {
   /**
    * Identifies the model, its plan and the storage of its state. State with a different fingerprint is
    * rejected.

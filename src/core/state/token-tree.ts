@@ -59,7 +59,7 @@ export class TreeNode implements TokenRun {
   }
 }
 
-export interface TokenTreeOptions {
+interface TokenTreeOptions {
   /** One per group of keys and values. */
   readonly pools: readonly BlockPool[]
   /** Positions that each group attends to. 0: all. */

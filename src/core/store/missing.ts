@@ -11,7 +11,7 @@ import { WEIGHTS } from './hub.ts'
  * record that it is missing, is no longer on this device. Undefined if nothing is known or the file is
  * stored.
  */
-export type Absence = 'noted' | 'assumed' | 'lost' | undefined
+type Absence = 'noted' | 'assumed' | 'lost' | undefined
 
 /**
  * Whether this file of the model at `address` may be absent from its folder. Weights that the user names are

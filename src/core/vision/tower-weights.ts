@@ -11,7 +11,7 @@ import type { TensorInfo } from '../formats/tensors.ts'
 import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** The tensors by their names in the graphs of the tower and of the projector. */
-export interface TowerWeights {
+interface TowerWeights {
   readonly tower: Weights
   readonly projector: Weights
 }

@@ -31,7 +31,7 @@ import type {
 } from './types.ts'
 
 /** The start of a new session. */
-export interface SessionSeed extends SessionOptions {
+interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
 

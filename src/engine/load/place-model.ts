@@ -79,7 +79,7 @@ export interface PlacedModel {
 
 const STEP_SEQUENCES = 32
 
-export interface PlaceOptions {
+interface PlaceOptions {
   /** The shards that have its parts. Default: none. */
   readonly sharded?: ShardedPlans | undefined
   /** Rows in place of tokens. Default: none. */

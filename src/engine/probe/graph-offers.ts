@@ -3,7 +3,7 @@ import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/na
 import type { GraphOffer } from '../types/model.ts'
 
 /** The graph whose header was read. */
-export interface ReadGraph {
+interface ReadGraph {
   /** Its stored weights. */
   readonly weightBytes: number
   readonly neededBytes: number

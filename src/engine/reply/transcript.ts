@@ -74,7 +74,7 @@ interface Cut {
 /** Number of cuts at the end at which a run may end. */
 const NEWEST = 3
 
-export interface SavedTranscript {
+interface SavedTranscript {
   readonly text: string
   readonly ids: readonly number[]
   readonly cuts: readonly Cut[]

@@ -7,13 +7,13 @@ import { Fields, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** The contents of `rope_freqs.weight` and of LongRoPE's two tensors, if the file has them. */
-export interface RopeFactors {
+interface RopeFactors {
   readonly plain?: readonly number[] | undefined
   readonly short?: readonly number[] | undefined
   readonly long?: readonly number[] | undefined
 }
 
-export interface GgufFacts {
+interface GgufFacts {
   readonly name: string
   readonly family: Family
   readonly metadata: ReadonlyMap<string, MetaValue>

@@ -119,7 +119,7 @@ export interface DeltaConfig extends CommonSsm {
 }
 
 /** Layers with Griffin's gated linear recurrence. `stateSize` is 1. */
-export interface LruConfig extends CommonSsm {
+interface LruConfig extends CommonSsm {
   readonly kind: 'lru'
   /** Number of blocks in each of the gates' matrices. */
   readonly heads: number
@@ -134,7 +134,7 @@ export interface WkvConfig extends CommonSsm {
 export type SsmConfig = Mamba1Config | Mamba2Config | DeltaConfig | LruConfig | WkvConfig
 
 /** Granite's multipliers. Defaults: 1, and 1 / sqrt(headDim) for attention. */
-export interface Multipliers {
+interface Multipliers {
   readonly embedding: number
   readonly residual: number
   readonly attention: number

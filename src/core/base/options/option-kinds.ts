@@ -17,7 +17,7 @@ export interface NumberKind extends OptionKind {
   readonly isWhole: boolean
 }
 
-export interface ChoiceKind<Choice extends string> extends OptionKind {
+interface ChoiceKind<Choice extends string> extends OptionKind {
   readonly choices: readonly Choice[]
 }
 

@@ -10,7 +10,7 @@ const MAX_STATES = 1 << 15
 /** Limit on the number of sets times the number of ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
-export interface Nfa {
+interface Nfa {
   /** Transitions without a character. [state][] */
   readonly free: number[][]
   /** The transition that reads one character; at most one per state. [state] */

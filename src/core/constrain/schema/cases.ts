@@ -23,7 +23,7 @@ export interface LiteralCase extends Weighted {
   readonly type: 'literal'
   readonly value: Json
 }
-export interface PlainCase extends Weighted {
+interface PlainCase extends Weighted {
   readonly type: 'null' | 'boolean'
 }
 export interface Bound {

@@ -21,7 +21,7 @@ import {
  * Picks the next id from a row of logits, which it may overwrite. The first `length` entries of `history` are
  * all tokens so far. `guide`: the same row of the negative prompt, for classifier-free guidance.
  */
-export interface TokenSampler {
+interface TokenSampler {
   sample(
     logits: Float32Array,
     history: ArrayLike<number>,

@@ -8,7 +8,7 @@ import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
-export interface DraftModelOptions extends StepMachine {
+interface DraftModelOptions extends StepMachine {
   /** Only ids below this are drafted and read, because only these are in both models. */
   readonly vocab: number
 }

@@ -10,7 +10,7 @@ export interface Lifetime {
   readonly to: number
 }
 
-export interface ArenaPlan<Buffer extends Lifetime> {
+interface ArenaPlan<Buffer extends Lifetime> {
   /** Bytes from the beginning of the arena. */
   readonly offsets: ReadonlyMap<Buffer, number>
   /** Bytes of the whole arena. */

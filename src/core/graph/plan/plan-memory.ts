@@ -15,7 +15,7 @@ export interface Capacity {
 }
 
 /** The location of a value's rows: row r begins at `offset + r * stride`, both in bytes. */
-export interface ArenaSlot {
+interface ArenaSlot {
   readonly offset: number
   readonly stride: number
 }

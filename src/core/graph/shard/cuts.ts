@@ -22,7 +22,7 @@ export interface ShardOptions {
 }
 
 /** The heads of one shard in one layer, and the KV heads (or groups of B and C) that they read. */
-export interface HeadRange {
+interface HeadRange {
   readonly heads: Range
   readonly kvHeads: Range
 }

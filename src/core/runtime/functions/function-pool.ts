@@ -8,7 +8,7 @@ import { addFunctions, runSteps, type StepList, type ThreadState } from './step-
 /** A worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 
-export interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
+interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
   readonly module: WebAssembly.Module
   /** Ends of the workers' stacks, one per worker. */
   readonly stackTops: readonly number[]

@@ -12,7 +12,7 @@ import { stateTables, stepWords } from './step-mirror.ts'
  */
 const PATIENCE_SECONDS = 20
 
-export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
+interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
   readonly group: ShardGroup
   /** Called once when a shard dies, also between steps. */
   readonly onDeath?: ((error: HalfbyteError) => void) | undefined

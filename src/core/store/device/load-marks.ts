@@ -56,12 +56,12 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
 const byUrl = (a: StoredFile, b: StoredFile): number => (a.url < b.url ? -1 : 1)
 
 /** A mark, and the key under which it is stored. */
-export interface LoadMark<T> {
+interface LoadMark<T> {
   readonly key: string
   readonly note: T
 }
 
-export interface OpenMark<T> {
+interface OpenMark<T> {
   /** Adds information about the load to the mark. */
   update(note: T): void
   /** Erases the mark. */

@@ -32,7 +32,7 @@ export interface KnownFile extends StoredFile {
 }
 
 /** The progress of another tab that is downloading the same file. */
-export type OnWait = (loaded: number, total: number) => void
+type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500

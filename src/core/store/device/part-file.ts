@@ -38,7 +38,7 @@ export interface PartialFile {
 }
 
 /** The journal as JSON. */
-export interface Journal extends Version {
+interface Journal extends Version {
   readonly url: string
   /** By chunk; null for a missing one. */
   readonly sums: Sums

@@ -24,7 +24,7 @@ export interface Peeked {
   close(): Promise<void>
 }
 
-export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
+type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
 /** A header takes about 100 KB without a vocabulary, and a few MB with one. */
 const BLOCK_BYTES = 512 << 10

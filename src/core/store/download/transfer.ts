@@ -23,7 +23,7 @@ import { type RetryOptions, retrying } from './retry.ts'
 /** Browsers allow six connections to an HTTP/1.1 server, and the page may need some. */
 const CONNECTIONS = 4
 
-export interface TransferOptions extends RetryOptions, RequestOptions {
+interface TransferOptions extends RetryOptions, RequestOptions {
   /**
    * Called with the stored bytes, including those of earlier visits. `total` is 0 if the server does not send
    * it.

@@ -132,7 +132,7 @@ export const markTexts = ({
     : [open, close, ...tokens, ...(answer === undefined ? [] : [answer.open, answer.close])]
 
 /** `start`: neither a thought nor an answer has begun. */
-export type ReasoningPhase = 'start' | 'thought' | 'answer'
+type ReasoningPhase = 'start' | 'thought' | 'answer'
 
 /**
  * Where a reply begins. `enclosed`: in the answer, after the mark that opens it. `continued`: in a thought

@@ -67,7 +67,7 @@ export async function* encodeStream(
   if (addSpecial) yield [...(head === undefined ? [] : withPrefix(prefix, head)), ...suffix]
 }
 
-export interface Collected {
+interface Collected {
   readonly ids: Uint32Array
   /** Number of ids in the whole text, including those that were not kept. */
   readonly count: number

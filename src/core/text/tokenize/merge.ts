@@ -28,7 +28,7 @@ export function cachedWords(
 /**
  * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
  */
-export interface MergeRule {
+interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
   find(left: number, right: number, start: number, end: number): number
   /** The lowest priority merges first; among equals, the leftmost. */

@@ -38,7 +38,7 @@ const SURE_MS = 5000
 const MAX_LOOKS = 4
 
 /** How an engine starts in this tab. */
-export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
+type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
 
 export class TabService {
   readonly #id = randomId()

@@ -41,7 +41,7 @@ import { RowMachine } from './row-machine.ts'
 import { TowerSight } from './tower-sight.ts'
 
 /** The parts of the engine that image input needs. */
-export interface SightHost {
+interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>

@@ -14,7 +14,7 @@ export interface Fit {
 }
 
 /** How a text is shortened. */
-export interface FitRules {
+interface FitRules {
   /** Number of first tokens that are never dropped; less than `contextLength`. */
   readonly keep: number
   readonly contextLength: number
