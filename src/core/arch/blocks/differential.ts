@@ -74,7 +74,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
   return linear(`${at}.attn_product`, normed, `${at}.attn_output`, hiddenSize, 'output')
 }
 
-/** The outputs of one half of the heads, starting at a whole group. */
+/** The outputs of one half of the heads, aligned to a group. */
 function half({ b, config }: Parts, layer: number, attended: Value, index: number): Value {
   const width = config.heads * config.headDim
   const label = `layers.${layer}.attn_half.${index}`

@@ -2,7 +2,8 @@
 import type { HeadSizes, ModelConfig } from './config.ts'
 
 /**
- * Maximum number of streams in a residual. Families list the tensors of this many; kernels take any number.
+ * Maximum number of streams in a residual. Families list the tensors of this many; kernels support any
+ * number.
  */
 export const MAX_STREAMS = 8
 /** Maximum number of blocks that layers share. Families list the tensors of this many. */

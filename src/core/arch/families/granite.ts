@@ -154,7 +154,7 @@ function oneBase(fields: Fields, bases: readonly number[], fallback: number): nu
   )
 }
 
-/** All but every fourth layer have a window, and each layer has its own RoPE base. */
+/** Every fourth layer lacks a window, and each layer has its own RoPE base. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const kinds = fields.list('layer_types')
   const all = layersOf(common)

@@ -65,7 +65,7 @@ function stacked(
   )
 }
 
-/** GGUF stores A, safetensors ln(-A). The kernels take A log2(e), because they compute powers of 2. */
+/** GGUF stores A, safetensors ln(-A). The kernels expect A log2(e), because they compute powers of 2. */
 const decay: StoredWeightOf = (_, format) => ({
   change: format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true },
 })

@@ -4,7 +4,7 @@ import { denseLayers, ggufExperts, sharedBlock } from '../../config/experts-conf
 import { unbuiltVariant } from '../../config/fields.ts'
 import { defaults, family } from '../../family.ts'
 
-/** The smallest sum by which weights are divided; a larger minimum would change them. */
+/** Lower bound of the sum by which weights are divided; a larger bound would change them. */
 const LEAST_SUM = 1e-6
 
 const BIAS = 'model.layers.N.mlp.moe_statics.e_score_correction_bias'
