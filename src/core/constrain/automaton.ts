@@ -50,9 +50,9 @@ export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
 
 /** The states that follow when the value that ends here is compared with the others. */
 export interface Verdict {
-  /** If the value differs from them. */
+  /** If the value differs from all others. */
   readonly passed: StateId
-  /** If the value equals one of them, so it cannot end here. */
+  /** If the value equals one of the others, so it cannot end here. */
   readonly failed: StateId
 }
 
@@ -61,7 +61,7 @@ export interface CharacterRun {
   readonly character: NodeId
   readonly min: number
   readonly max: number
-  /** The stack that follows it. */
+  /** The stack that remains after it. */
   readonly below: StackId
   /** True if nothing follows it in its frame. */
   readonly endsFrame: boolean

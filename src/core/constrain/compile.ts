@@ -87,7 +87,8 @@ function grammarConstraints(
         // A truncated character yields no output.
         const text = new TextDecoder().decode(bytes, { stream: true })
         const ids = encoded.memo(text, () => encode(text))
-        // The last id is picked from the row before it; its own row would be the state after the end.
+        // The last id is picked from the row before it. The row that follows it would belong to the state
+        // after the end.
         return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),

@@ -21,7 +21,7 @@ interface Outcome {
 /** One compilation, over all its slices. */
 interface Run {
   readonly outcomes: Outcome[]
-  /** Parts that this slice has requested. */
+  /** Number of parts that this slice has requested. */
   asked: number
   open: Steps<unknown> | undefined
   /** Units of the open part in earlier slices. */
@@ -35,7 +35,7 @@ class Pause {}
 /** Undefined if nobody can wait, such as inside a part; then there are no pauses. */
 let current: Run | undefined
 
-/** Initial number of units between two turns of the event loop, which take about 60 ms. */
+/** Initial number of units between two turns of the event loop: about 60 ms of work. */
 const SLICE_UNITS = 1 << 17
 /**
  * The first slices all have this length. Work outside parts is repeated in each slice, so later slices are

@@ -16,7 +16,7 @@ export class DistinctMasks {
   readonly reader: DistinctReader
   readonly #masks: Masks
   readonly #trie: TokenTrie
-  /** The corresponding states with equal values allowed. */
+  /** The corresponding states of the same grammar when it allows equal values. */
   readonly #free = new Map<StateId, StateId>()
   /** States in which no token ends a checked value. */
   readonly #quiet = new Set<StateId>()

@@ -80,7 +80,7 @@ function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unkn
 }
 
 test('with many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
-  /** So many values that the grammar does not track which remain. They are disjoint from all other items. */
+  /** Too many values for the grammar to track which remain. They are disjoint from all other items. */
   const others = Array.from({ length: 9 }, (_, at) => 100 + at)
   let beyondRivals = 0
   for (let seed = 0; seed < 60; seed++) {

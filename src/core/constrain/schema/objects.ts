@@ -21,7 +21,7 @@ import { languageOf } from './languages.ts'
 export interface ObjectParts {
   /** The node of a value. */
   valueNode(conjunction: Conjunction): NodeId
-  /** True if any value may be allowed. */
+  /** False if it is certain that no value is allowed. */
   isPossible(conjunction: Conjunction): boolean
   /** The names that the schemas allow; undefined if all names are allowed. */
   nameLanguage(conjunction: Conjunction): Dfa | undefined

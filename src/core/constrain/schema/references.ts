@@ -96,7 +96,7 @@ export class SchemaDocument {
   readonly #places = new Map<unknown, string>()
   /** The base address of each object inside a schema with an `$id`. */
   readonly #bases = new Map<unknown, string>()
-  /** By address: schemas with an `$id`, and anchors after `#`. */
+  /** Schemas with an `$id`, and anchors after `#`, keyed by address. */
   readonly #targets = new Map<string, Schema>()
   readonly #checked = new Set<SchemaObject>()
 

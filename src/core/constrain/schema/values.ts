@@ -204,7 +204,7 @@ class SchemaWriter implements ObjectParts {
     return { ...plain, prefix: first, rest: others, restWeight: 'named', minItems: least }
   }
 
-  /** The array, limited to so few items that each can have a value that earlier ones cannot have used. */
+  /** The array, limited so that every item is sure to have a value that no earlier item has used. */
   #withinCounts(one: ArrayCase): ArrayCase {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
