@@ -43,7 +43,7 @@ export interface LogitRows {
   readonly tally: Uint32Array
 }
 
-/** Minimum number of candidates to allocate memory for; more than any usual top-k. */
+/** Minimum number of candidates to allocate memory for; more than any typical top-k. */
 const FEW = 256
 /**
  * Constants of wasm/sampling/topk.c: logits per chunk, groups per chunk, and ids that may be collected per
