@@ -18,7 +18,9 @@ export interface TablePosition {
  */
 export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
 
-/** Learns of every change to blocks that have further parts in other memories, and can join the parts. */
+/**
+ * Is notified of every change to blocks that have further parts in other memories, and can join the parts.
+ */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void

@@ -153,7 +153,7 @@ export class SequenceState implements PathSource {
   /**
    * Keeps a copy of the recurrent state until `endTrial`, so that `trim` can undo any rows of the next step.
    * Returns false if there is no memory for the copy; then no speculative rows may be processed. Models
-   * without recurrent layers need no copy and get true.
+   * without recurrent layers need no copy; the result is then true.
    */
   beginTrial(): boolean {
     this.#checkLive()

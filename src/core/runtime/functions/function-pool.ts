@@ -5,7 +5,7 @@ import { diedError, disposedError } from '../pool.ts'
 import type { FunctionRequest } from './function-thread.ts'
 import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
 
-/** A worker that fails silently never answers. */
+/** Needed because a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 
 export interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
