@@ -139,7 +139,7 @@ class Transfer {
   }
 
   /**
-   * Reads the byte of a version check, with the usual time limit of a body. The headers are enough, so the
+   * Reads the byte of a version check, with the same time limit as any body. The headers are enough, so the
    * byte may be missing.
    */
   async #readPeek(response: Response): Promise<void> {
