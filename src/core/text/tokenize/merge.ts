@@ -37,7 +37,7 @@ export interface MergeRule {
   symbol(merge: number): number
 }
 
-/** Words up to this length share scratch memory. Longer words are rare and get their own. */
+/** Words up to this length share scratch memory. Longer words are rare and allocate their own. */
 const SHARED_LENGTH = 4096
 
 /**

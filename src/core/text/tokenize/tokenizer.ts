@@ -121,7 +121,7 @@ export interface Tokenizer {
   isEnd(id: number): boolean
 }
 
-/** Where a text to encode is among special tokens. */
+/** The position of a text to encode among special tokens. */
 export interface Section {
   /** True if only tokens come before it. */
   readonly isFirst: boolean
