@@ -53,7 +53,7 @@ describe('a prompt', () => {
     expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
   })
 
-  test('from a template that also supports parts is the usual one if there are no images', () => {
+  test('from a template that also supports parts is made from plain text if there are no images', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 

@@ -71,7 +71,7 @@ interface Cut {
   readonly tokens: number
 }
 
-/** Number of cuts at the end at which a run may end. */
+/** A run may end only at one of this many latest cuts. */
 const NEWEST = 3
 
 export interface SavedTranscript {

@@ -31,7 +31,7 @@ import type { DecodeOptions, Outcome, PrefillProgress, ScoredToken, TextChunk } 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
   readonly source: Place | readonly File[]
-  /** The same for the draft model. */
+  /** The address or files of the draft model. */
   readonly draft?: Place | readonly File[] | undefined
   /** Replaces the model's chat template. */
   readonly chatTemplate?: string | undefined
