@@ -29,7 +29,7 @@ EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
 #define PAIRS(code, name) [code] = &WITH_PAIRS(name),
 #define WIDE(code, name) [code] = &WITH_WIDE(name),
 #define PRODUCTS(code, name) [code] = &WITH_PRODUCTS(name),
-/* By enum dot_form and enum op_code. */
+/* Indexed by enum dot_form and enum op_code. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
     {EACH_KERNEL(QUADS, QUADS, QUADS)}, {EACH_KERNEL(QUADS, PAIRS, PAIRS)}, {EACH_KERNEL(QUADS, QUADS, WIDE)},
     {EACH_KERNEL(QUADS, PRODUCTS, PRODUCTS)}};

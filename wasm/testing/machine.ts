@@ -347,8 +347,8 @@ export function compare(scene: (machine: Machine) => void): {
 }
 
 /**
- * The same for many scenes, each run before the next is set up, all in one memory. Returns the names of
- * the scenes that differ, with the build.
+ * Like `compare`, for many scenes, each run before the next is set up, all in one memory. Returns the names
+ * of the scenes that differ, with the build.
  */
 export function compareAll(
   scenes: Readonly<Record<string, (machine: Machine) => void>>,
