@@ -213,7 +213,7 @@ interface Plane {
   readonly first: number
 }
 
-/** The source's channel, and how its bytes become elements. `bar` is outside the picture. */
+/** The source's channel, and how its bytes become elements. `bar`: the byte outside the picture. */
 interface Scaling {
   readonly from: number
   readonly mean: number

@@ -65,7 +65,7 @@ const quantize: Handler = (lowering, node) => {
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // No code lies beyond it, whatever the zero point, and the sum fits into i32.
+  // Larger than any code, whatever the zero point, and small enough for the sum to fit into i32.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))

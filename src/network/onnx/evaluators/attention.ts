@@ -1,5 +1,5 @@
 // Attention, evaluated. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the
-// values weighted by the softmax of the scores; keys and values with those of earlier steps in front.
+// values weighted by the softmax of the scores; the keys and values, preceded by those of earlier steps.
 
 import { broadcastIndices } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
@@ -80,7 +80,10 @@ export interface Scoring {
   readonly onScores?: { readonly after: number; readonly take: (place: number, values: Float64Array) => void }
 }
 
-/** After the product, the cap, the mask or the softmax, with the numbers of `qk_matmul_output_mode`. */
+/**
+ * The steps after which scores can be output: product, cap, mask and softmax, numbered as in
+ * `qk_matmul_output_mode`.
+ */
 const PRODUCT = 0
 const CAPPED = 1
 const MASKED = 2

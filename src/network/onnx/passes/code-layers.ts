@@ -30,7 +30,7 @@ class Decoding {
     this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
   }
 
-  /** Weights are [directions, inputs, 4 x hidden] there, and an LSTM's are transposed. */
+  /** The layer's weights are [directions, inputs, 4 x hidden]; an LSTM's are transposed. */
   layer(node: Node): Node[] {
     const made: Node[] = []
     const weights = [0, 1].map((side) => {

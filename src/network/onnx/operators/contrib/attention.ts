@@ -89,7 +89,7 @@ export function headCounts(node: Node): [heads: number, shared: number] {
 /** Whether its state holds only the newest positions, which are all that its window covers. */
 export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
 
-/** The same for a node outside a decoder's step: its state and heads have no other constraints. */
+/** Like `headCounts`, for a node outside a decoder's step: its state and heads have no other constraints. */
 export function plainHeadCounts(node: Node): [heads: number, shared: number] {
   if (hasWindowedState(node)) throw unclaimed(node, 'its state holds only a window')
   if (hasInput(node, QKV.queryNorm) || hasInput(node, QKV.keyNorm))
