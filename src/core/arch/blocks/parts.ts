@@ -8,7 +8,7 @@ export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
   /** Where a block has its norms: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
-  /** The same for recurrent layers, if they differ. */
+  /** Where recurrent layers have their norms, if this differs from `norms`. */
   readonly recurrentNorms?: 'before'
   /** Norms of queries and keys. A model may omit them: `ModelConfig.headNorms`. */
   readonly headNorms?: HeadNormTrait

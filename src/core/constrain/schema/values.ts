@@ -275,7 +275,7 @@ class SchemaWriter implements ObjectParts {
 
 /** Canonical texts of the values that each item may be. */
 interface Listed {
-  /** All of them, by their canonical texts. */
+  /** All values, keyed by their canonical texts. */
   readonly values: ReadonlyMap<string, Json>
   readonly prefix: readonly (readonly string[])[]
   readonly rest: readonly string[]

@@ -43,7 +43,7 @@ export interface Manifest extends Version {
   readonly isChecked?: boolean
   /** Checksums of the bytes that were written. */
   readonly sums: Sums
-  /** Same as in its journal. */
+  /** See `isDoubted` of the journal. */
   readonly isDoubted?: boolean | undefined
   /** Whether the load recorded which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean
