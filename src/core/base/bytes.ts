@@ -201,9 +201,9 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 const PASSAGE_BYTES = 1 << 20
 
 /**
- * A source for a Blob or File. Only the requested ranges are read into memory. `failure` makes the error of a
- * failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed after
- * it was opened.
+ * A source for a Blob or File. Only the requested ranges are read into memory. `failure` creates the error of
+ * a failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed
+ * after it was opened.
  */
 export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
   /** Arrays that no read is using. */

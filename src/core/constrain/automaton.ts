@@ -127,7 +127,7 @@ export class Automaton {
     return memo(this.#states, kernel.join(), () => this.#newState(kernel))
   }
 
-  /** The stacks that a state was made from. */
+  /** The stacks that a state was created from. */
   stacks(state: StateId): readonly StackId[] {
     return this.#kernels[state]!
   }

@@ -1,4 +1,4 @@
-// Compiles a written grammar for a model's vocabulary. Each reply gets a constraint of its own.
+// Compiles a written grammar for a model's vocabulary. Each reply has a separate constraint.
 
 import { LruCache } from '../base/lru-cache.ts'
 import { memo } from '../base/values.ts'

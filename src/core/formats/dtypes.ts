@@ -4,7 +4,7 @@ import type { Coding, RowViews } from './coded-group.ts'
 import { Q4_K } from './q4-k.ts'
 import type { DType } from './tensors.ts'
 
-/** Stored bytes as typed views for the inner loops, made once instead of per row. */
+/** Stored bytes as typed views for the inner loops, created once instead of per row. */
 export interface StoredRows extends RowViews {
   readonly dtype: DType
   /** For rows in coded groups. */

@@ -32,7 +32,7 @@ export interface BlockMirror {
 }
 
 /**
- * Blocks of one size. The pool sees only bytes; the owner knows what a block contains: keys and values of 64
+ * Blocks of one size. The pool manages bytes; their meaning is up to the owner: keys and values of 64
  * positions in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
  */
 export class BlockPool {

@@ -52,8 +52,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * The address of a group's block addresses: u32 per 64 positions. It stays the same while the sequence
-   * lives. For a recurrent group (these come last): the address of its slab, f32, valid until the next
+   * The address of a group's block addresses: u32 per 64 positions. It does not change while the sequence
+   * exists. For a recurrent group (these come last): the address of its slab, f32, valid until the next
    * `reserve`.
    */
   table(group: number): Ptr {

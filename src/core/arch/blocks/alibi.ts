@@ -27,7 +27,7 @@ export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (i
 }
 
 /**
- * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Any further heads get the
+ * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Any further heads use the
  * values halfway between these.
  */
 function slopesOf(heads: number, most: number): Float64Array {

@@ -1,6 +1,6 @@
 // Differential attention (Ye et al., 2024): computes two maps of scores and subtracts the second.
 //
-// The first half of the heads makes the first map. A value is two heads wide, so keys and queries are
+// The first half of the heads computes the first map. A value is two heads wide, so keys and queries are
 // zero-padded to that width.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { vector } from '../../graph/builder.ts'

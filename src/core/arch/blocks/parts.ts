@@ -55,8 +55,8 @@ export interface DecoderTraits {
    */
   readonly attentionGate?: 'number' | 'head'
   /**
-   * `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get a bias by
-   * distance.
+   * `learned`: learned position embeddings are added to the token embeddings. `alibi`: a bias that depends on
+   * the distance is added to scores.
    */
   readonly positions: 'rope' | 'learned' | 'alibi'
 }

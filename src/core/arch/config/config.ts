@@ -9,7 +9,8 @@ export type RopeScaling =
   | { readonly type: 'linear'; readonly factor: number }
   | {
       /**
-       * Llama 3.1: low frequencies are divided by `factor`, high ones stay, with a smooth ramp in between.
+       * Llama 3.1: low frequencies are divided by `factor`, high ones are unchanged, with a smooth ramp in
+       * between.
        */
       readonly type: 'llama3'
       readonly factor: number
@@ -25,7 +26,7 @@ export type RopeScaling =
   | {
       /**
        * Pairs that make fewer than `slow` turns over the original length are divided by `factor`. Those that
-       * make more than `fast` stay as they are.
+       * make more than `fast` are unchanged.
        */
       readonly type: 'yarn'
       readonly factor: number
@@ -150,7 +151,7 @@ export interface WindowConfig {
   readonly layers: readonly number[]
 }
 
-/** Feed-forward blocks; each token goes through some of them. `RouteRule` defines how the router chooses. */
+/** Feed-forward blocks; each token is routed to some of them. `RouteRule` defines how the router chooses. */
 export interface ExpertsConfig extends Omit<RouteRule, 'experts'> {
   readonly count: number
   /** Inner size of one expert. Default: `intermediateSize`. */

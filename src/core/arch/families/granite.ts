@@ -74,7 +74,7 @@ const EXPERTS: Names = {
 
 const SHARED = 'model.layers.N.shared_mlp'
 
-/** The block that every token goes through, next to the experts. */
+/** The shared block, which processes every token in addition to its experts. */
 const sharedRows =
   (part: 0 | 1) =>
   ({ experts, hiddenSize }: ModelConfig): StoredWeight => {

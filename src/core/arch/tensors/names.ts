@@ -203,8 +203,8 @@ export function checkShape(file: string, tensor: TensorInfo, shape: readonly num
 }
 
 /**
- * The stored tensor of a weight that the plan names. Throws `architecture` if the configuration makes the
- * plan read a weight that the family lacks.
+ * The stored tensor of a weight that the plan names. Throws `architecture` if the plan of this configuration
+ * reads a weight that the family lacks.
  */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)

@@ -35,7 +35,7 @@ export interface ObjectParts {
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
-/** Properties that are not listed by name. No two of them get the same name. */
+/** Properties that are not listed by name. No two of them have the same name. */
 interface Others {
   /** One such property: key and value. */
   readonly node: NodeId

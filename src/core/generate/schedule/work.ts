@@ -109,7 +109,7 @@ export interface Work {
   readonly signal: AbortSignal | undefined
   /** `all`: logits of every row. `last`: logits of the last token and of each draft after it. */
   readonly logits: 'all' | 'last'
-  /** What `take` gets for a row: its logits, or the hidden state before them. */
+  /** What `take` receives for a row: its logits, or the hidden state before them. */
   readonly output: 'logits' | 'hidden'
   /** True if the prompts have been processed, so that this work's rows should not wait for others. */
   readonly decoding: boolean

@@ -174,7 +174,7 @@ class Homes {
       case 'biasExperts':
         return this.#overwritten(node.input, index, 'added to')
       case 'add':
-        // The right side is scaled, so the left side takes the sum.
+        // The right side is scaled, so the sum overwrites the left side.
         if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
         if (this.#isFree(node.left, index)) return this.#homeOf(node.left)
         return this.#overwritten(node.right, index, 'added to')

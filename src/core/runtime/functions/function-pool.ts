@@ -39,7 +39,7 @@ export class FunctionPool {
     }
   }
 
-  /** Adds a module, whose functions get the next numbers on every thread. */
+  /** Adds a module, whose functions are assigned the next numbers on every thread. */
   add(code: WebAssembly.Module): void {
     addFunctions(this.#state, code)
     this.#post(() => ({ type: 'code', code }))

@@ -186,7 +186,7 @@ export class SessionStore {
     return isWhole ? { name, size, saved } : undefined
   }
 
-  /** The manifests go first: without them the files do not exist. */
+  /** The manifests are removed first: without them the files do not exist. */
   async #removeAll(bases: readonly string[]): Promise<void> {
     for (const ending of ['json', 'bin']) {
       for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)

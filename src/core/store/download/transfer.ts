@@ -105,7 +105,7 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    // If the file is complete and its server names versions, one byte shows whether the file is unchanged.
+    // If the file is complete and its server states versions, one byte shows whether the file is unchanged.
     const isPeek = first === undefined && this.#file.version?.etag !== ''
     const index = first ?? 0
     const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)

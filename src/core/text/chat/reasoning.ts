@@ -311,7 +311,7 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = enclosed === 'found'
   }
 
-  /** Drops `mark` and the whitespace before it. Whitespace without the mark stays. */
+  /** Drops `mark` and the whitespace before it. Whitespace without the mark is kept. */
   #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
     const dense = this.held.trimStart()
     if (dense.startsWith(mark)) {

@@ -26,7 +26,8 @@ export function cachedWords(
 }
 
 /**
- * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
+ * Decides which neighbours merge, and in what order. A merge is an opaque number that only the rule
+ * interprets.
  */
 export interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */

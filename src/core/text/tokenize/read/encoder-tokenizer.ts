@@ -240,8 +240,8 @@ const PIECE_TYPES: readonly (number | undefined)[] = [undefined, 1, 4, 5]
 const METASPACE = { type: 'Metaspace', replacement: PHANTOM_SPACE, prepend_scheme: 'always', split: true }
 
 /**
- * llama.cpp calls SentencePiece's unigram models "t5". Texts cannot contain control tokens, so those are left
- * out.
+ * llama.cpp calls SentencePiece's unigram models "t5". Texts cannot contain control tokens, so these are
+ * omitted.
  */
 function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras): EncoderTokenizer {
   const { tokens, types, scores = [], addBos = true, addEos = true } = spec
