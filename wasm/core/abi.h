@@ -273,7 +273,7 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 
-/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay. y may be x. */
+/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay zero. y may be x. */
 struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum

@@ -11,7 +11,7 @@ import type { EngineService, GenerateRequest, LoadCommand, LoadReport, LoadReque
 import { type Feed, openFeed, type Sink } from './reply-stream.ts'
 import { keepErrorClasses } from './wire-failure.ts'
 
-/** Milliseconds that a busy worker gets to free its model before it is terminated. */
+/** How long (ms) a busy worker may take to free its model before it is terminated. */
 const DISPOSE_MS = 2000
 
 /** A call that a message through `port` can abort. */
@@ -133,7 +133,8 @@ export class EngineClient {
   }
 
   /**
-   * Starts a generation. `sink` gets its chunks and then its end. Throws `disposed` if the engine has ended.
+   * Starts a generation. `sink` receives its chunks and then its end. Throws `disposed` if the engine has
+   * ended.
    */
   generate(request: GenerateRequest, sink: Sink): Feed {
     if (this.#ended !== undefined) throw this.#ended

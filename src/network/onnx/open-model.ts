@@ -99,7 +99,7 @@ export interface OnnxOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-/** The number of positions if neither files nor tables give it. */
+/** The number of positions if neither files nor tables state it. */
 const USUAL_CONTEXT = 4096
 
 /**

@@ -183,7 +183,7 @@ export class TabService {
     host?.lose()
   }
 
-  /** The engine of this tab gets no more requests. */
+  /** The engine of this tab receives no more requests. */
   #retire(): void {
     this.#host = undefined
     this.#server = undefined

@@ -116,7 +116,7 @@ type Spend = Pick<Budget, 'spend'>
 
 const VISIT_UNITS = 4
 
-/** Without `fuses`, each loop stays a group of its own. */
+/** Without `fuses`, each loop remains a separate group. */
 export function growGroups(
   { loops }: Pick<LoopList, 'loops'>,
   fuses: boolean,
@@ -271,7 +271,7 @@ const isScattered = (loop: Loop): boolean =>
 
 const isMade = (group: Group, value: Value): boolean => group.made.has(value)
 
-/** Whether no value goes from the group through other groups to the loop. */
+/** False if the loop depends on the group through other groups. */
 function isLegal(
   group: Group,
   loop: Loop,

@@ -138,7 +138,7 @@ const mod: Body = ([a, b], node) => {
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
 
-/** Operators whose trees depend on more than their arguments; `elementwise.ts` makes their trees. */
+/** Operators whose trees depend on more than their arguments; `elementwise.ts` builds their trees. */
 type OwnTree = 'Clip' | 'Cast' | 'CastLike'
 
 const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {

@@ -86,7 +86,7 @@ const dynamicQuantize: Handler = (lowering, node) => {
 }
 
 /**
- * The floats that DynamicQuantizeLinear made codes of, if input 0 are such codes. The product then has the
+ * The floats that DynamicQuantizeLinear quantised, if input 0 holds its codes. The product then has the
  * wrong scale for sums of integers, so it must become floats at once.
  */
 function unrounded(lowering: Lowering, node: Node): Ref {

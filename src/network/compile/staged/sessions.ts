@@ -29,7 +29,7 @@ const MAX_COMPARED = 1024
 async function loadRuntime(): Promise<Runtime> {
   try {
     const runtime = await import('onnxruntime-web/wasm')
-    // Its workers would need scripts and a policy of their own. A number that the page has set stays.
+    // Its workers would need scripts and a policy of their own. A number that the page has set is kept.
     runtime.env.wasm.numThreads ??= 1
     return runtime
   } catch (cause) {

@@ -60,7 +60,7 @@ class Sharing {
     return withNodes({ ...this.#graph, constants }, this.#nodes)
   }
 
-  /** The output as a split value, if the node makes one; its nodes then replace the node. */
+  /** The output as a split value, if the node produces one; its nodes then replace the node. */
   #splitOf(node: Node): Split | undefined {
     if (node.op === 'Reshape') this.#begin(node)
     const at = node.inputs.findIndex((name) => this.#splits.has(name))
