@@ -193,9 +193,9 @@ export class SequenceState implements PathSource {
    * Drops positions [keep, keep + drop) and moves the later ones down, rotating their keys to match.
    * Attention sinks at the beginning are kept. The result is not what the model would have computed without
    * the dropped positions, so it is not shared. Recurrent state stays unchanged, and its checkpoints after
-   * `keep` are forgotten. Returns false, with nothing changed, if a window would see positions whose blocks
-   * it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` if the state cannot be
-   * moved.
+   * `keep` are forgotten. Returns false, with nothing changed, if a window would include positions whose
+   * blocks it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` if the state
+   * cannot be moved.
    */
   shift(keep: number, drop: number): boolean {
     this.#checkLive()
@@ -277,7 +277,7 @@ export class SequenceState implements PathSource {
     this.#cache.shrink()
   }
 
-  /** Frees the blocks that no later row can see. */
+  /** Frees the blocks that no later row can attend to. */
   #leaveBehind(): void {
     for (let group = 0; group < this.tables.length; group++) {
       const table = this.tables[group]!

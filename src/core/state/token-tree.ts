@@ -174,7 +174,7 @@ export class TokenTree {
     return Math.floor(this.firstSeen(group, tokens) / BLOCK_POSITIONS)
   }
 
-  /** The first position that group `group` sees after `tokens`. */
+  /** The first position that group `group` attends to after `tokens`. */
   firstSeen(group: number, tokens: number): number {
     const window = this.#options.windows[group] ?? 0
     return window === 0 ? 0 : Math.max(0, tokens - window + 1)

@@ -11,7 +11,7 @@ export const MAX_BLOCKS = 4
 /** Maximum number of tokens without a row of their own in a table of per-layer embeddings. */
 export const MAX_WITHOUT_ROWS = 1 << 16
 
-/** Whether a layer sees only the most recent positions. */
+/** Whether a layer attends only to the most recent positions. */
 export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean =>
   local?.layers.includes(layer) === true
 

@@ -1,6 +1,7 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
 // Granite with windows: sinks, and one RoPE base per kind of layer. HyperCLOVA X: norms around both blocks.
-// Granite 4 hybrids: Mamba-2 in most layers, attention in some, and an MLP in each, possibly next to experts.
+// Granite 4 hybrids: Mamba-2 in most layers, attention in some, and an MLP in each, possibly in addition to
+// experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'

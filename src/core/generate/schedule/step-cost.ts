@@ -11,7 +11,7 @@ const SAFETY = 0.85
 /** Steps with fewer rows are poor predictors of large ones. */
 const MAX_GROWTH = 4
 
-/** Adapts the number of rows in prefill steps so that a step takes about `CHUNK_MS` ms at most. */
+/** Adapts the number of rows in prefill steps so that a step takes at most about `CHUNK_MS` ms. */
 export class ChunkSize {
   readonly #most: number
   readonly #least: number

@@ -129,7 +129,7 @@ const mod: Body = ([a, b], node) => {
   }
   if (isFloat) throw unclaimed(node, 'fmod is not compiled')
   const rest = apply('i.sub', a!, apply('i.mul', b!, apply('i.div', a!, b!)))
-  // The remainder takes the divisor's sign.
+  // The remainder has the divisor's sign.
   const differs = apply('i.and', less(apply('i.xor', rest, b!), whole(0)), not(apply('i.eq', rest, whole(0))))
   return select(differs, apply('i.add', rest, b!), rest)
 }

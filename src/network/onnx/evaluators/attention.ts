@@ -72,7 +72,7 @@ export function joinRows(
 export interface Scoring {
   readonly scale: number
   readonly softcap: number
-  /** The value added to a score; -Infinity if the query does not see the key. */
+  /** The value added to a score; -Infinity if the query does not attend to the key. */
   readonly bias: (batch: number, head: number, query: number, key: number) => number
   /** Rounds the results of the product, the cap, the mask and the softmax. Default: no rounding. */
   readonly round?: (value: number) => number
@@ -89,7 +89,10 @@ const CAPPED = 1
 const MASKED = 2
 const PROBABILITIES = 3
 
-/** A query that sees no key gets zeros. `write` receives the elements of [batch][head][query][dim]. */
+/**
+ * The result of a query that attends to no key is zeros. `write` receives the elements of
+ * [batch][head][query][dim].
+ */
 export function attend(
   node: Node,
   query: Heads,
@@ -129,7 +132,7 @@ export function attend(
         const isSeen = mask.some((each) => each !== -Infinity)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]! + mask[k]!)
         report(MASKED, place)
-        // A NaN score must not spoil a query that sees no keys.
+        // A NaN score must not spoil a query that attends to no keys.
         if (isSeen) softmax(scores)
         else scores.fill(0)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]!)

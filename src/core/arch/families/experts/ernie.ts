@@ -1,4 +1,4 @@
-// ERNIE 4.5 with experts, chosen by their probabilities plus a bias, next to a shared block.
+// ERNIE 4.5 with experts, chosen by their probabilities plus a bias, and a shared block.
 import { PLAIN } from '../../blocks/parts.ts'
 import { denseLayers, ggufExperts, sharedBlock } from '../../config/experts-config.ts'
 import { unbuiltVariant } from '../../config/fields.ts'
