@@ -219,7 +219,7 @@ export class Machine {
    * Writes the step's descriptor for sequences of (first position, rows, block addresses per state group).
    */
   setStep(options: {
-    /** `whole`: rows see each other. Default: they see those before them. */
+    /** `whole`: rows attend to each other. Default: only to earlier rows. */
     sequences: readonly {
       position: number
       rows: number

@@ -61,9 +61,9 @@ export interface CharacterRun {
   readonly character: NodeId
   readonly min: number
   readonly max: number
-  /** The stack that remains after it. */
+  /** The stack that remains after the run. */
   readonly below: StackId
-  /** True if nothing follows it in its frame. */
+  /** True if nothing follows the run in its frame. */
   readonly endsFrame: boolean
 }
 

@@ -14,7 +14,7 @@ export type Steps<Result> = Generator<undefined, Result>
 interface Outcome {
   readonly value: unknown
   readonly error: unknown
-  /** Units of work that it took. */
+  /** Units of work that the part took. */
   readonly units: number
 }
 

@@ -49,7 +49,7 @@ export class TreeNode implements TokenRun {
   used = 0
   /** When its blocks of groups with a window were last used. A window reads only the end of a path. */
   windowUsed = 0
-  /** True once it is no longer in the tree. */
+  /** True once the node is no longer in the tree. */
   isGone = false
 
   constructor(ids: readonly number[], parent: TreeNode | undefined, groups: number) {

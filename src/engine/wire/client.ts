@@ -34,7 +34,7 @@ export class EngineClient {
   readonly #connection: Connection
   readonly #line: Line
   readonly #service: Remote<EngineService>
-  /** One function for each pending call or stream, which rejects it. */
+  /** Functions that reject the pending calls and streams, one each. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
   #disposing: Promise<void> | undefined

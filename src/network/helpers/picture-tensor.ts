@@ -174,7 +174,7 @@ async function pixelsOf(picture: unknown): Promise<Pixels> {
 interface Placement {
   /** Size of the whole picture, resized. */
   readonly inner: readonly [width: number, height: number]
-  /** The part of it that is in the tensor. */
+  /** The part of the resized picture that is in the tensor. */
   readonly part: {
     readonly left: number
     readonly top: number

@@ -154,7 +154,7 @@ export class SchemaDocument {
     return this.schema(at, '$ref')
   }
 
-  /** The error for a keyword that cannot be enforced at its place. */
+  /** The error for a keyword that cannot be enforced where it occurs. */
   refuse(schema: Schema, keyword: string, why: string, detail: ErrorDetail = {}): Error {
     const path = this.#places.get(schema) ?? ''
     const where = path === '' ? '' : ` at ${path}`

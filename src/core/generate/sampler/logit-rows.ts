@@ -73,7 +73,7 @@ export class KernelRows implements LogitRows {
   #kept: Ptr | undefined
   /** Number of candidates that `top` can find. */
   #most = 0
-  /** Number of ids that it can collect while finding them. */
+  /** Number of ids that `top` can collect while finding the candidates. */
   #room = 0
   #spread = new Float64Array()
   #copy = new Float32Array()

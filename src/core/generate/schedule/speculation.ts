@@ -17,7 +17,7 @@ const LEAST_GAIN = 0.02
 
 /** The cost of one more draft. */
 interface DraftCost {
-  /** Rows that it adds to the step. */
+  /** Rows that the draft adds to the step. */
   readonly lanes: number
   /** Milliseconds to make the draft. */
   readonly msPerDraft: number

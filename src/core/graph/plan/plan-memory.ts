@@ -50,7 +50,7 @@ export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
  */
 interface Region extends Lifetime {
   readonly stride: number
-  /** The last node that needs it, so far. */
+  /** The last node found so far that needs the region. */
   to: number
 }
 

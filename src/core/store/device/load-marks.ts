@@ -20,7 +20,7 @@ export async function trust(address: string): Promise<void> {
       if (isComplete && isOfModel(url)) await store?.noteChecked(url)
     }
   } catch {
-    // If this fails, the next load compares them again.
+    // If this fails, the next load compares the files again.
   }
 }
 

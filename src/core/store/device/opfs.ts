@@ -26,7 +26,7 @@ export interface StoredFile {
 export interface KnownFile extends StoredFile {
   /** True if the server had no such file when a load asked for it. */
   readonly isMissing: boolean
-  /** Same as in its manifest; 0 for an unfinished download. */
+  /** The `turn` of its manifest; 0 for an unfinished download. */
   readonly turn: number
   readonly knowsMissing: boolean
 }

@@ -85,7 +85,7 @@ export class SessionStore {
     const key = await fileKey(name)
     const find = async () => {
       for (const base of await this.#bases(key)) {
-        // Its blocks have their own checksums.
+        // The session's blocks have their own checksums.
         const open = async () =>
           storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
         // Each of these calls is slow in browsers.

@@ -123,9 +123,9 @@ export interface Tokenizer {
 
 /** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True if only tokens come before it. */
+  /** True if only special tokens precede the text. */
   readonly isFirst: boolean
-  /** True at the beginning and after a token. */
+  /** True at the beginning and after a special token. */
   readonly followsToken: boolean
   readonly parseSpecial: boolean
 }

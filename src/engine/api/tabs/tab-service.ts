@@ -54,7 +54,7 @@ export class TabService {
   #progress: ((progress: LoadProgress) => void) | undefined
   /** Tabs whose end the leader watches. */
   readonly #watched = new Set<string>()
-  /** True once it may send messages. */
+  /** True once this tab may send messages. */
   #hasBegun = false
   /** Pending or granted requests for leadership. */
   #claims = 0

@@ -261,11 +261,11 @@ function fits(group: Group, loop: Loop): boolean {
   )
 }
 
-/** Whether it reads a value that the group computes once per row. */
+/** Whether the loop reads a value that the group computes once per row. */
 const isOfRows = (group: Group, loop: Loop): boolean =>
   loop.args.some(({ value }) => isMade(group, value) && scopeIn(group, value.dims) === 'row')
 
-/** Whether it gathers single elements rather than rows. */
+/** Whether the loop gathers single elements rather than rows. */
 const isScattered = (loop: Loop): boolean =>
   loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
 

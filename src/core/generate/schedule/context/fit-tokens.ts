@@ -9,7 +9,7 @@ export interface Fit {
   readonly ids: readonly number[]
   /** All tokens dropped after the first `keep`, in order. */
   readonly dropped: readonly number[]
-  /** How many of them had been dropped before. */
+  /** How many of the dropped tokens had been dropped before. */
   readonly before: number
 }
 

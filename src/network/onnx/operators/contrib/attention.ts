@@ -86,7 +86,7 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   return [heads, shared]
 }
 
-/** Whether its state holds only the newest positions, which are all that its window covers. */
+/** Whether the node's state holds only the newest positions, which are all that its window covers. */
 export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
 
 /** Like `headCounts`, for a node outside a decoder's step: its state and heads have no other constraints. */

@@ -47,7 +47,7 @@ function scaledBy(t: Translator, node: Node, index: number, by: number | undefin
   return true
 }
 
-/** A soft cap: a number times tanh of scores over it. */
+/** A soft cap: cap * tanh(scores / cap). */
 export const capScores: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft) return false

@@ -28,7 +28,7 @@ const weightNames = ({ weight, bias }: NodeOf<'linear'>): string[] =>
 
 /** A constant as some nodes read it; its bytes stay in the file, in order. */
 interface View {
-  /** The name of the constant whose bytes it has. */
+  /** The name of the constant whose bytes the view has. */
   readonly name: string
   readonly constant: Constant
   /** Whether it is transposed. */
