@@ -21,7 +21,7 @@ export interface TensorRow {
   readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file stores it, if not as a tensor of its own. In packs, it is always a tensor of its own. */
+  /** Where a file stores the weight, if it is not a separate tensor. In packs, it always is one. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']

@@ -14,7 +14,7 @@ export interface Limits {
   readonly work: number
   /** Maximum bytes held at once. Default: no limit. */
   readonly bytes?: number
-  /** Aborting it ends the work with its reason. */
+  /** When this signal aborts, the work throws its reason. */
   readonly signal?: AbortSignal | undefined
   /** Makes the error, which names both numbers and the next step. */
   readonly refuse: (excess: Excess) => HalfbyteError

@@ -50,9 +50,9 @@ export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
 
 /** The states that follow when the value that ends here is compared with the others. */
 export interface Verdict {
-  /** If the value differs from all others. */
+  /** The state if the value differs from all others. */
   readonly passed: StateId
-  /** If the value equals one of the others, so it cannot end here. */
+  /** The state if the value equals one of the others, so it cannot end here. */
   readonly failed: StateId
 }
 

@@ -32,7 +32,7 @@ interface Run {
 
 class Pause {}
 
-/** Undefined if nobody can wait, such as inside a part; then there are no pauses. */
+/** The compilation in progress. Undefined where pauses are impossible, such as inside a part. */
 let current: Run | undefined
 
 /** Initial number of units between two turns of the event loop: about 60 ms of work. */

@@ -37,7 +37,7 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_0: { elements: 32, bytes: 18 },
   /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
   Q4_1: { elements: 32, bytes: 20 },
-  // gguf/group-readers.ts, gguf/iq-quants.ts and tq2.ts draw the others.
+  // gguf/group-readers.ts, gguf/iq-quants.ts and tq2.ts show the layouts of the others.
   Q8_1: { elements: 32, bytes: 36 },
   Q5_0: { elements: 32, bytes: 22 },
   Q5_1: { elements: 32, bytes: 24 },

@@ -256,7 +256,7 @@ export class SequenceState implements PathSource {
     this.#length = length
   }
 
-  /** Puts everything into the token tree, before this sequence forgets some of it. */
+  /** Adds all stored positions to the token tree, before this sequence drops some of them. */
   keep(): void {
     this.#path?.keep()
   }

@@ -239,7 +239,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const { positions = 'rope' } = familyFile(config.family).traits ?? {}
   const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
-  // Without keys and values, a longer context takes no more memory.
+  // Without keys and values, a longer context needs no additional memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const { mostPositions = Number.POSITIVE_INFINITY } = file
   const contextLength = Math.min(options.contextLength ?? usual, most, mostPositions)

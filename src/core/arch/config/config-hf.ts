@@ -16,7 +16,7 @@ const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.
 const ssmFamily = (fields: Fields): 'mamba' | 'mamba2' =>
   (fields.record('ssm_cfg')?.text('layer', 'Mamba1') ?? 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
 
-/** Its keys and the keys that Hugging Face uses for the same values. */
+/** Hugging Face's keys, and the keys of state-spaces/mamba for the same values. */
 const SSM_KEYS = {
   state_size: 'd_state',
   conv_kernel: 'd_conv',
@@ -90,7 +90,7 @@ export function hfConfig(
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const file = familyFile(family)
   const { classes } = file.hf
-  // If the caller chooses another family, the file's class is not one of that family's.
+  // If the caller chooses another family, the file's class does not belong to it.
   const [first] = Object.keys(classes) as [string]
   const listed = hfClass(stated)
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
@@ -174,7 +174,7 @@ function activationOf(fields: Fields, file: FamilyFile): Activation | undefined 
 function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  // This activation has parameters stored as tensors, which only its family reads.
+  // The parameters of this activation are tensors, which only its family reads.
   if (name === 'xielu' && traits?.activation === name) return name
   const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation

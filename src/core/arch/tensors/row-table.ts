@@ -18,7 +18,7 @@ export function readRows(
 
 /**
  * `count` rows of `table`, starting at `first`, as f32. `change` is called with a few rows at a time and
- * modifies them in place; `row` is the index of the first one in the new table.
+ * modifies them in place; `row` is the index of the first of these rows in the new table.
  */
 export function changedRows(
   table: TensorInfo,

@@ -297,7 +297,7 @@ export function complementDfa(dfa: Dfa): Dfa {
   return { ...dfa, accepts: dfa.accepts.map((accepts) => !accepts) }
 }
 
-/** The texts that both contain. */
+/** The texts that both automata accept. */
 export function meet(left: Dfa, right: Dfa): Dfa {
   return inParts(() => meetBoth(left, right))
 }

@@ -9,8 +9,8 @@ const MAX_OF_PERIOD_MS = 500
 /** A period whose steps take this many times their baseline is slow. */
 const SLOW = 1.25
 /**
- * Milliseconds of consecutive slow periods before measuring: throttling, a background tab, another program.
- * Doubles each time that measuring changed nothing, up to `MAX_PATIENCE_MS`.
+ * Milliseconds of consecutive slow periods before measuring; the cause may be throttling, a background tab or
+ * another program. Doubles each time that measuring changed nothing, up to `MAX_PATIENCE_MS`.
  */
 const PATIENCE_MS = 1000
 const MAX_PATIENCE_MS = 32_000

@@ -170,7 +170,7 @@ class Sharder {
     this.#nodes.push({ op: 'collect', input: output, shard, widths, output: whole })
   }
 
-  /** The logits themselves, or the value that is clamped to give them. */
+  /** Whether the value is the logits, before or after they are clamped. */
   #isLogits(value: Value): boolean {
     const [reader, another] = this.#cuts.readersOf(value)
     const isLimited = reader?.op === 'clamp' && reader.output === this.#graph.output

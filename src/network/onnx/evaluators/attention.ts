@@ -206,7 +206,7 @@ export function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   return [y, keys, values, wants(node, 3) ? scores : undefined]
 }
 
-/** The node's masks, one after another: its own, causal, window, padding. */
+/** Combines the node's masks: its mask input, causal, window and padding. */
 function biasOf(context: Evaluation, query: Heads, key: Heads): Scoring['bias'] {
   const { node, inputs } = context
   const [, , , mask, past, , lengths] = inputs

@@ -99,7 +99,7 @@ export function plainHeadCounts(node: Node): [heads: number, shared: number] {
 
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {
-    // Below 0, it counts as omitted.
+    // A value below 0 means that the attribute is omitted.
     is: (node) => intOf(node, 'smooth_softmax', 0) > 0 || hasInput(node, QKV.sinks),
     why: 'its softmax has a sink for each head (smooth_softmax, head_sink), which is not supported',
   },
