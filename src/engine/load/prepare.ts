@@ -182,7 +182,7 @@ export interface PreparedModel {
   readonly weights: Weights
   /** Sampling options that the model's files recommend. */
   readonly sampling: SamplerOptions
-  /** Differences from the caller's or the files' settings. */
+  /** How the load differs from the caller's or the files' settings. */
   readonly notes: readonly EngineNote[]
   /** Maximum bytes of state of all sequences. Absent if limited only by memory. */
   readonly stateBytes?: number | undefined

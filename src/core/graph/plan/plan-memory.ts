@@ -195,7 +195,7 @@ class Homes {
   #checkApart(value: Value, other: Value, how: string): void {
     const own = this.#homes.get(value.id)
     const read = this.#homes.get(other.id)
-    // Values without rows in the arena have no home.
+    // Values without rows in the arena cannot overlap.
     if (own === undefined || own.region !== read?.region || own.column !== read.column) return
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)
   }
