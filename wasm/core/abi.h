@@ -251,7 +251,7 @@ struct op_delta {
     float scale, eps;
 };
 
-/* The gated linear recurrent unit of Griffin. The gates' matrices are cut into `blocks` on their diagonals; a block's
+/* The gated linear recurrent unit of Griffin. The gates' matrices consist of `blocks` blocks on the diagonal; a block's
  * width is a multiple of 4. Formulas and layouts: lru.c. */
 struct op_lru {
     uint32_t code, rows, x, x_stride, enter_weight, enter_bias, stay_weight, stay_bias, param, channels, blocks, group;
@@ -273,7 +273,7 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 
-/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay. y may be x. */
+/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay zero. y may be x. */
 struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
@@ -281,13 +281,13 @@ struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least,
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
 /* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are chosen
- * one after the other, each with a softmax over the remaining logits near the greatest of them (route.c). */
+ * one after the other, each with a softmax over the remaining logits near the largest of them (route.c). */
 enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
 
-/* Chooses the experts of each row: the `used` experts with the greatest p[e] + bias[e] (bias 0: none). Their weights
+/* Chooses the experts of each row: the `used` experts with the largest p[e] + bias[e] (bias 0: none). Their weights
  * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
- * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` experts in a
- * row. The best have the greatest sums of their group_best (1 or 2) greatest p[e] + bias[e].
+ * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` consecutive
+ * experts. The best have the largest sums of their group_best (1 or 2) largest p[e] + bias[e].
  * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
  * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
  * then by row. rows: ROWS_TOKENS. */

@@ -1,4 +1,4 @@
-/* linear_w2a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 2-bit weights (-1, 0, 1; a code for 2 is left) with one scale
+/* linear_w2a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 2-bit weights (-1, 0, 1; the fourth code is 2) with one scale
  * for 256 inputs of an output, 8-bit activations with one scale per row.                                       exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8

@@ -19,8 +19,8 @@ export interface ScaledAdapter {
 }
 
 /**
- * The graph of an adapted model. If the adapters untie the output from the table, it gets a matrix of its
- * own.
+ * The graph of an adapted model. If the adapters untie the output from the table, the output gets a matrix of
+ * its own.
  */
 export interface Adapted {
   readonly weights: Weights

@@ -205,7 +205,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, through a service that runs elsewhere.
+   * Like `load`, through a service that runs elsewhere.
    * @internal
    */
   static async through(
@@ -233,7 +233,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
+   * Like `load`, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(

@@ -174,7 +174,7 @@ async function pixelsOf(picture: unknown): Promise<Pixels> {
 interface Placement {
   /** Size of the whole picture, resized. */
   readonly inner: readonly [width: number, height: number]
-  /** The part of it that is in the tensor. */
+  /** The part of the resized picture that is in the tensor. */
   readonly part: {
     readonly left: number
     readonly top: number
@@ -213,7 +213,7 @@ interface Plane {
   readonly first: number
 }
 
-/** The source's channel, and how its bytes become elements. `bar` is outside the picture. */
+/** The source's channel, and how its bytes become elements. `bar`: the byte outside the picture. */
 interface Scaling {
   readonly from: number
   readonly mean: number

@@ -22,7 +22,7 @@ import { type MetaObject, parseObject, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { checkOverlap, type DType, type TensorIndex, type TensorInfo } from '../tensors.ts'
 
-/** Memory that the sources of one file share, so that they hold one chunk together instead of one each. */
+/** Memory that the sources of one file share, so that they buffer one chunk in total instead of one each. */
 interface SharedChunk {
   /** Slabs rarely end where a chunk ends. Keeping the last chunk avoids reading and hashing it twice. */
   last?: { readonly at: number; readonly bytes: Uint8Array }

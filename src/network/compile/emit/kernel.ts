@@ -13,7 +13,7 @@ export type Mode = 'vector' | 'uniform' | 'strided'
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
-  /** The stream of indices that positions it, one index per row. */
+  /** The stream of indices that positions this one, one index per row. */
   readonly index?: number | undefined
 }
 

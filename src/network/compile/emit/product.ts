@@ -307,7 +307,7 @@ class ProductEmitter {
     )
   }
 
-  /** One k: multiplies each row's number by the panel's eight. */
+  /** One step of the sum: multiplies each row's number by the panel's eight. */
   #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
     const code = this.#code
     const x = code.local('v128')

@@ -101,7 +101,7 @@ export class RowEmitter {
     return this.#streams[stream]!.row
   }
 
-  /** Emits a whole row, whose streams already have their addresses; its elements take `bytes`. */
+  /** Emits a whole row, whose streams already have their addresses. `bytes`: the size of its elements. */
   emitRow(bytes: Local): void {
     const { kernel, code } = { kernel: this.#kernel, code: this.#code }
     for (const [stream, { index }] of kernel.streams.entries())

@@ -207,7 +207,7 @@ const convTranspose: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, reshape(lowering, node, made, [batch, each * group, ...places]))
 }
 
-/** Whether the filters are finite. Filters that stay in the file are assumed to be. */
+/** Whether the filters are finite. Filters that remain in the file are assumed to be finite. */
 function areFinite(lowering: Lowering, node: Node): boolean {
   const name = node.inputs[1]!
   const known = lowering.values.known(name)

@@ -321,7 +321,7 @@ function reportOf(
   const { loops, viewBytes, viewNodes } = lowered
   const unfusedBytes = loops.reduce((sum, each) => {
     const { loop, args, out } = each
-    // It reads as much of a table as it writes.
+    // A gather reads as many bytes of its table as it writes.
     const read = loop === 'gather' ? args.slice(1) : args
     const weights = loop === 'linear' ? weightBytes(each) : 0
     return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))

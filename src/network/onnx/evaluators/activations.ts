@@ -50,7 +50,7 @@ const activation =
     const { node, inputs } = context
     return [biased(node, given(context, 0), inputs[1], computeOf(node))]
   }
-/** The same with an attribute alpha. */
+/** An activation with an attribute alpha. */
 const scaled = (otherwise: number, compute: (x: number, alpha: number, node: Node) => number): Evaluate =>
   activation((node) => {
     const alpha = floatOf(node, 'alpha', otherwise)

@@ -45,7 +45,8 @@ export function evaluateConv(context: Evaluation): Tensor {
   const inside = new Int32Array(depth)
   for (let block = 0; block < batch! * group; block++)
     for (let place = 0; place < positions; place++) {
-      // What the window reads of this group's channels; nothing in the padding, whatever the weight there.
+      // The elements of this group's channels in the window. Padding is skipped, so its weights have no
+      // effect.
       let filled = 0
       for (let channel = 0; channel < perGroup!; channel++)
         for (let tap = 0; tap < taps; tap++) {

@@ -131,7 +131,7 @@ const castLike: Operator = define({
   evaluate: (context) => [evaluateCast(context.node, given(context, 0), given(context, 1).dtype)],
 })
 
-/** Integers below 8 bits are stored as bytes, which do not wrap at their bits. */
+/** Integers below 8 bits are stored as bytes, which wrap only at 8 bits. */
 function wrapped(dtype: DType, value: number): number {
   const bits = BITS[dtype]
   if (bits >= 8 || isFloat(dtype)) return value

@@ -16,7 +16,7 @@ import type { Translator } from './translator.ts'
 const HIDDEN = -1e4
 
 /**
- * The window of positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows later
+ * The window of positions that a row attends to, 0 for all. Throws `unsupported` for a mask that shows later
  * positions, hides nearby ones, differs between heads, or cannot be computed without tokens.
  */
 export async function proveMask(

@@ -162,7 +162,7 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees(FUNCTION))
 }
 
-/** Closing braces of which some models write too many before the end. */
+/** Skips the surplus closing braces that some models write before the end mark. */
 function* surplusBraces(source: GrowingText): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
@@ -261,7 +261,7 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
       yield* hermesBody(source, tools, found)
       if (isJson) yield* surplusBraces(source)
       yield* source.blanks()
-      // JSON shows where it ends, and models forget the mark before the next call.
+      // The end of JSON is unambiguous, and models forget the mark before the next call.
       if (!isJson || !(yield* source.sees(HERMES))) yield* closing(source, [HERMES_END])
     },
   function: () =>
