@@ -1,4 +1,4 @@
-// Facts of numbers. In: a question such as "is 91 prime?" or "is 2^8 more than 250?". Out: a sentence,
+// Facts about numbers. In: a question such as "is 91 prime?" or "is 2^8 more than 250?". Out: a sentence,
 // or none.
 import Big from 'big.js'
 import { calculate, plainNumber } from './calculate.ts'
@@ -60,7 +60,7 @@ const LESS = 'smaller|less|lower'
 
 interface Quantity {
   readonly value: Big
-  /** As asked, with the value of a sum. */
+  /** As asked; for a sum, with its value. */
   readonly shown: string
 }
 

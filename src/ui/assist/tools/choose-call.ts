@@ -57,8 +57,8 @@ export async function chooseCall(
 }
 
 /**
- * The message with the result of a call, for the model that answers it. Small models work out again what they
- * are only told, so the text asks for the result.
+ * The message with the result of a call, for the model that answers it. Small models recompute a value that
+ * they are merely told, so the text asks for the result.
  */
 export const withResult = (message: string, { name, arguments: given }: ToolCall, result: string): string => {
   const asked = Object.values(given).join(' ')
@@ -67,7 +67,7 @@ export const withResult = (message: string, { name, arguments: given }: ToolCall
   return `${message}\n\n(This was worked out: ${fact}\nAnswer in one sentence, with this result.)`
 }
 
-/** With schemas: from signatures alone, a model of half a billion weights chooses fewer calls right. */
+/** Includes schemas: from signatures alone, a model of half a billion weights chooses fewer correct calls. */
 const systemText = (tools: readonly AssistTool[]): string =>
   [
     'Choose the function that works out what the message asks for. Answer in JSON: its name, and its arguments. If none helps, the name is "none".',
