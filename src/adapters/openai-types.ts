@@ -62,7 +62,7 @@ export type ChatToolChoice =
 
 export type ResponseFormat =
   | { readonly type: 'text' }
-  /** `schema`: as llama.cpp's server takes it. */
+  /** `schema`: in the form that llama.cpp's server accepts. */
   | { readonly type: 'json_object'; readonly schema?: object }
   | {
       readonly type: 'json_schema'

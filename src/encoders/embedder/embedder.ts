@@ -188,8 +188,8 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Scores each document for the query with a reranker, best first. In an overlong pair, the longer text
-   * loses its end, and the result's `truncated` lists the document.
+   * Scores each document for the query with a reranker, best first. In an overlong pair, the end of the
+   * longer text is cut off, and the result's `truncated` lists the document.
    *
    * ```ts
    * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })
