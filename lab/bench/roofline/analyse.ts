@@ -25,7 +25,9 @@ export interface Line {
   readonly ms: Spread
   /** Time at the machine's limit. */
   readonly limitMs: number
-  /** limitMs divided by the median time; above 1 if caches or several streams are faster than one stream. */
+  /**
+   * limitMs divided by the median time. It exceeds 1 if caches or several streams are faster than one stream.
+   */
   readonly share: number
 }
 export interface StepAnalysis {

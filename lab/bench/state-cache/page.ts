@@ -8,7 +8,7 @@ export interface Reload {
   /** Tokens of the conversation, and the size of its stored file. */
   readonly context: number
   readonly fileBytes: number
-  /** Tokens that each of the turns processed. */
+  /** Number of tokens that each of the two turns processed. */
   readonly fresh: number
   /** Time from the restoring call to the session, and to the first token of its next turn. */
   readonly restoreMs: number

@@ -26,7 +26,7 @@ const args = new Command('judge')
   .parse()
   .opts()
 
-/** The page's own models use it in every answer. */
+/** The page's own models use the processor in every answer. */
 const KEEP_WORDS = new URL('../../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
 
 const held = JSON.parse(readFileSync(args.questions ?? new URL('held.json', import.meta.url), 'utf8'))
