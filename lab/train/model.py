@@ -1,4 +1,4 @@
-"""The base of all families: the shape, the tied embedding, residual layers, the loss, and the fake quantisers of QAT."""
+"""The base of all families: shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
 from dataclasses import dataclass
 
 import torch
