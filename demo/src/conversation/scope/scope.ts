@@ -7,7 +7,7 @@ import { smallTalk, toldFeeling } from './small-talk.ts'
 import { aboutStory, storyWish } from './stories.ts'
 
 /**
- * What becomes of a message: `heard` in the model's words, or the `name` that the user has told before, or
+ * How a message is handled: `heard` in the model's words, or the `name` that the user has told before, or
  * the reason why it is declined. `beyond`: a larger model may answer it.
  */
 export type Verdict =
@@ -60,7 +60,7 @@ const LANGUAGES = 'Which languages do you speak?'
 const AGAIN =
   /^(?:(?:please|now|can you|could you|ok|yes|tell me|tell|give me|i want|how about|and) )*(?:another|another one|one more|a new one|a different one|a better one|something else|again|do it again|try again|once more|a longer one|the next one|more)(?: (?:please|story|one))*[.!?]*$/
 
-/** Decides what becomes of the last of `messages`. `text`: what the user wrote in it. */
+/** Decides how the last of `messages` is handled. `text`: what the user wrote in it. */
 export function scopeOf(messages: readonly StoredMessage[], text: string): Verdict {
   if (text.length > MAX_LETTERS) return { declined: 'beyond' }
   const plain = plainText(text)

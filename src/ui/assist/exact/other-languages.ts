@@ -1,5 +1,5 @@
 // Questions in other languages. In: a question such as "combien font 12 fois 13 ?". Out: the same question in
-// English, or none. Every word must be known: a question of which words remain in the other language is not
+// English, or none. Every word must be known: a question with words that remain in the other language is not
 // answered.
 
 interface Wording {

@@ -36,7 +36,7 @@ const saidCall = (name: string, args: Readonly<Record<string, unknown>>): string
 /**
  * The call that a model chooses for a message; undefined if it chooses none. The reply is constrained to a
  * complete call whose numbers, units, dates and places are those of the message, so this works with any
- * model; a session of its own leaves the conversation's state alone. Use `needsTool` first: small models
+ * model; a separate session leaves the conversation's state alone. Use `needsTool` first: small models
  * choose a tool for anything.
  */
 export async function chooseCall(
