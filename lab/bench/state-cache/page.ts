@@ -58,8 +58,8 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  // The session already knows the end of the reply and the line after it, so the message has as many more
-  // letters to have the same number of tokens.
+  // A kept session has already processed the end of the reply and the line break after it, so its message
+  // gets that many more letters: both turns then process the same number of tokens.
   let letters = fresh
   for (let turn = 0; turn <= KEPT_TURNS; turn++) {
     session.setMessages(past)

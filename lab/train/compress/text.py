@@ -8,7 +8,7 @@ import json
 
 import torch
 
-#: Held-out windows, and held-out answers.
+#: Number of held-out windows, and of held-out answers.
 HELD, HELD_ANSWERS = 16, 64
 #: Padding after the end of an answer. The loss ignores it, like the tokens before the answer.
 NOTHING = ~0

@@ -44,7 +44,7 @@ function update({ values, squares }: Table, index: number, gradient: number, set
   values[index] = Math.sign(moved) * Math.max(0, Math.abs(moved) - rate * settings.lasso)
 }
 
-/** The passage that speaks most for a need; in an ordinary example it is the one that must not. */
+/** The passage with the highest odds of a need; in an ordinary example these odds must fall. */
 function strongest(weights: Weights, passages: readonly Passage[], scores: Float64Array): Passage {
   let best = passages[0]!
   let most = -Infinity

@@ -52,8 +52,8 @@ async function converse(engine, prompt, seed) {
 }
 
 /**
- * The result of the model's own call for the last turn, and what the page makes of it. Earlier turns already
- * have their calls.
+ * The result of the model's own call for the last turn, and the result that the page shows. Earlier turns
+ * already have their calls.
  */
 async function workOut(engine, sum, seed) {
   const session = engine.createSession()

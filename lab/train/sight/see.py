@@ -18,7 +18,7 @@ from sight.tower import Tower
 DIRECTIONS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 #: Number of pictures in the pool; each step replaces some of them.
 POOL = 4096
-#: Approximate length of a row; a word's embedding has length 0.4.
+#: Norm that rows should have; a word's embedding has a norm of 0.4.
 LENGTH = 1.0
 
 
