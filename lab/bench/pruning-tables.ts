@@ -5,8 +5,8 @@
 //     [--beside sparsegpt]
 //
 // Values are means over calibration seeds; +/- is the standard error of that mean. With --beside, a second
-// table has the difference between each method's loss and that method's, or the dense model's (`none`), in
-// nats per token with the paired standard error over windows of the first seed.
+// table has each method's loss minus that of the named method, or of the dense model (`none`), in nats per
+// token with the paired standard error over windows of the first seed.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { svgCurves } from '../../src/tools/evaluate/curves.ts'

@@ -97,7 +97,7 @@ async function tally(built: BuiltModel): Promise<WindowTally[]> {
 }
 
 async function score(own: PreparedModel) {
-  // Uses the file's names, so that encodings are chosen for the new values.
+  // Replaces tensors under the file's names, so that encodings are chosen for the new values.
   const changed = new Map<string, TensorInfo>()
   for (const [name, tensor] of prepared.weights) {
     const now = own.weights.get(name)

@@ -62,7 +62,7 @@ export type ChatToolChoice =
 
 export type ResponseFormat =
   | { readonly type: 'text' }
-  /** `schema`: as llama.cpp's server takes it. */
+  /** `schema`: in the form that llama.cpp's server accepts. */
   | { readonly type: 'json_object'; readonly schema?: object }
   | {
       readonly type: 'json_schema'
@@ -201,7 +201,9 @@ export interface ChatCompletionChunk {
     /** The log-probabilities of the tokens in `delta`, if requested. */
     logprobs?: ChatLogprobs
   }[]
-  /** If `stream_options.include_usage` is set: of the whole request on the last chunk, null before it. */
+  /**
+   * With `stream_options.include_usage`: the usage of the whole request in the last chunk, null before it.
+   */
   usage?: CompletionUsage | null
 }
 
@@ -254,15 +256,15 @@ export interface TextCompletion {
 
 /** The fields of an embeddings request that are read. Other fields cause a warning. */
 export interface EmbeddingParams {
-  /** One text or several, each as a text or as token ids of this model, which are taken as they are. */
+  /** One text or several, each as a string or as token ids of this model, which are used unchanged. */
   readonly input: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
   readonly encoding_format?: 'float' | 'base64' | null
   /**
-   * Number of leading values to keep, scaled again (Matryoshka). An engine's vectors have a fixed length;
-   * other numbers are rejected.
+   * Number of leading values to keep, which are rescaled to length 1 (Matryoshka). An engine's vectors have a
+   * fixed length; other numbers are rejected.
    */
   readonly dimensions?: number | null
   /** Options of `Embedder.embed`, such as `kind`, or of `Engine.embed`. */

@@ -14,7 +14,7 @@ export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
   ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
 ]
 
-/** Rows of the smallest table from which the graph's input ids choose, or `most`. */
+/** Number of rows of the smallest table that the graph's ids index, at most `most`. */
 export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
   const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
   const rows = nodes

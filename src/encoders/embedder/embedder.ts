@@ -68,8 +68,8 @@ export interface EmbedTextsOptions extends AbortOptions, Progress {
   /** A prefix for each text, instead of the model's prompt. */
   readonly prompt?: string | undefined
   /**
-   * Length to which vectors are shortened and scaled again. Only models trained for this (Matryoshka) stay
-   * accurate. Default: the whole vector.
+   * Number of leading values to keep of each vector, which is then rescaled to length 1. Only models trained
+   * for this (Matryoshka) stay accurate. Default: the whole vector.
    */
   readonly dimensions?: number | undefined
   /**
@@ -91,9 +91,11 @@ export interface RerankResult {
    * 1.
    */
   readonly results: readonly { readonly index: number; readonly score: number }[]
-  /** Number of tokens that were read of each document and the query, in the given order. */
+  /**
+   * Number of tokens that were read of each document and the query together, in the order of the documents.
+   */
   readonly tokens: readonly number[]
-  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  /** Indices of the documents that were too long together with the query. Only the beginning was read. */
   readonly truncated: readonly number[]
 }
 
@@ -188,8 +190,8 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Scores each document for the query with a reranker, best first. In an overlong pair, the longer text
-   * loses its end, and the result's `truncated` lists the document.
+   * Scores each document for the query with a reranker, best first. In an overlong pair, the end of the
+   * longer text is cut off, and the result's `truncated` lists the document.
    *
    * ```ts
    * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })

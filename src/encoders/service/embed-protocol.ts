@@ -63,7 +63,7 @@ export interface RerankScores {
   readonly scores: number[]
   /** Number of tokens that were read of each pair, including those around it. */
   readonly tokens: number[]
-  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  /** Indices of the documents that were too long together with the query. Only the beginning was read. */
   readonly truncated: number[]
 }
 

@@ -2,7 +2,7 @@
 import type { Generation } from '../../../engine/api/types.ts'
 import type { Conversation } from './conversation.ts'
 
-/** Text to show, or an answer to print. */
+/** A text to show, or an answer to stream. */
 type CommandResult = string | Generation
 
 interface ChatCommand {

@@ -116,7 +116,7 @@ class Talk {
   }
 
   /**
-   * What fails without ending the engine, such as a full disk or context, leaves the conversation as it was.
+   * An error that does not end the engine, such as a full disk or context, leaves the conversation as it was.
    */
   async #answer(message: string): Promise<void> {
     try {

@@ -1,5 +1,5 @@
 // Exact answers. In: a question. Out: its value, computed without a model, or none. A question that is only
-// partly understood has none.
+// partly understood gets none.
 import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
@@ -26,7 +26,7 @@ export interface ExactContext {
   readonly previous?: string | undefined
 }
 
-/** Longer texts hold more than one question. */
+/** Longer texts contain more than one question. */
 const LONGEST = 300
 
 /**

@@ -1,9 +1,12 @@
 // How a model gets tools.
 import type { ModelInfo } from '../../../engine/api/types.ts'
 
-/** Fewer weights choose wrong tools and miscopy results: lab/measurements/real-models.md. */
+/** Models with fewer weights choose wrong tools and miscopy results: lab/measurements/real-models.md. */
 const LEAST = 3e8
-/** Fewer weights call tools for anything once a template describes some, even for the capital of France. */
+/**
+ * Models with fewer weights call tools for anything once a template describes some, even for the capital of
+ * France.
+ */
 const LEAST_FOR_TEMPLATE = 1e9
 
 /**

@@ -49,7 +49,7 @@ export interface ToolRun {
 export interface EntryPicture {
   /** Its file name, which is also its text for screen readers. */
   readonly name: string
-  /** Absent in a question of an earlier visit: pictures are not kept. */
+  /** Absent in a question of an earlier visit: pictures are not stored. */
   readonly file?: Blob | undefined
 }
 
