@@ -14,8 +14,8 @@ import type {
 } from '../../../engine/api/types.ts'
 import { isSavedSession } from '../../../engine/reply/transcript.ts'
 import { readText } from '../files.ts'
-import { contextNote } from './notes.ts'
-import { writeOutput } from './output.ts'
+import { contextNote } from '../terminal/notes.ts'
+import { writeOutput } from '../terminal/output.ts'
 
 /** Maximum bytes of a file in a message: more than the context of any model holds. */
 const MOST_FILE_BYTES = 4 << 20

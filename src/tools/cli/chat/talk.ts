@@ -2,10 +2,10 @@
 import { createInterface, type Interface, type Key } from 'node:readline'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { Generation } from '../../../engine/api/types.ts'
+import { dimmed, errorLine, isDumb, replyPiece, visible } from '../terminal/failure.ts'
+import type { History } from '../terminal/history.ts'
 import { runChatCommand } from './chat-commands.ts'
 import type { Conversation } from './conversation.ts'
-import { dimmed, errorLine, isDumb, replyPiece, visible } from './failure.ts'
-import type { History } from './history.ts'
 import { MessageLines } from './message-lines.ts'
 
 /** Two presses within this many milliseconds exit, even during an answer. */
