@@ -1,28 +1,46 @@
 // Commands that are typed in place of a message in `halfbyte chat`.
 import type { Generation } from '../../../engine/api/types.ts'
 import type { Conversation } from './conversation.ts'
+import { homePath } from './home-path.ts'
 
 /** Text to show, or an answer to print. */
 type CommandResult = string | Generation
+
+/** What a command may use besides the conversation. */
+interface CommandContext {
+  readonly signal?: AbortSignal | undefined
+  /** Lets the user change a text; resolves to undefined if they give up. Absent in a pipe. */
+  readonly edit?: ((text: string) => Promise<string | undefined>) | undefined
+}
+
+/** What the argument of a command names, so that it can be completed. */
+export type ArgumentKind = 'file' | 'conversation' | 'picture' | 'model'
 
 interface ChatCommand {
   /** The command as users type it. */
   readonly form: string
   readonly about: string
+  readonly argument?: ArgumentKind
   /** Runs the command and resolves to its output. */
-  run(chat: Conversation, argument: string, signal?: AbortSignal): CommandResult | Promise<CommandResult>
+  run(chat: Conversation, argument: string, context: CommandContext): CommandResult | Promise<CommandResult>
 }
 
 /** A command that needs a file. */
 const withFile = (
   name: string,
+  argument: ArgumentKind,
   about: string,
   run: (chat: Conversation, path: string) => Promise<string>,
-): ChatCommand => ({
-  form: `/${name} FILE`,
-  about,
-  run: (chat, path) => (path === '' ? `/${name} needs a file, as in /${name} chat.json` : run(chat, path)),
-})
+): ChatCommand => {
+  const example = argument === 'picture' ? 'photo.jpg' : argument === 'file' ? 'notes.txt' : 'chat.json'
+  const missing = `/${name} needs a file, as in /${name} ${example}`
+  return {
+    form: `/${name} FILE`,
+    argument,
+    about,
+    run: (chat, path) => (path === '' ? missing : run(chat, homePath(path))),
+  }
+}
 
 const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
   Object.entries({
@@ -38,7 +56,12 @@ const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
     retry: {
       form: '/retry',
       about: 'answer the last message again',
-      run: (chat, _, signal) => chat.retry(signal),
+      run: (chat, _, { signal }) => chat.retry(signal),
+    },
+    edit: {
+      form: '/edit TEXT',
+      about: 'replace the last message and answer it; without TEXT, edit it in $VISUAL, $EDITOR or the line',
+      run: editMessage,
     },
     system: {
       form: '/system TEXT',
@@ -49,21 +72,54 @@ const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
         return text === '-' ? 'system prompt removed' : 'system prompt replaced'
       },
     },
+    model: {
+      form: '/model NAME',
+      argument: 'model',
+      about: 'continue with another model; without NAME, show the name of this one',
+      async run(chat, model, { signal }) {
+        if (model === '') return chat.modelName
+        await chat.switchTo(homePath(model), signal)
+        return `${chat.modelName} continues the conversation`
+      },
+    },
     stats: { form: '/stats', about: 'tokens and speed of the last answer', run: (chat) => chat.stats() },
-    file: withFile('file', 'add a text file to the next message', async (chat, path) => {
+    file: withFile('file', 'file', 'add a text file to the next message', async (chat, path) => {
       await chat.attach(path)
       return `${path} goes with the next message`
     }),
-    save: withFile('save', 'write the conversation as JSON', async (chat, path) => {
+    image: withFile('image', 'picture', 'add a picture to the next message', async (chat, path) => {
+      await chat.attachPicture(path)
+      return `${path} goes with the next message`
+    }),
+    save: withFile('save', 'conversation', 'write the conversation as JSON', async (chat, path) => {
       await chat.save(path)
       return `${chat.messages.length} messages are in ${path}`
     }),
-    load: withFile('load', 'continue a conversation that /save wrote', async (chat, path) => {
+    load: withFile('load', 'conversation', 'continue a conversation that /save wrote', async (chat, path) => {
       await chat.load(path)
       return `${chat.messages.length} messages loaded`
     }),
   } satisfies Record<string, ChatCommand>),
 )
+
+/** The commands and what their arguments name, for completion. */
+export const COMMAND_ARGUMENTS: ReadonlyMap<string, ArgumentKind | undefined> = new Map(
+  [...COMMANDS].map(([name, { argument }]) => [name, argument]),
+)
+
+async function editMessage(
+  chat: Conversation,
+  text: string,
+  { signal, edit }: CommandContext,
+): Promise<CommandResult> {
+  const before = chat.lastAsked
+  if (before === undefined || text !== '') return chat.edit(text, signal)
+  if (edit === undefined) return '/edit needs the new text here, as in /edit What is 2 + 3?'
+  const after = (await edit(before))?.trimEnd()
+  if (after === undefined || after.trim() === '' || after === before.trimEnd())
+    return 'the message stays as it was'
+  return chat.edit(after, signal)
+}
 
 function help(): string {
   const commands = [...COMMANDS.values()]
@@ -82,11 +138,11 @@ function help(): string {
 export async function runChatCommand(
   line: string,
   chat: Conversation,
-  signal?: AbortSignal,
+  context: CommandContext = {},
 ): Promise<{ readonly said: CommandResult } | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:[^\S\n]+(.*?))?[^\S\n]*$/.exec(line) ?? []
   if (name === undefined) return undefined
   const command = COMMANDS.get(name)
-  if (command !== undefined) return { said: await command.run(chat, argument, signal) }
+  if (command !== undefined) return { said: await command.run(chat, argument, context) }
   return argument === '' ? { said: `there is no command /${name}; /help lists them` } : undefined
 }
