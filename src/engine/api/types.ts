@@ -389,7 +389,7 @@ export interface Session extends AsyncDisposable {
    * waits for it.
    */
   send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
-  /** Replaces the text of message `index`, drops the messages after it, and answers. */
+  /** Replaces the text of message `index`, which keeps its images, drops the messages after it, and answers. */
   edit(index: number, content: string, options?: GenerateOptions): Generation
   /** Drops the last reply and answers again. */
   regenerate(options?: GenerateOptions): Generation
