@@ -120,6 +120,29 @@ test('one image: activations and pools follow the channels, and no window is cop
     expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
 })
 
+test('concatenated channels keep their order, so that the next convolution copies no window', async () => {
+  const plain = net({ pads: [1, 1, 1, 1] })
+  const graph: Graph = {
+    ...plain,
+    constants: new Map([...plain.constants, ['third', floats([6, 14, 3, 3], 9)]]),
+    nodes: [
+      ...plain.nodes.slice(0, 3),
+      node('Concat', ['b', 'c'], 'd', new Map([['axis', int(1)]])),
+      node('Conv', ['d', 'third'], 'y', new Map()),
+    ],
+  }
+  const dims = [1, 3, 12, 14]
+  const { program } = programFor(graph, new Map([['x', dims]]))
+  // Copies the second input into its padding, the first part, and the output into the graph's order.
+  const copied = countOf([10, 10, 8]) + countOf([10, 10, 8]) + countOf([8, 8, 6])
+  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * copied)
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+})
+
 const TURNED: readonly Form[] = [
   { strides: [2, 1] },
   { strides: [2, 3], pads: [1, 1, 0, 2] },

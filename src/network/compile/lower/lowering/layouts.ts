@@ -85,10 +85,24 @@ function border(
 }
 
 /**
- * Concatenates parts along an axis. Each is written directly to its place by the loop that computes it, if
- * that is legal.
+ * Concatenates parts along an axis, in the order in which the largest part's axes are in memory. Each is
+ * written directly to its place by the loop that computes it, if that is legal.
  */
 export function joined(
+  lowering: Lowering,
+  node: Node,
+  name: string,
+  parts: readonly Ref[],
+  axis: number,
+): Ref {
+  const largest = parts.reduce((most, part) => (countOf(dimsOf(part)) > countOf(dimsOf(most)) ? part : most))
+  const perm = orderFor(lowering, [largest], dimsOf(largest))
+  if (perm === undefined) return sideBySide(lowering, node, name, parts, axis)
+  const turned = parts.map((part) => turnedRef(part, perm))
+  return unturned(sideBySide(lowering, node, name, turned, perm.indexOf(axis)), perm)
+}
+
+function sideBySide(
   lowering: Lowering,
   node: Node,
   name: string,
