@@ -32,8 +32,9 @@ export interface PictureOptions {
   /** Order of the axes: [1, channels, height, width] or [1, height, width, channels]. Default: `nchw`. */
   readonly layout?: 'nchw' | 'nhwc' | undefined
   /**
-   * How a picture of another shape fits. `stretch`: fills the tensor. `letterbox`: keeps its shape, centered
-   * between bars. `crop`: keeps its shape, and loses what sticks out of the center. Default: `stretch`.
+   * How a picture of a different shape fits. `stretch`: fills the tensor. `letterbox`: keeps its shape,
+   * centered between bars. `crop`: keeps its shape, and loses what sticks out of the center. Default:
+   * `stretch`.
    */
   readonly fit?: 'stretch' | 'letterbox' | 'crop' | undefined
   /** Order of the channels. Default: `rgb`. */
