@@ -74,7 +74,7 @@ function alongAxis(compute: Line): Evaluate {
   }
 }
 
-/** `compute` on each line of `size` numbers, which are `inner` elements apart. */
+/** Applies `compute` to each line of `size` numbers, which are `inner` elements apart. */
 export function lineByLine(input: Tensor, size: number, inner: number, compute: Line): Tensor {
   const made = zeros(input.dtype, input.dims)
   const read = reader(input)

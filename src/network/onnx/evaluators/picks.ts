@@ -131,7 +131,7 @@ function evaluateBitCast(context: Evaluation): Tensor {
   const x = given(context, 0)
   const dtype = statedDtype(node, 'to') ?? x.dtype
   if (BITS[dtype] !== BITS[x.dtype] || BITS[dtype] < 8)
-    throw unclaimed(node, `it reads ${x.dtype} as ${dtype}, which has another size`)
+    throw unclaimed(node, `it reads ${x.dtype} as ${dtype}, which has a different size`)
   return tensorFromBytes('a node', node.name, dtype, x.dims, tensorBytes(x))
 }
 
