@@ -53,7 +53,9 @@ const BRAND = Symbol.for('halfbyte.error')
  */
 export class HalfbyteError extends Error {
   override readonly name = 'HalfbyteError'
+  /** Why the call failed, for programs to switch on. */
   readonly code: ErrorCode
+  /** The numbers and names in the message. */
   readonly detail: ErrorDetail
   readonly [BRAND] = true
 

@@ -100,7 +100,7 @@ export interface ModelText {
   tokenBytes(id: number): Uint8Array
 }
 
-export interface ReplyDecoder {
+interface ReplyDecoder {
   /** The text that `id` completes: complete code points, possibly none. */
   push(id: number): string
   /** The rest of an unfinished character; '' if there is none. */

@@ -2,7 +2,7 @@
 // if decoding it would take more memory or work than its file size justifies. Nothing is decoded here.
 import { checkSides, MAX_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
-export interface Jpeg {
+interface Jpeg {
   readonly width: number
   readonly height: number
   /** Number of channels: 1 for grey, 3 for colour, 4 for CMYK. */
