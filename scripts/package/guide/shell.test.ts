@@ -120,6 +120,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true }))
 
+/** An environment whose folders for stored models and for state are in `folder`. */
+const environmentIn = (folder: string): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...{ HOME: folder, LOCALAPPDATA: folder, XDG_STATE_HOME: '', HALFBYTE_HOME: join(folder, 'store') },
+})
+
 async function runBlock({ page, line, text }: Block): Promise<string[]> {
   const cwd = await mkdtemp(join(root, 'block-'))
   for (const [name, content] of Object.entries(await filesFor(page))) {
@@ -128,7 +134,7 @@ async function runBlock({ page, line, text }: Block): Promise<string[]> {
   }
   const faults: string[] = []
   for (const command of commandsOf(text.replaceAll(/^.*# fetched from the hub.*\n/gm, ''))) {
-    const child = run(process.execPath, [MAIN, ...argumentsOf(command)], { cwd })
+    const child = run(process.execPath, [MAIN, ...argumentsOf(command)], { cwd, env: environmentIn(cwd) })
     child.child.stdin?.end()
     await child.catch(({ stderr }) => faults.push(`${page}:${line}: ${command}: ${stderr}`))
   }
