@@ -30,7 +30,8 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import { storedAddress } from './models/stored-models.ts'
 import type { LoraFlag } from './options.ts'
 import { type StoreOption, storeOf } from './store/node-store.ts'
-import { systemCode, systemError, unreached } from './terminal/failure.ts'
+import { systemCode } from './system-errors.ts'
+import { systemError, unreached } from './terminal/failure.ts'
 
 /** Maximum bytes of a text that must fit into memory, such as a schema or a dataset. */
 const MAX_BYTES = 256 << 20

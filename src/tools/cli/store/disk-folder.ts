@@ -3,7 +3,7 @@ import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, wri
 import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EntryFile, Folder, FolderEntry, SyncFile } from '../../../core/store/device/sync-file.ts'
-import { isFullDisk } from '../terminal/failure.ts'
+import { isFullDisk } from '../system-errors.ts'
 
 /** Stores make their own names; nothing else may become a path. */
 const SAFE_NAME = /^[\w-]+(?:\.[a-z]+)?$/
