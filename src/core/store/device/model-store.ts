@@ -289,6 +289,7 @@ export class ModelStore {
   }
 
   async #writeJson(name: string, value: unknown): Promise<void> {
+    if (this.#folder.replace !== undefined) return this.#folder.replace(`${name}.json`, JSON.stringify(value))
     const file = await openSyncFile(this.#folder, `${name}.json`)
     if (file === undefined) throw new Error('it does not support writing in place')
     try {

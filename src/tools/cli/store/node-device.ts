@@ -36,7 +36,7 @@ export function diskDevice(folder: string, onDenied: (reason: string) => void = 
         return undefined
       }
       await promises.access(path, constants.W_OK).catch(denied)
-      return new DiskFolder(path)
+      return new DiskFolder(path, join(folder, 'drafts'))
     },
     alone: lockFiles(join(folder, 'locks')),
     room: {
