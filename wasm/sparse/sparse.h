@@ -54,7 +54,7 @@ INLINE struct sums no_sums(void) {
     const v128_t zero = wasm_i32x4_splat(0);
     return (struct sums){{zero, zero, zero, zero}};
 }
-/* The same, minus the zero code times the sum of the kept activations. start: -8 times that sum. */
+/* Sums that start at minus the zero code times the sum of the kept activations. start: -8 times that sum. */
 INLINE struct sums sums_from(v128_t start, const int wide) {
     if (!wide) return (struct sums){{start, start, start, start}};
     const v128_t low = low_start(start), high = high_start(start);

@@ -5,7 +5,7 @@ import { language, Speaks, t, type Word } from '../words/words.ts'
 import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
-/** A heading within a sentence. Only English is sure to have no capitals there. */
+/** A heading as part of a sentence. Only in English is it certain to be lower case there. */
 const inSentence = (heading: string): string => (language() === 'en' ? heading.toLowerCase() : heading)
 
 /**

@@ -1,4 +1,4 @@
-// Creates groups that limit the threads that join them to a share of a core. Needs root on
+// Creates cgroups, each of which limits its threads to a share of a core. Needs root on
 // Linux, and the cpu controller of cgroup v1.
 import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

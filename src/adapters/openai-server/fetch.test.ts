@@ -210,7 +210,7 @@ test('aborting rejects with the reason, before and during the reply', async () =
   await expect.poll(() => toy.liveBytes()).toBe(0)
 })
 
-test('a reader that leaves ends the reply and frees its state', async () => {
+test('a reader that cancels the stream ends the reply and frees its state', async () => {
   const toy = toyModel()
   const { completions } = (await client(toy)).chat
   for await (const _ of await completions.create({ ...said('z'.repeat(2000)), stream: true })) break

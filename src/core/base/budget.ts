@@ -14,7 +14,7 @@ export interface Limits {
   readonly work: number
   /** Maximum bytes held at once. Default: no limit. */
   readonly bytes?: number
-  /** Ends the work with its reason. */
+  /** When this signal aborts, the work throws its reason. */
   readonly signal?: AbortSignal | undefined
   /** Makes the error, which names both numbers and the next step. */
   readonly refuse: (excess: Excess) => HalfbyteError
@@ -79,7 +79,7 @@ export class Budget {
     this.#held -= bytes
   }
 
-  /** Throws the error of an exceeded limit, for callers that continue after other errors. */
+  /** Throws if a limit was exceeded, for callers that catch other errors and continue. */
   check(): void {
     if (this.#error !== undefined) throw this.#error
   }

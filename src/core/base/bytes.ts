@@ -62,7 +62,9 @@ export interface ByteSource {
    * be a view. Throws `format` if the range is outside the source, and the signal's reason if aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
-  /** Like `read`, for a range whose neighbours are not read next. Absent if it makes no difference. */
+  /**
+   * Like `read`, for random access: neighbouring bytes are not read next. Absent if it makes no difference.
+   */
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
@@ -94,7 +96,7 @@ export async function readInto(
 
 /**
  * Frees the memory of an array, leaving it empty, because the collector frees large arrays late. Call it only
- * for an array that nobody else holds and no pending read fills. Does nothing in older browsers.
+ * for an array that nothing else references and no pending read fills. Does nothing in older browsers.
  */
 export function release({ buffer }: ArrayBufferView): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
@@ -199,9 +201,9 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 const PASSAGE_BYTES = 1 << 20
 
 /**
- * A source for a Blob or File. Only the requested ranges are read into memory. `failure` makes the error of a
- * failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed after
- * it was opened.
+ * A source for a Blob or File. Only the requested ranges are read into memory. `failure` creates the error of
+ * a failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed
+ * after it was opened.
  */
 export function blobSource(name: string, blob: Pick<Blob, 'size' | 'slice'>, failure = changed): ByteSource {
   /** Arrays that no read is using. */

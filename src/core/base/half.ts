@@ -31,8 +31,8 @@ export function floatToHalf(value: number): number {
   const sign = (words[1]! >>> 16) & 0x8000
   // Each bit of the low half can only break a tie, so one bit stands for all of them.
   const bits = (words[1]! & 0x7fffffff) | (words[0] === 0 ? 0 : 1)
-  // From 2^-14, the least normal f16, to just below 65520, which becomes infinity. A mantissa that rounds up
-  // carries into the exponent, which is correct.
+  // From 2^-14, the smallest normal f16, to just below 65520, which becomes infinity. A mantissa that rounds
+  // up carries into the exponent, which is correct.
   if (bits >= 0x3f100000 && bits < 0x40effe00)
     return sign | (((bits + 0x1ff + ((bits >>> 10) & 1)) >>> 10) - (1008 << 10))
   if (Number.isNaN(value)) return 0x7e00
@@ -47,7 +47,7 @@ export function floatsToHalves(values: Float32Array): Uint16Array {
   for (let i = 0; i < values.length; i++) {
     const pattern = patterns[i]!
     const magnitude = pattern & 0x7fffffff
-    // From 2^-14, the least normal f16, to just below 65520, which becomes infinity.
+    // From 2^-14, the smallest normal f16, to just below 65520, which becomes infinity.
     if (magnitude < 0x38800000 || magnitude >= 0x477ff000) halves[i] = floatToHalf(values[i]!)
     else {
       const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1)

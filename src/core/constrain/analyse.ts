@@ -81,7 +81,7 @@ function flags(grammar: GrammarNodes, test: Test): Uint8Array {
 
 const MAX_DEPTH = 1000
 
-/** Gives every repetition whose body can be empty a body that cannot. The language stays the same. */
+/** If the body of a repetition can be empty, replaces it by one that cannot. The language stays the same. */
 function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   const filled = new Map<NodeId, NodeId>()
   const isEmpty = (node: NodeId) => nullable[node] === 1

@@ -9,7 +9,7 @@ import type { ConstraintSpec, WrittenGrammar } from './written-grammar.ts'
 
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 
-/** So many patterns, each within its own limits; `at` makes them differ from earlier ones. */
+/** A schema with `count` patterns, each within its own limits; `at` makes them differ from earlier ones. */
 function patterns(count: number, at: number): ConstraintSpec {
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, index) => [`p${at} ${index}`, pattern(index + 1)])

@@ -35,7 +35,7 @@ export interface ModelFile {
   readonly graph?: Graph | undefined
   /** The number of positions up to which the graph is proven correct. Absent: in any context. */
   readonly mostPositions?: number | undefined
-  /** How the graph was made, one line per step; for printing. */
+  /** How the graph was derived, one line per step; for printing. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined

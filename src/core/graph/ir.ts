@@ -179,8 +179,8 @@ export interface RouteRule {
   /** Factor of the weights. Default 1. */
   readonly scale?: number | undefined
   /**
-   * Added to the sum that divides the weights. For a mixer, half of the distance that counts as close.
-   * Default 0.
+   * Added to the sum by which the weights are divided. For a mixer, half of the distance that counts as
+   * close. Default 0.
    */
   readonly epsilon?: number | undefined
 }

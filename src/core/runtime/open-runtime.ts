@@ -43,7 +43,7 @@ export const ENGINE_BYTES = 4 * 1024 * 1024
 const MAX_AUTO_THREADS = 4
 
 /**
- * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
+ * Loads the module that fits this host and creates its memory. Throws `unsupported` without WebAssembly SIMD,
  * `network` if the module cannot be fetched, `out-of-memory`.
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {

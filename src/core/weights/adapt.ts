@@ -19,8 +19,8 @@ export interface ScaledAdapter {
 }
 
 /**
- * The graph of an adapted model. If the adapters untie the output from the table, it gets a matrix of its
- * own.
+ * The graph of an adapted model. If the adapters untie the output from the table, the output gets a matrix of
+ * its own.
  */
 export interface Adapted {
   readonly weights: Weights
@@ -224,7 +224,7 @@ class Fit {
       )
     if (this.#isTurned)
       throw this.#unsupported(
-        `has ${shown(tensor.name)}, whose rows this GGUF keeps in another order; load the model from safetensors`,
+        `has ${shown(tensor.name)}, whose rows this GGUF keeps in a different order; load the model from safetensors`,
       )
     const { dtype, like = dtype } = base
     const isCoded = base.packed !== undefined || BLOCKS[like].elements > 1

@@ -209,7 +209,7 @@ function writeSlab(
   }
 }
 
-/** Padding rows are changed too, but nobody reads them. */
+/** Padding rows are changed too, but nothing reads them. */
 function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: ValueChange): void {
   changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
 }

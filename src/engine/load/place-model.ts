@@ -80,7 +80,7 @@ export interface PlacedModel {
 const STEP_SEQUENCES = 32
 
 interface PlaceOptions {
-  /** The shards that have its parts. Default: none. */
+  /** The shards that hold the model's parts. Default: none. */
   readonly sharded?: ShardedPlans | undefined
   /** Rows in place of tokens. Default: none. */
   readonly inputs?: RowSource | undefined

@@ -28,7 +28,7 @@ export class ReplyWriter {
   readonly tokens: number[] = []
   /** One entry per token, if requested. */
   readonly logprobs: TokenLogprobs[] | undefined
-  /** The same for the end-of-turn token. */
+  /** The log-probabilities of the end-of-turn token, if requested. */
   endLogprobs: TokenLogprobs | undefined
   text = ''
   reasoning = ''

@@ -56,7 +56,7 @@ export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/ne
 export interface NetworkOptions {
   /** Aborting rejects the load with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Called while files arrive. Default: none. */
+  /** Called as files download. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
    * Whether the network runs in its own worker: the page then stays responsive, and a run can be stopped at
@@ -96,7 +96,7 @@ export interface NetworkOptions {
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * What runs the nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
+   * The fallback for nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
    * application installs alongside this one; everything else is compiled. Default: such a node is rejected,
    * and the error names it.
    */
@@ -153,9 +153,11 @@ const NETWORK_OPTIONS = {
   assets: LOAD_OPTIONS.assets,
 } satisfies Record<keyof NetworkOptions, OptionKind>
 
-/** A graph that runs in this thread or in its own worker. */
+/** A loaded ONNX graph, which runs in this thread or in its own worker. */
 export class Network implements AsyncDisposable {
+  /** The inputs that `run` needs, in the file's order. */
   readonly inputs: readonly NetworkValue[]
+  /** The outputs that `run` returns, in the file's order. */
   readonly outputs: readonly NetworkValue[]
   /** The instruction set in use. */
   readonly build: Build
@@ -210,7 +212,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, through a service that runs elsewhere.
+   * Like `load`, through a service that runs elsewhere.
    * @internal
    */
   static async through(
@@ -238,7 +240,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
+   * Like `load`, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(

@@ -262,7 +262,7 @@ test.each([
       const terms = Array.from({ length: k }, (_, i) => x[row * k + i]! * weightAt(i, column))
       const size = terms.reduce((sum, each) => sum + Math.abs(each), 0)
       const wanted = terms.reduce((sum, each) => sum + each, 0)
-      // With 8-bit rows, the error would be a thousand times as large.
+      // With 8-bit rows, the error would be a thousand times larger.
       expect(Math.abs(Number(value) - wanted)).toBeLessThan(1e-6 * size)
     }
   },

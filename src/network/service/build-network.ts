@@ -33,7 +33,7 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from open files, and closes them when it is disposed. `open`: makes its graph. */
+/** Loads a network from open files, and closes them when it is disposed. `open`: opens its graph. */
 export async function buildNetwork(
   open: OpenNetwork,
   files: OpenFiles,

@@ -19,7 +19,7 @@ import { storeOf } from './store/node-store.ts'
 import { note } from './terminal/notes.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
-/** Tells whether `<model>` would fit here, without loading it. */
+/** Reports whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
   flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype' | 'architecture'>,
@@ -44,7 +44,7 @@ export async function probeEngine(
   })
 }
 
-/** Notes about models and machines that work as they should. */
+/** Notes about conditions that are normal for a model or a machine. */
 const EXPECTED: ReadonlySet<NoteCode> = new Set(['one-thread', 'merged-system'])
 
 /**

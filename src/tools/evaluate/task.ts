@@ -7,8 +7,8 @@ export interface Estimate {
   /** Standard error; undefined for a single item. */
   readonly error: number | undefined
   /**
-   * The influence of each item: how far it moves the value, to first order. Influences sum to 0. Two models
-   * on the same items are compared by the differences of their influences.
+   * The influence of each item: how much it changes the value, to first order. Influences sum to 0. Two
+   * models on the same items are compared by the differences of their influences.
    */
   readonly influence?: readonly number[]
 }

@@ -21,7 +21,7 @@ export interface FoundPassage {
 
 export interface Question {
   readonly text: string
-  /** The question before, which a short one may refer to. Default: none. */
+  /** The previous question, which a short one may refer to. Default: none. */
   readonly earlier?: string | undefined
 }
 

@@ -1,5 +1,5 @@
 // The terms of a text by which passages are found: its words in lower case and without accents, and pairs of
-// letters in scripts that write no spaces.
+// letters in scripts without spaces.
 
 /** Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic. In other scripts marks are letters. */
 const DIACRITICS = /[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]/g

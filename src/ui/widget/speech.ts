@@ -4,7 +4,7 @@ import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { ENGLISH, type Translation, type Words } from '../words/english.ts'
 import { isRightToLeft, type Language, languageFor, type Translated } from '../words/languages.ts'
 
-/** Each loads when a page needs it. Bundlers need the whole paths. */
+/** Each loads when a page needs it. Bundlers need complete paths. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ar: () => import('../words/languages/ar.ts'),
   bn: () => import('../words/languages/bn.ts'),
@@ -48,7 +48,7 @@ export class Speech implements ReactiveController {
   readonly #observer = new MutationObserver(() => this.#follow())
   /** The page's language tag. */
   #tag = ''
-  /** The texts in their own language, and the page's on top of them. */
+  /** The widget's texts in their language, overridden by those of the page. */
   #own: { readonly language: Language; readonly words: Words } = { language: 'en', words: ENGLISH }
   #merged: { readonly own: Words; readonly given: Partial<Words>; readonly words: Words } | undefined
   /** The translation that is being loaded. */

@@ -16,7 +16,7 @@ export interface Asked {
   readonly versions: Pick<StoredMessage, 'others' | 'place'>
   /** The beginning of the answer, and the tools used so far. Absent for a new answer. */
   readonly begun?: Pick<StoredMessage, 'content' | 'thoughts' | 'used' | 'read'>
-  /** The messages if no answer comes. */
+  /** The messages to keep if no answer comes. */
   readonly unanswered: Messages
 }
 

@@ -1,9 +1,9 @@
 // A logit processor for small story models, which forget half of the requested content: it makes the words of
 // the request likelier until the story contains them. The engine's worker imports it by address.
 //
-// Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
-// Text Generation, 2021. Theirs shifts words of similar meaning by their embeddings; this one shifts only the
-// word itself.
+// The method of steering towards keywords by shifting logits is from Pascual and others, A Plug-and-Play
+// Method for Controlled Text Generation, 2021. Their version also shifts words of similar meaning, found by
+// their embeddings; this one shifts only the word itself.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 

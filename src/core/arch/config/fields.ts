@@ -22,8 +22,8 @@ export function windowOf(
 }
 
 /**
- * Drops a window at least as long as the context, unless its layers differ from the others in another way
- * too.
+ * Drops a window at least as long as the context, unless its layers also differ from the others in another
+ * way.
  */
 export function withoutIdleWindow(config: ModelConfig): ModelConfig {
   const { window: local, localRope, fullHeads, contextLength } = config
@@ -39,8 +39,7 @@ export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
 
 /**
  * The layers without a window, in models where only layers with a window rotate; none if there is no window.
- * `key` holds the window's length. All but the last of every `period` layers have it, unless the file lists
- * them.
+ * `key` holds the window's length. Unless the file lists the layers, every `period`th layer has no window.
  */
 export function unrotatedPast(
   fields: Fields,
@@ -71,7 +70,7 @@ export function unbuiltVariant(file: string, found: string, supported: string): 
   )
 }
 
-/** Throws `unsupported` unless each key is absent or as in `wanted`. */
+/** Throws `unsupported` unless each key is absent or has its value in `wanted`. */
 export function requireFacts(fields: Fields, wanted: Readonly<Record<string, boolean>>): void {
   for (const [key, value] of Object.entries(wanted)) {
     if (fields.fact(key, value) !== value)
@@ -111,7 +110,7 @@ export class Fields {
     return new Fields(this.file, find, unset)
   }
 
-  /** Whether the file holds null under a key, or under `key.part` of an object. */
+  /** Whether the file has null under a key, or under `key.part` of an object. */
   isNull(key: string): boolean {
     return this.#unset.includes(key)
   }
@@ -126,7 +125,7 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
-  /** Numbers whose keys are the same as ours. */
+  /** Numbers whose keys in the file equal our field names. */
   numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
     return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
   }

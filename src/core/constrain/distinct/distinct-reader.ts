@@ -99,7 +99,7 @@ export class DistinctReader {
   }
 }
 
-/** Takes the items with the lowest rank first; among equals, the most recent one. */
+/** A priority queue: returns the item with the lowest rank, and among equals the most recent one. */
 class Queue<Item> {
   readonly #ranks: Item[][] = []
   #lowest = 0

@@ -19,7 +19,7 @@ import { writtenLanguage } from './languages.ts'
 import { numberCount } from './numbers.ts'
 import type { Type } from './references.ts'
 
-/** This many values count as unlimited. One free character has more. */
+/** This many values count as unlimited. A single unrestricted character has more. */
 const ENDLESS = 2 ** 20
 /** More deeply nested parts count as one value. */
 const MAX_DEPTH = 3

@@ -42,7 +42,7 @@ function faultOf(schemas: Schemas, conjunction: Conjunction, value: Json, place:
   if (cases.some((one) => schemas.accepts(one, value))) return undefined
   const own = cases.filter(({ type }) => type === typeOf(value))
   if (own.length === 0) return `${said(place)} is ${shown(value)} but must be ${wantedBy(cases)}`
-  // With several cases, the intended one is unknown.
+  // If several cases have the value's type, it is unknown which one was intended.
   const inside = own.length === 1 ? faultWithin(schemas, own[0] as Case, value, place) : undefined
   return inside ?? `${said(place)} is ${shown(value)}, which its schema does not allow`
 }

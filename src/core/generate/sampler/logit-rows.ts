@@ -43,7 +43,7 @@ export interface LogitRows {
   readonly tally: Uint32Array
 }
 
-/** Minimum number of candidates to allocate memory for; more than any usual top-k. */
+/** Minimum number of candidates to allocate memory for; more than any typical top-k. */
 const FEW = 256
 /**
  * Constants of wasm/sampling/topk.c: logits per chunk, groups per chunk, and ids that may be collected per
@@ -73,7 +73,7 @@ export class KernelRows implements LogitRows {
   #kept: Ptr | undefined
   /** Number of candidates that `top` can find. */
   #most = 0
-  /** Number of ids that it can collect while finding them. */
+  /** Number of ids that `top` can collect while finding the candidates. */
   #room = 0
   #spread = new Float64Array()
   #copy = new Float32Array()

@@ -3,7 +3,7 @@ import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 import type { SamplerSettings } from './sampler-options.ts'
 
-/** How many of the most likely ids version 1 uses to estimate the exponent of Zipf's law. */
+/** How many of the most likely ids Mirostat 1 uses to estimate the exponent of Zipf's law. */
 const ESTIMATED = 100
 
 /**

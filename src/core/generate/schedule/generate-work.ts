@@ -40,8 +40,8 @@ export interface SequenceRequest {
   /** Already contains the prompt. */
   readonly sequence: Sequence
   /**
-   * Already contains a negative prompt. The sampler gets its logits too, and every token is added to both
-   * sequences. Default: none.
+   * A sequence that already contains the negative prompt. The sampler reads its logits too, and every token
+   * is added to both sequences. Default: none.
    */
   readonly guide?: Sequence | undefined
   readonly sampler: TokenSampler

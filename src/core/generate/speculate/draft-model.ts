@@ -84,7 +84,7 @@ class ModelDrafter implements Drafter {
   readonly #sequence: Sequence
   /** How many tokens at the start of the sequence are known to match the text. */
   #agreed = 0
-  /** Set if memory cannot hold its state, or if it does not have one of the tokens. */
+  /** Set if there is no memory for the draft model's state, or if its vocabulary lacks one of the tokens. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {

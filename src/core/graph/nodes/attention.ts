@@ -15,8 +15,8 @@ import {
 import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
- * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
- * q. Also overwrites k. Without k and v, the layer attends to another layer's state.
+ * Normalises q and k if requested, rotates them, and writes k and v to the state of `layer`. Its output is
+ * the rotated q. Also overwrites k. Without k and v, the layer attends to another layer's state.
  */
 export interface RopeKv {
   readonly op: 'ropeKv'

@@ -50,7 +50,7 @@ export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
  */
 interface Region extends Lifetime {
   readonly stride: number
-  /** The last node that needs it, so far. */
+  /** The last node found so far that needs the region. */
   to: number
 }
 
@@ -174,7 +174,7 @@ class Homes {
       case 'biasExperts':
         return this.#overwritten(node.input, index, 'added to')
       case 'add':
-        // The right side is scaled, so the left side takes the sum.
+        // The right side is scaled, so the sum overwrites the left side.
         if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
         if (this.#isFree(node.left, index)) return this.#homeOf(node.left)
         return this.#overwritten(node.right, index, 'added to')
@@ -195,7 +195,7 @@ class Homes {
   #checkApart(value: Value, other: Value, how: string): void {
     const own = this.#homes.get(value.id)
     const read = this.#homes.get(other.id)
-    // Values without rows in the arena have no home.
+    // Values without rows in the arena cannot overlap.
     if (own === undefined || own.region !== read?.region || own.column !== read.column) return
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)
   }

@@ -162,7 +162,7 @@ describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
             expect(own.wholeBytes).toBe(bytes)
             let end = 0
             for (const [here, there, length] of own.runs) {
-              // Directly after the previous one, except for padding to a cache line.
+              // Each run directly follows the previous one, except for padding to a cache line.
               expect(here - end).toBeGreaterThanOrEqual(0)
               expect(here - end).toBeLessThan(64)
               end = here + length

@@ -175,7 +175,7 @@ describe('shardGraph', () => {
     expect(plans.map(({ exchanges }) => exchanges.map(({ op }) => op))).toEqual(
       Array(3).fill(plans[0]!.exchanges.map(({ op }) => op)),
     )
-    // One after the embedding, two in each layer, one for the logits.
+    // One exchange after the embedding, two in each layer, one for the logits.
     expect(plans[0]!.exchanges).toHaveLength(6)
     expect(plans[0]!.logits.width).toBe(256)
   })

@@ -19,7 +19,9 @@ import {
   weightedAverage,
 } from './recurrent.ts'
 
-/** Rows of a value. The rows of a view are windows into its source, so that overwriting shows. */
+/**
+ * Rows of a value. The rows of a view are windows into its source, so that overwriting one changes the other.
+ */
 type Rows = Float64Array[]
 
 export interface Machine {

@@ -19,8 +19,8 @@ interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'sh
 }
 
 /**
- * For pages that cannot share memory. Every shard runs its own plan, and rows travel in messages. Runs only
- * one plan.
+ * A pool for pages that cannot share memory. Every shard runs its own plan, and rows travel in messages. It
+ * always runs the plan in its options.
  */
 export class ShardsPool implements AsyncPool {
   readonly threads: number

@@ -2,7 +2,7 @@
 //
 // A page that takes too much memory is killed and cannot report it. So each load writes a mark to
 // localStorage, which takes effect at once. The load erases it when it ends, successfully or not, and the
-// page does when it is left in the usual way. A Web Lock distinguishes a load that is still running in
+// page erases it when it is closed or left normally. A Web Lock distinguishes a load that is still running in
 // another tab from one that was killed.
 
 import type { HalfbyteError } from '../../base/errors.ts'
@@ -21,7 +21,7 @@ export async function trust(address: string, device?: Device): Promise<void> {
       if (isComplete && isOfModel(url)) await store?.noteChecked(url)
     }
   } catch {
-    // If this fails, the next load compares them again.
+    // If this fails, the next load compares the files again.
   }
 }
 

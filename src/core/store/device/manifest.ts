@@ -10,8 +10,8 @@
 //             stored (missing.ts).
 //   partial   <name>.part and <name>.bin: a download that has not ended (part-file.ts). The next
 //             load asks the server whether the file is still the same and fetches the chunks without a sum.
-//   stored    <name>.json and <name>.bin: every byte came. Each load compares a chunk with its sum before it
-//             uses a byte of it (stored-source.ts).
+//   stored    <name>.json and <name>.bin: all bytes arrived. Each load compares a chunk with its sum before
+//             it uses a byte of it (stored-source.ts).
 //   checked   As stored, with `isChecked`: the bytes matched the hashes in the file. Loads do not compute
 //             these again.
 //
@@ -44,7 +44,7 @@ export interface Manifest extends Version {
   readonly isChecked?: boolean
   /** Checksums of the bytes that were written. */
   readonly sums: Sums
-  /** Same as in its journal. */
+  /** See `isDoubted` of the journal. */
   readonly isDoubted?: boolean | undefined
   /** Whether the load recorded which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean

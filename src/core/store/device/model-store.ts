@@ -28,7 +28,7 @@ export interface StoredFile {
 export interface KnownFile extends StoredFile {
   /** True if the server had no such file when a load asked for it. */
   readonly isMissing: boolean
-  /** Same as in its manifest; 0 for an unfinished download. */
+  /** The `turn` of its manifest; 0 for an unfinished download. */
   readonly turn: number
   readonly knowsMissing: boolean
 }
@@ -110,10 +110,10 @@ export class ModelStore {
   }
 
   /**
-   * Runs `write` on the file of `url` while no other tab or process does; if one does, `onWait` gets its progress.
-   * Returns the file, written by `write` or by another tab. `write` returns undefined if there is nothing to
-   * store, which `notesMissing` records. The result is also undefined if the browser cannot write in place;
-   * nothing is written then.
+   * Runs `write` on the file of `url` while no other tab or process does; if one does, `onWait` is called
+   * with its progress. Returns the file, written by `write` or by another tab or process. `write` returns
+   * undefined if there is nothing to store, which `notesMissing` records. The result is also undefined if the
+   * browser cannot write in place; nothing is written then.
    */
   async fill(
     url: string,
@@ -260,7 +260,7 @@ export class ModelStore {
 
   /**
    * The time, or the previous turn plus one if the clock was set back. Manifests are read only for a worker's
-   * first turn. If the clock was set back, tabs that load at the same time may get their order wrong.
+   * first turn. If the clock was set back, tabs that load at the same time may be ordered wrongly.
    */
   async #nextTurn(): Promise<number> {
     const last = lastTurn ?? (await this.#highestTurn())
@@ -299,7 +299,7 @@ export class ModelStore {
     }
   }
 
-  /** The manifest goes first: without it the file does not exist. */
+  /** The manifest is removed first: without it the file does not exist. */
   async #removeAll(name: string): Promise<void> {
     for (const ending of ['json', 'part', 'bin']) await this.#remove(`${name}.${ending}`)
   }

@@ -56,7 +56,7 @@ export interface LostBytes {
 
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
-  /** Same as in the journal. */
+  /** See `isDoubted` of the journal. */
   readonly isDoubted?: boolean | undefined
   /** Call after a successful transfer. Makes the file `size` bytes long, closes it and returns its sums. */
   complete(size: number): Sums

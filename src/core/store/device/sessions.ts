@@ -93,7 +93,7 @@ export class SessionStore {
     const key = await fileKey(name)
     const find = async () => {
       for (const base of await this.#bases(key)) {
-        // Its blocks have their own checksums.
+        // The session's blocks have their own checksums.
         const open = async () =>
           storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
         // Each of these calls is slow in browsers.
@@ -194,7 +194,7 @@ export class SessionStore {
     return isWhole ? { name, size, saved } : undefined
   }
 
-  /** The manifests go first: without them the files do not exist. */
+  /** The manifests are removed first: without them the files do not exist. */
   async #removeAll(bases: readonly string[]): Promise<void> {
     for (const ending of ['json', 'bin']) {
       for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)

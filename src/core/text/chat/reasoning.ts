@@ -251,7 +251,7 @@ abstract class Splitter implements ReasoningSplitter {
     this.#text += this.#take(length, false)
   }
 
-  /** Drops a marker or the whitespace around it. `instead`: what the answer gets in its place. */
+  /** Drops a marker or the whitespace around it. `instead`: text that is added to the answer in its place. */
   protected drop(length: number, instead = ''): void {
     this.#take(length, true)
     this.#text += instead
@@ -311,7 +311,7 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = enclosed === 'found'
   }
 
-  /** Drops `mark` and the whitespace before it. Whitespace without the mark stays. */
+  /** Drops `mark` and the whitespace before it. Whitespace without the mark is kept. */
   #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
     const dense = this.held.trimStart()
     if (dense.startsWith(mark)) {

@@ -26,7 +26,8 @@ export function cachedWords(
 }
 
 /**
- * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
+ * Decides which neighbours merge, and in what order. A merge is an opaque number that only the rule
+ * interprets.
  */
 interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
@@ -37,7 +38,7 @@ interface MergeRule {
   symbol(merge: number): number
 }
 
-/** Words up to this length share scratch memory. Longer words are rare and get their own. */
+/** Words up to this length share scratch memory. Longer words are rare and allocate their own. */
 const SHARED_LENGTH = 4096
 
 /**

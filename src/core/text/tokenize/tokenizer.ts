@@ -121,11 +121,11 @@ export interface Tokenizer {
   isEnd(id: number): boolean
 }
 
-/** Where a text to encode is among special tokens. */
+/** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True if only tokens come before it. */
+  /** True if only special tokens precede the text. */
   readonly isFirst: boolean
-  /** True at the beginning and after a token. */
+  /** True at the beginning and after a special token. */
   readonly followsToken: boolean
   readonly parseSpecial: boolean
 }

@@ -84,7 +84,7 @@ describe.each(FORMATS)('%s', (name) => {
         expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
         const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
         const most = name === 'sp24' ? 0.84 : 0.7
-        // Four groups have 128 units, of which chance may drop too few for a bound.
+        // Four groups have only 128 units, so too few may be dropped by chance to stay within the bound.
         if (groups >= 28) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
       }
     }

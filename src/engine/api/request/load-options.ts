@@ -70,7 +70,7 @@ const PARTS = {
 }
 
 /**
- * A copy of the options of `load` or `probe`, each of which has one option that the other lacks. Throws
+ * A copy of the options of `load` or `probe`. Each of the two has one option that the other lacks. Throws
  * `unsupported` for a wrong option.
  */
 export function checkedLoad(

@@ -24,7 +24,7 @@ function evaluateWindow(context: Evaluation, terms: readonly number[]): Tensor {
 /** One row of a transform, as real and imaginary parts in turn. */
 type Row = Float64Array
 
-/** The sum over all samples for each of `bins`; by Bluestein's or another method it would be faster. */
+/** Sums over all samples for each of `bins`. Bluestein's algorithm, for example, would be faster. */
 function transformed(row: Row, length: number, bins: number, sign: number): Row {
   const cos = Float64Array.from({ length }, (_, at) => Math.cos((2 * Math.PI * at) / length))
   const sin = Float64Array.from({ length }, (_, at) => sign * Math.sin((2 * Math.PI * at) / length))

@@ -59,7 +59,7 @@ function inferDft({ node, inputs: [x, length, given], constant }: Inference): (T
   return [{ dtype: x.dtype, dims: flagOf(node, 'inverse') ? undefined : dims }]
 }
 
-/** `x` [batch, samples, 1 or 2]; makes [batch, frames, bins, 2]. */
+/** `x` [batch, samples, 1 or 2]; outputs [batch, frames, bins, 2]. */
 const stft: Operator = define({
   name: 'STFT',
   since: 17,

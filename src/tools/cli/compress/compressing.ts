@@ -116,7 +116,7 @@ interface CompressJob<Report> {
   readonly settings: object
   readonly make: (prepared: PreparedModel, shared: SharedOptions<Report>) => Promise<Made<Report>>
   readonly lineOf: (report: Report) => string
-  /** More for the JSON object. */
+  /** Additional fields of the JSON output. */
   readonly totals: (reports: readonly Report[]) => object
 }
 
@@ -126,7 +126,7 @@ export interface SharedOptions<Report> extends Omit<WalkOptions, 'visit' | 'drif
 
 export interface Made<Report> {
   readonly contents: PackContents
-  /** Matrices for safetensors, by canonical name. */
+  /** Matrices to write as safetensors, by canonical name. */
   readonly tensors?: ReadonlyMap<string, TensorInfo>
   readonly matrices: readonly Report[]
 }
@@ -215,7 +215,10 @@ async function solve<Report>(
   }
 }
 
-/** Without a terminal that replaces lines, they go to stdout, or to stderr if stdout carries other output. */
+/**
+ * Progress as a line that is replaced, or without a terminal as lines on stdout. They go to stderr if stdout
+ * carries other output.
+ */
 export const progressOf = (toStderr: boolean) =>
   runProgress({
     now: () => performance.now(),

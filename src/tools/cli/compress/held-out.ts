@@ -47,7 +47,7 @@ export async function judge({ model, output, held, signal, ...flags }: JudgeOpti
   )
 }
 
-/** The same, or the reason why they cannot be compared. The output is complete either way. */
+/** The same comparison, or the reason why there is none. The output is complete either way. */
 export async function judged(
   options: JudgeOptions,
 ): Promise<{ readonly quality: Divergence } | { readonly reason: string }> {

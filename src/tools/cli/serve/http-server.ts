@@ -49,7 +49,7 @@ export interface ServeOptions {
 
 interface ServerLimits {
   readonly bodies: Partial<BodyLimits>
-  /** From the first byte of a request to the last byte of its headers. */
+  /** Maximum time from the first byte of a request to the last byte of its headers. */
   readonly headersMilliseconds: number
   /** How long a client may read nothing while its answer is being sent. */
   readonly readMilliseconds: number
@@ -72,7 +72,7 @@ export interface Serving {
 const MAX_CONNECTIONS = 1024
 /** Connections beyond `maxConnections` that still get an answer; Node just closes further ones. */
 const REFUSED_CONNECTIONS = 256
-/** From the first byte of a request to the last. */
+/** Maximum time from the first byte of a request to the last. */
 const LONGEST_REQUEST_MILLISECONDS = 300_000
 const LONGEST_HEADERS_MILLISECONDS = 30_000
 const LONGEST_READ_MILLISECONDS = 60_000

@@ -52,7 +52,7 @@ const knownOf = (command: Command): Known => ({
 /** The short description of a command or option. */
 export const firstSentence = (text: string): string => /^.*?[^.](?=\.(?:\s|$)|$)/s.exec(text)?.[0] ?? text
 
-/** Within single quotes of any of the shells' scripts. */
+/** The text in single quotes, escaped for the scripts of all shells. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 function bashScript(known: readonly Known[]): string {

@@ -23,7 +23,7 @@ test.runIf(process.platform !== 'win32')('lines are there in the next run, newes
   expect((await stat(join(folder, 'state'))).mode & 0o777).toBe(0o700)
 })
 
-test.runIf(process.platform !== 'win32')('a file that others can read is closed to them', async () => {
+test.runIf(process.platform !== 'win32')('a file that others can read is made private', async () => {
   const path = join(folder, 'chat-history')
   await writeFile(path, 'one\n')
   await chmod(path, 0o644)

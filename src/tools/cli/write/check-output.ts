@@ -76,7 +76,7 @@ export async function makeFolder(output: string): Promise<void> {
   })
 }
 
-/** A command's output formats and their file extensions, the usual one first. Folders have none. */
+/** A command's output formats and their file extensions, the preferred one first. Folders have none. */
 const KINDS = {
   hbm: ['a .hbm pack', '.hbm'],
   gguf: ['a GGUF file', '.gguf'],
@@ -89,7 +89,7 @@ const KINDS = {
   numbers: ['raw f32 numbers', '.bin', '.f32'],
 } as const satisfies Readonly<Record<string, readonly [what: string, ...endings: string[]]>>
 
-/** Endings that promise a format to other programs. */
+/** Extensions by which other programs recognize a format. */
 const PROMISING = /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
 
 /** Throws `unsupported` if the output's name has the extension of another format. */

@@ -190,7 +190,7 @@ export function wikitext(file: DataFile): Task {
   }
 }
 
-/** log2 of a perplexity, to first order. */
+/** log2 of a perplexity, with its error to first order. */
 function bitsOf({ value, error, influence }: Estimate): Estimate {
   const bits = (change: number) => change / value / Math.LN2
   return { value: Math.log2(value), error: error && bits(error), influence: influence?.map(bits) }

@@ -1,5 +1,6 @@
 // The arguments that a call for a message can have. In: a message. Out: for each tool, a JSON Schema of its
-// arguments whose numbers, units, dates and places are those of the message. Small models make up the rest.
+// arguments whose numbers, units, dates and places are those of the message. Small models would make up
+// others.
 import { timeInPlace } from '../exact/dates.ts'
 import { inFigures } from '../exact/numbers.ts'
 import { areSameUnit, canConvert, isUnit } from '../exact/units.ts'

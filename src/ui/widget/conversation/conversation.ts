@@ -21,7 +21,7 @@ import { fill } from '../../words/message.ts'
 import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { passagesFor } from './passages.ts'
 
-/** Answers and tools that need no model, in a script of their own. */
+/** Answers and tools that need no model, in a separate script. */
 const ASSIST = () => import('../../assist/index.ts')
 /** Share of the context that is free for the next question and its answer. */
 const NEXT_SHARE = 0.25

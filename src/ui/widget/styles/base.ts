@@ -11,7 +11,7 @@ export const baseStyles = css`
     display: block;
     box-sizing: border-box;
   }
-  /* A rule of the page for everything applies to the element too, and would win over one for the host. */
+  /* A page's rule for all elements matches the host too, and would override a rule for the host here. */
   .panel,
   .launcher {
     color: var(--ink);

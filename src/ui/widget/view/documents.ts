@@ -78,7 +78,7 @@ export class AttachedDocuments extends Attachments<TextDocument> {
     })
   }
 
-  /** Attaches those of the files that are no pictures, if the page allows it, and returns the others. */
+  /** Attaches those of the files that are not pictures, if the page allows it, and returns the others. */
   takeFrom(files: readonly File[]): readonly File[] {
     if (!this.#from.isAllowed()) return files
     const documents = files.filter((file) => !isPictureFile(file))

@@ -109,7 +109,7 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
   }
 }
 
-/** The state with each sequence's new rows after its earlier ones, then zeros. */
+/** The state: each sequence's earlier rows, followed by its new ones and then zeros. */
 function joinedState(lowering: Lowering, node: Node, own: Ref, index: number, step: Step): Ref {
   const { batch, rows, total, before } = step
   const dims = dimsOf(own)
@@ -134,7 +134,7 @@ interface Joined extends Pick<Step, 'total'> {
   readonly before: Ref
 }
 
-/** The same, but each sequence has its own number of earlier rows. */
+/** The state if sequences have different numbers of earlier rows. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
   const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])

@@ -131,7 +131,7 @@ export const BLOCKS: readonly Operator[] = [matMulNBits, matMulBnb4, gatherBlock
 
 const BYTES = ['i8', 'u8'] as const
 
-/** A gets a single scale and zero point. */
+/** A has a single scale and zero point. */
 const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],

@@ -112,7 +112,7 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   return true
 }
 
-/** Undefined if it is not a single constant. */
+/** The zero point; undefined if it is not a single constant. */
 const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
   hasInput(node, index) ? t.types.scalar(node, index) : 0
 

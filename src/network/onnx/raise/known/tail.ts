@@ -57,7 +57,7 @@ const NORMS: ReadonlySet<string> = new Set([
   'SkipSimplifiedLayerNormalization',
   'SkipLayerNormalization',
 ])
-/** Operators that process each row by itself, between the last norm and the logits. */
+/** Operators that process each row independently, between the last norm and the logits. */
 const ROW_WISE: ReadonlySet<string> = new Set([
   'MatMul',
   'MatMulNBits',

@@ -28,7 +28,7 @@ const weightNames = ({ weight, bias }: NodeOf<'linear'>): string[] =>
 
 /** A constant as some nodes read it; its bytes stay in the file, in order. */
 interface View {
-  /** The name of the constant whose bytes it has. */
+  /** The name of the constant whose bytes the view has. */
   readonly name: string
   readonly constant: Constant
   /** Whether it is transposed. */
@@ -59,7 +59,7 @@ export class WeightTable {
 
   /**
    * The constant of an input. Throws `unsupported` if the input is computed, or transposed and thus stored
-   * in another order.
+   * in a different order.
    */
   constant(node: Node, index: number): Constant {
     const { constant, isTurned } = this.viewed(node, index)
@@ -227,7 +227,7 @@ export class WeightTable {
     return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
   }
 
-  /** Weights that were split into others stay only if a node reads them as a whole. */
+  /** Weights that were split into others are kept only if a node reads them as a whole. */
   removeUnread({ nodes }: StepGraph): void {
     const read = new Set(nodes.flatMap((node) => (node.op === 'linear' ? weightNames(node) : [])))
     for (const name of this.#cut) if (!read.has(name)) this.#tensors.delete(name)
