@@ -9,7 +9,7 @@ import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { Load } from './metrics.ts'
 
-export interface StoredModels {
+interface StoredModels {
   /** Names of the models, the one used last first. */
   list(): Promise<readonly string[]>
   /** The listed name of a model that a request names otherwise; undefined if it is not stored. */
