@@ -1,4 +1,4 @@
-// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or a folder into GGUF.
+// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or into GGUF.
 import { stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { packBytes } from '../../../core/formats/hbm/hbm.ts'
@@ -46,7 +46,7 @@ const MIN_SHARD_BYTES = 1e6
 export function convertCommand(): Command {
   return new Command('convert')
     .description(
-      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or write a folder as GGUF for llama.cpp.",
+      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or as GGUF for llama.cpp.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm or .gguf file to write')

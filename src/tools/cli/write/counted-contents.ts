@@ -31,3 +31,17 @@ export function countedContents(
   }))
   return { ...contents, tensors }
 }
+
+/** Chunks that report how many bytes of `total` have been passed on. */
+export async function* countedChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  total: number,
+  onBytes: (done: number, total: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let done = 0
+  for await (const chunk of chunks) {
+    yield chunk
+    done += chunk.length
+    onBytes(Math.min(done, total), total)
+  }
+}
