@@ -21,7 +21,7 @@ import {
   streamWord,
   TILE_ROWS,
 } from './kernel.ts'
-import { type ProductFields, TileEmitter } from './product-tile.ts'
+import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
 
 const PANEL_BYTES = 4 * PANEL
@@ -139,8 +139,53 @@ class ProductEmitter {
       this.#toRow(start)
       if (this.#form.isByColumn)
         code.get(this.#a).get(column).number(2).plain('i32.shl').plain('i32.add').set(this.#a)
-      this.#tiles(rows, starts)
-      code.increase(unit, 1)
+      const count = code.local('i32')
+      code.number(1).set(count)
+      if (this.#form.b === 'packed' && !this.#form.isWindowed)
+        this.#several({ rows, starts, unit, last, column }, count)
+      code.get(count).number(1).plain('i32.eq')
+      code.when(() => this.#tiles(rows, starts))
+      code.get(unit).get(count).plain('i32.add').set(unit)
+    })
+  }
+
+  /**
+   * Multiplies the only row of a product by several panels at once, if so many are left, and sets `count`. With
+   * one panel, its two sums would wait for their own latency.
+   */
+  #several(
+    {
+      rows,
+      starts,
+      unit,
+      last,
+      column,
+    }: {
+      readonly rows: RowEmitter
+      readonly starts: readonly Local[]
+    } & Readonly<Record<'unit' | 'last' | 'column', Local>>,
+    count: Local,
+  ): void {
+    const code = this.#code
+    const bytes = code.local('i32')
+    code.get(this.#fields.m).number(1).plain('i32.eq')
+    code.get(last).get(unit).plain('i32.sub').number(PANELS_AT_ONCE).plain('i32.ge_s').plain('i32.and')
+    code
+      .get(this.#record)
+      .load32(4 * RECORD.inner)
+      .get(column)
+      .plain('i32.sub')
+    code
+      .number(PANELS_AT_ONCE * PANEL)
+      .plain('i32.ge_s')
+      .plain('i32.and')
+    code.when(() => {
+      this.#multiply.emitRow()
+      code.get(this.#fields.tile).set(rows.row(0))
+      for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
+      code.number(PANELS_AT_ONCE * PANEL_BYTES).set(bytes)
+      rows.emitRow(bytes)
+      code.number(PANELS_AT_ONCE).set(count)
     })
   }
 
