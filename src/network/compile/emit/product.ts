@@ -1,5 +1,5 @@
-// The code of a product: panels of eight columns of B, tiles of six rows of A, followed by the loops fused
-// with it, one row of the tile at a time. A unit is a panel for a block of rows.
+// The code of a product: panels of eight columns of B, tiles of six rows of A (four without fused multiply-add),
+// followed by the loops fused with it, one row of the tile at a time. A unit is a panel for a block of rows.
 //
 // For each k, a panel has eight adjacent numbers of a row of B. Constant matrices are stored in panels;
 // others are copied to scratch memory panel by panel. Sums run over k in order, with one accumulator per
@@ -19,7 +19,7 @@ import {
   RECORD,
   STREAM_WORDS,
   streamWord,
-  TILE_ROWS,
+  tileRows,
 } from './kernel.ts'
 import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
@@ -270,7 +270,7 @@ class ProductEmitter {
     }
   }
 
-  /** Processes six rows at a time, or a single one, and runs the loops over each tile's rows after it. */
+  /** Processes a tile of rows at a time, or a single row, and runs the loops over each tile's rows after it. */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { tile } = this.#fields
@@ -281,13 +281,14 @@ class ProductEmitter {
     const isSingle = code.local('i32')
     const most = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
-    code.number(TILE_ROWS).set(most)
+    const tallest = tileRows(this.#fuse)
+    code.number(tallest).set(most)
     code.loop(() => {
       this.#least(count, () => code.get(left), most)
       code.get(left).number(1).plain('i32.eq').tee(isSingle)
       code.when(() => this.#multiply.emit(1))
       code.get(isSingle).plain('i32.eqz')
-      code.when(() => this.#multiply.emit(TILE_ROWS))
+      code.when(() => this.#multiply.emit(tallest))
       this.#nextRows(count)
       code.get(tile).set(row)
       code.get(left).get(count).plain('i32.sub').set(left)
