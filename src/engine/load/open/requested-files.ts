@@ -4,7 +4,7 @@ import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.t
 import { type GraphFiles, graphsAmong } from '../../../core/formats/names/graph-files.ts'
 import { distrust, trust } from '../../../core/store/device/load-marks.ts'
 import { peekAddress } from '../../../core/store/download/peek.ts'
-import { openAddress } from '../../../core/store/open-address.ts'
+import { type OpenOptions, openAddress } from '../../../core/store/open-address.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 
@@ -22,7 +22,7 @@ export interface OpenFiles {
  * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
  */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'> & Pick<OpenOptions, 'wants'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
@@ -83,12 +83,12 @@ export type FilePeeker = (
  * For a page or its worker. Addresses are downloaded, stored on the device if requested, and read from there.
  */
 export const openRequestedFiles: FileOpener = async (
-  { source, cache, hub, dtype },
+  { source, cache, hub, dtype, wants },
   { signal, onProgress },
 ) => {
   const sources =
     typeof source === 'string'
-      ? await openAddress(source, { signal, cache, hub, dtype, onProgress })
+      ? await openAddress(source, { signal, cache, hub, dtype, wants, onProgress })
       : source.map((file) => blobSource(file.name, file))
   const isStored = typeof source === 'string' && cache !== 'none'
   return {
