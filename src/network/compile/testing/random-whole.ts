@@ -115,11 +115,11 @@ function changed(graph: GraphMaker, value: Whole): Whole {
 }
 
 /** Sums and products of a few small integers stay below 2^24, which f32 holds exactly. */
-const MAX_OPERATIONS = 4
+const MAX_OPERATIONS = 8
 
 function wholeNumbers(graph: GraphMaker): void {
   let value = wholeInput(graph)
-  for (let left = graph.random.between(1, MAX_OPERATIONS); left > 0; left--) value = changed(graph, value)
+  for (let left = graph.random.between(2, MAX_OPERATIONS); left > 0; left--) value = changed(graph, value)
   graph.node('Cast', [value.name], value.dims, { to: int(F32) })
 }
 
