@@ -46,7 +46,7 @@ export async function buildNetwork(
   if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
   const wanted = threads === 'auto' ? Math.min(cores, MAX_AUTO_THREADS) : threads
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
-  const graph = await open(files.sources, {
+  const { graph, metadata } = await open(files.sources, {
     ...reading,
     fallback,
     fuse: chosen === 'relaxed',
@@ -62,13 +62,13 @@ export async function buildNetwork(
     await graph.dispose()
     throw error
   }
-  return loaded(graph, files, { build: chosen, threads: graph.machine.threads })
+  return loaded(graph, files, { build: chosen, threads: graph.machine.threads, metadata })
 }
 
 const loaded = (
   graph: RunnableGraph,
   files: OpenFiles,
-  how: Pick<NetworkInfo, 'build' | 'threads'>,
+  how: Pick<NetworkInfo, 'build' | 'threads' | 'metadata'>,
 ): LocalNetwork => ({
   info: {
     inputs: graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),
