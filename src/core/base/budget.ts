@@ -16,7 +16,7 @@ export interface Limits {
   readonly bytes?: number
   /** When this signal aborts, the work throws its reason. */
   readonly signal?: AbortSignal | undefined
-  /** Makes the error, which names both numbers and the next step. */
+  /** Creates the error, which names both numbers and the next step. */
   readonly refuse: (excess: Excess) => HalfbyteError
 }
 
