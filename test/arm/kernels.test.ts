@@ -231,7 +231,7 @@ test(`${Object.keys(ROW_OPS).join(', ')} match their definitions bit for bit`, (
 })
 
 for (const format of FORMATS) {
-  test(`attention to K ${format.k}, V ${format.v} matches its definition bit for bit`, () => {
+  test(`attention over K ${format.k}, V ${format.v} matches its definition bit for bit`, () => {
     const scenes = (
       [
         [0, 5],

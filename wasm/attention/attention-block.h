@@ -249,8 +249,8 @@ static void softmax_block(struct tile *tile) {
     }
 }
 
-/* y of queries first..end += the weighted values of a range of positions (int8: groups of 4), in columns far apart as
- * in score_block(). */
+/* Adds the weighted values of a range of positions (int8: groups of 4) to y of queries first..end, in columns far apart
+ * as in score_block(). */
 static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, wide = wide_of(end - first);
     const uint32_t apart = format == KV_FP8 ? 0 : vectors / wide, columns = apart * wide, turn = turn_of(tile, format);

@@ -31,7 +31,7 @@ INLINE uint32_t seen_end(const struct op_attention *op, const struct sequence *s
     const uint32_t end = seq->position + seq->rows, after = seen_after(op, seq);
     return after < end - position ? position + 1 + after : end;
 }
-/* Positions of a segment of the row at `position`. */
+/* Number of positions in each segment of the row at `position`. */
 INLINE uint32_t segment_length(uint32_t position) {
     uint32_t blocks = 4;
     while (blocks * MAX_SEGMENTS < position / BLOCK_POSITIONS + 1) blocks *= 2;

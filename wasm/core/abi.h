@@ -182,13 +182,13 @@ struct op_rope_kv {
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * cap > 0: scores s become cap * tanh(s / cap) before the softmax. least < most: then they are limited to this range.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0: not wanted. parts: space for
- * [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also split the
- * positions of a row among tiles. 0: they do not; the result is the same. ratio: query heads for each KV head. The
+ * [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. With it, steps of up to SPLIT_ROWS rows also split the
+ * positions of a row among tiles; 0: no space, no split, and the same result. ratio: query heads for each KV head. The
  * first `absent` query heads of the first KV head are missing, and so may be the last query heads of the last KV head.
  * after: the number of positions after its own that a row also sees, up to the last row of its sequence in the step.
  * bias (0: none): f32 [heads][2 * reach + BLOCK_POSITIONS], added to the scores last. Column reach + d is for the
- * position d after the row's own. No row is at a position past `reach`.
- * sinks (0: none): f32 [heads], one more score for each head's softmax, of a position whose value is zero. */
+ * position d after the row's own. No row is at a position past `reach`. sinks (0: none): f32 [heads], one more score
+ * for each head's softmax, of a position whose value is zero. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
@@ -277,7 +277,8 @@ struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
- * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */
+ * is stored in y[m][round_up(n, 32)]. If x is 0, the sum of the squares of `size` values is read from that place, and
+ * y[m] *= 1 / norm. */
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
 /* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are chosen

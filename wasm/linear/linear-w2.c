@@ -17,7 +17,7 @@
  *
  *   tile  as in linear-w4.c, but run by run instead of group by group: a run of one panel, then of the next. Its sums
  *         stay in registers, so there is no work between two groups.
- *         Many rows, where LAYS_NIBBLES: as in linear-many.h, with i32 sums from group to group */
+ *         Many rows, if LAYS_NIBBLES: as in linear-many.h, with i32 sums carried from group to group */
 /* forms: quads, pairs, products */
 #include "linear/linear-many.h"
 

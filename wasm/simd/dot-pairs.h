@@ -32,7 +32,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
-/* Codes of two bits, in i16 for a group. Names: dot-quads.h. */
+/* Codes of two bits, in i16 for a group. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 2 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
 INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
@@ -73,7 +73,7 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
 enum { MAX_IN_REGISTERS = 2, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
-/* Sums that continue from group to group are added after the dots. Before the dots, they would occupy registers that
+/* Sums carried from group to group are added after the dots. Before the dots, they would occupy registers that
  * the i16 sums need. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows: 120 GOP/s, against 110 with laid nibbles (Zen

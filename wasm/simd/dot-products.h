@@ -81,7 +81,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
-/* Codes of two bits, in i16: 256 inputs add up to 64 * 128 * 3 = 24576 in a lane. Names: dot-quads.h. */
+/* Codes of two bits, in i16: 256 inputs add up to 64 * 128 * 3 = 24576 in a lane. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 4 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
 INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
@@ -163,7 +163,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c, linear-w8.c. */
 enum { MAX_IN_REGISTERS = 1, MAX_BYTES_IN_REGISTERS = 1 };
-/* Sums that continue from group to group are added after the dots. */
+/* Sums carried from group to group are added after the dots. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles once for all rows. */
 enum { LAYS_NIBBLES = 1 };

@@ -59,7 +59,13 @@ export class HalfbyteError extends Error {
   readonly detail: ErrorDetail
   readonly [BRAND] = true
 
-  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}, options?: ErrorOptions) {
+  /** `options` is the library's ErrorOptions, which came with ES2022. */
+  constructor(
+    code: ErrorCode,
+    message: string,
+    detail: ErrorDetail = {},
+    options?: { readonly cause?: unknown },
+  ) {
     super(message, options)
     this.code = code
     this.detail = detail

@@ -110,7 +110,7 @@ export async function* writeSnapshot(
 /**
  * Reads the state from a file, for a sequence that shares nothing. Checksums show that no byte changed. They
  * do not show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
- * `format` for a file that is not a snapshot or has another version, `unsupported` for another model,
+ * `format` for a file that is not a snapshot or has a different version, `unsupported` for another model,
  * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. After an error,
  * nothing stays allocated.
  */

@@ -39,8 +39,8 @@ export interface TowerNames {
 }
 
 /**
- * Reads no data yet. Throws `architecture` for a tensor that is missing or has another shape, `unsupported`
- * for tensors that the graphs would ignore.
+ * Reads no data yet. Throws `architecture` for a tensor that is missing or has a different shape,
+ * `unsupported` for tensors that the graphs would ignore.
  */
 export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: TowerNames): TowerWeights {
   const { hiddenSize, intermediateSize, patchSize, layers } = tower

@@ -224,7 +224,7 @@ class Fit {
       )
     if (this.#isReordered)
       throw this.#unsupported(
-        `has ${shown(tensor.name)}, whose rows this GGUF keeps in another order; load the model from safetensors`,
+        `has ${shown(tensor.name)}, whose rows this GGUF keeps in a different order; load the model from safetensors`,
       )
     const { dtype, like = dtype } = base
     const isCoded = base.packed !== undefined || BLOCKS[like].elements > 1

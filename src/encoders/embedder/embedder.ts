@@ -37,7 +37,17 @@ export { type FoundVector, VectorIndex } from './vector-index.ts'
 export interface EmbedderOptions
   extends Pick<
     LoadOptions,
-    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'dtype' | 'build' | 'assets' | 'hub'
+    | 'signal'
+    | 'onProgress'
+    | 'threads'
+    | 'pool'
+    | 'weights'
+    | 'cache'
+    | 'store'
+    | 'dtype'
+    | 'build'
+    | 'assets'
+    | 'hub'
   > {
   /**
    * Maximum number of tokens of a text. Default: the number in the model's files, which is also the upper
@@ -101,7 +111,19 @@ export interface RerankResult {
 }
 
 const LOAD_KEYS = [
-  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'dtype', 'build', 'assets', 'hub'],
+  ...[
+    'signal',
+    'onProgress',
+    'threads',
+    'pool',
+    'weights',
+    'cache',
+    'store',
+    'dtype',
+    'build',
+    'assets',
+    'hub',
+  ],
   ...['maxTokens', 'pooling'],
 ]
 const RERANK_KEYS = ['signal', 'topN', 'onProgress']

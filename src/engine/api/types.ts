@@ -134,6 +134,12 @@ export interface LoadOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
+   * The folder in which Node keeps downloads; `false` keeps none, like `cache: 'none'`. Rejects with
+   * `unsupported` if this folder cannot be written. Default: `HALFBYTE_HOME`, or `halfbyte` in the platform's
+   * folder for caches. No effect in pages.
+   */
+  readonly store?: string | false | undefined
+  /**
    * The precision of the ONNX graph, named as in transformers.js, if a model has several: `q4` is
    * `onnx/model_q4.onnx`. Rejects if the model has no graph of this precision. Default: its safetensors if it
    * has them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that
@@ -387,8 +393,8 @@ export interface Session extends AsyncDisposable {
    */
   send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
   /**
-   * Replaces the text of message `index`, drops the messages after it, and generates a reply. The generation
-   * rejects with `unsupported` if there is no such message.
+   * Replaces the text of message `index`, which keeps its images, drops the messages after it, and generates a
+   * reply. The generation rejects with `unsupported` if there is no such message.
    */
   edit(index: number, content: string, options?: GenerateOptions): Generation
   /** Drops the last reply and generates another. */

@@ -75,6 +75,10 @@ export interface NetworkOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
+   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of `Engine.load`.
+   */
+  readonly store?: string | false | undefined
+  /**
    * The precision to load if a repository has several. Default: the first one in the order of `Engine.load`.
    */
   readonly dtype?: GraphDtype | undefined
@@ -138,6 +142,7 @@ const NETWORK_OPTIONS = {
   worker: SWITCH,
   threads: LOAD_OPTIONS.threads,
   cache: LOAD_OPTIONS.cache,
+  store: LOAD_OPTIONS.store,
   dtype: LOAD_OPTIONS.dtype,
   hub: LOAD_OPTIONS.hub,
   build: LOAD_OPTIONS.build,

@@ -202,7 +202,10 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['_proj', ''],
 ]
 
-/** The file as written by llama.cpp's converter. `pooling`: its number; without one, it is a chat model. */
+/**
+ * The file as written by llama.cpp's converter. `pooling`: GGUF's number of the pooling type. Without it, the
+ * file is a chat model.
+ */
 export async function bodyGguf({ config, weights, family }: RandomBody, pooling?: number): Promise<File> {
   const isGemma = family === 'gemma'
   const architecture = isGemma ? 'gemma-embedding' : 'qwen3'

@@ -91,7 +91,7 @@ const withSteps = (...all: readonly (readonly WrittenNode[])[]): WrittenNode[] =
     return all.find(([plain]) => plain?.outputs[0] === name) ?? [node]
   })
 
-/** Expects the logits of the pack's weights under another configuration. */
+/** Expects the logits that the pack's weights give when its configuration is changed in the same way. */
 async function expectFamily(
   file: ModelFile,
   changes: Partial<ModelConfig>,

@@ -92,7 +92,7 @@ export type Weights = ReadonlyMap<string, TensorInfo>
 
 /**
  * Finds every tensor that the graph of `config` reads. Throws `architecture` if a tensor is missing or has
- * another shape, `unsupported` if the file has tensors that the graph would ignore.
+ * a different shape, `unsupported` if the file has tensors that the graph would ignore.
  */
 export function resolveWeights(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
@@ -187,7 +187,7 @@ export function requireTensor(
   )
 }
 
-/** Throws `architecture` for a tensor of another shape. */
+/** Throws `architecture` for a tensor of a different shape. */
 export function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
   // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a
   // convolution.

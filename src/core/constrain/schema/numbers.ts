@@ -40,7 +40,7 @@ export function decimalOf(value: number): Decimal {
 
 /**
  * Whole multiples of `step` from `low` to `high`, both inclusive and at least 0. Without `high`, numbers have
- * up to `most` digits. With `point`, this many of the last digits are written after a decimal point.
+ * up to `most` digits. The last `point` digits are written after a decimal point.
  */
 function wholeNumbers(
   grammar: Grammar,

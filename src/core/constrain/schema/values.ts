@@ -254,7 +254,7 @@ class SchemaWriter implements ObjectParts {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
-    /** The node after all values but these have been used, one per item. */
+    /** The rest of the array once every value except those in `left` has been used. */
     const after = (left: readonly string[]): NodeId =>
       memo(known, left.join(), () => {
         const count = values.size - left.length

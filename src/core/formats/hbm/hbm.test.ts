@@ -266,7 +266,7 @@ describe('a false header with a correct hash', () => {
   })
 })
 
-describe('a pack of another version', () => {
+describe('a pack of a different version', () => {
   const sparse = { ...small, tensors: [tensor('embed.weight', [32, 32], embed, 'w4_g32_sv32')] }
   const ofVersion = (pack: Uint8Array, version: number) => {
     const bytes = pack.slice()

@@ -170,7 +170,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
 }
 
 /**
- * Throws `format` for a damaged or truncated pack, `unsupported` for one of another version or encoding,
+ * Throws `format` for a damaged or truncated pack, `unsupported` for one of a different version or encoding,
  * `integrity` if the header still differs from its hash after a second fetch.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {

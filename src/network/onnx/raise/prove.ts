@@ -85,7 +85,7 @@ interface View {
   isSeen(head: number, row: number, column: number): boolean
 }
 
-/** Throws `unsupported` for a mask of another shape, or with numbers that masks do not have. */
+/** Throws `unsupported` for a mask of a different shape, or with numbers that masks do not have. */
 function viewOf(
   node: Node,
   { name, form }: Mask,

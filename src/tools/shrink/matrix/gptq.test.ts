@@ -106,10 +106,10 @@ describe('gptq', () => {
         const code = coded.codes[at]! + step
         if (code < 0 || code > 15) continue
         const other = { ...coded, codes: coded.codes.with(at, code) }
-        const dampened = (codes: typeof coded) =>
+        const damped = (codes: typeof coded) =>
           lossOf(problem.weights, codes, factor) +
           decode(codes).reduce((sum, v, i) => sum + factor.added[i % 64]! * (v - problem.weights[i]!) ** 2, 0)
-        expect(dampened(other)).toBeGreaterThan(dampened(coded) * (1 - 2e-3))
+        expect(damped(other)).toBeGreaterThan(damped(coded) * (1 - 2e-3))
       }
     }
     expect(loss).toBeGreaterThan(0)

@@ -79,7 +79,10 @@ function endOf(view: DataView): number {
   throw damaged('the archive has no directory')
 }
 
-/** The content of an entry of at most `most` bytes. Throws `ZipError`, and the signal's reason. */
+/**
+ * Decompresses an entry. Throws `ZipError`, for example if it has more than `most` bytes, and the signal's
+ * reason.
+ */
 export async function unzipped(
   bytes: Uint8Array<ArrayBuffer>,
   entry: ZipEntry,

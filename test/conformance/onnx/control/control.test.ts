@@ -82,7 +82,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['codes of FP4', { heads: 4, blocks: { bits: 4, block: 16, levels: 0 } }, SHORT],
   ['logits from the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits from a matrix that is cast from f16', { head: 'cast' }, SHORT],
-  ['logits from a matrix of another shape', { head: 'reshaped' }, SHORT],
+  ['logits from a matrix of a different shape', { head: 'reshaped' }, SHORT],
   ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
   ['a mask whose axis has its own name', { ...TWO, maskAxis: 'everything' }, SHORT],
   [
@@ -91,7 +91,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
     SHORT,
   ],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
-  ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],
+  ['an empty remainder after rotations of whole heads', { turned: 16 }, SHORT],
   ['neighbours separated by Slice', { ...TWO, neighbours: 'slice' }, SHORT],
   ['neighbours separated by Split', { ...TWO, neighbours: 'split' }, SHORT],
   ['neighbours separated by Gather', { ...TWO, neighbours: 'gather' }, SHORT],

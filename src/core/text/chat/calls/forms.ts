@@ -37,8 +37,8 @@ export function readerAfter(marker: string): ReadCalls {
 }
 
 /**
- * Reads the text that ends a block. At the end of the reply, a part of it or nothing is enough. With
- * `isOptional`, anything else may follow instead.
+ * Reads the text that closes a block. If the reply ends here, that text may be incomplete or missing. If
+ * `isOptional`, other text may follow instead.
  */
 function* closing(source: GrowingText, marks: readonly string[], isOptional = false): Reading<void> {
   const start = source.at

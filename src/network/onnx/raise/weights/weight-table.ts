@@ -59,7 +59,7 @@ export class WeightTable {
 
   /**
    * The constant of an input. Throws `unsupported` if the input is computed, or transposed and thus stored
-   * in another order.
+   * in a different order.
    */
   constant(node: Node, index: number): Constant {
     const { constant, isTransposed } = this.viewed(node, index)
