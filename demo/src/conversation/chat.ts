@@ -68,7 +68,7 @@ export class Chat extends Conversations {
   #engine: Engine | undefined
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
-  /** Resolves when the engine is not needed for an answer. */
+  /** Resolves once no answer needs the engine. */
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
   /** The streaming answer, and the stored part of its conversation without it. */

@@ -49,7 +49,7 @@ export class ReplyView {
     this.#live.show(this.#render(this.#text, false))
   }
 
-  /** One column stays free, in case that the terminal draws a character wider than it should be. */
+  /** One column stays free, in case the terminal draws a character wider than expected. */
   get #width(): number {
     return Math.max(MIN_COLUMNS, (this.#screen.columns || 80) - 1)
   }

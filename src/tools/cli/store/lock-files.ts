@@ -148,7 +148,7 @@ function hasEnded(pid: number): boolean {
   }
 }
 
-/** A little more or less, so that two processes that stepped back do not meet again. */
+/** Adds jitter, so that two processes that have backed off do not collide again. */
 function pause(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {

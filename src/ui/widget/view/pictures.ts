@@ -12,7 +12,7 @@ import type { EntryPicture } from '../conversation/entries.ts'
 import { type AttachmentSource, Attachments, openPicker } from './attachments.ts'
 import { icon } from './frame.ts'
 
-/** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
+/** Maximum side of a drawn picture in pixels. A phone's photograph has ten times as many. */
 const MAX_PIXELS = 640
 
 interface PictureSource extends AttachmentSource {
