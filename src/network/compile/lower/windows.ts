@@ -48,7 +48,9 @@ export interface Convolution {
   readonly axes: readonly Axis[]
   readonly places: readonly number[]
   readonly group: number
-  /** Whether only positions along the last axis are rows, so that the result can be written to any strides. */
+  /**
+   * Whether only positions along the last axis are rows, so that the result can be written to any strides.
+   */
   readonly isByRow?: boolean
 }
 

@@ -37,8 +37,8 @@ interface EmittedStep extends StepBase {
   /** Equal for steps that share a function. */
   readonly key: string
   /**
-   * Rows, or panels times blocks of rows of all products in a batch, that threads can split between them. 1 if
-   * rows are ordered.
+   * Rows, or panels times blocks of rows of all products in a batch, that threads can split between them. 1
+   * if rows are ordered.
    */
   readonly units: number
 }

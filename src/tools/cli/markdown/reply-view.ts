@@ -1,5 +1,5 @@
-// A reply in a terminal while it streams. In: its text as it grows. Out: Markdown with styles, where a line that
-// is written changes only if its meaning does.
+// A reply in a terminal while it streams. In: its text as it grows. Out: Markdown with styles, where a line
+// that is written changes only if its meaning does.
 import { stripVTControlCharacters } from 'node:util'
 import { type Block, GrowingMarkdown } from '../../../ui/chat/markdown/markdown.ts'
 import { closeMarks } from './close-marks.ts'

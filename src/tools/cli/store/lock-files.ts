@@ -143,7 +143,7 @@ function hasEnded(pid: number): boolean {
     process.kill(pid, 0)
     return false
   } catch (error) {
-    // Another user's process may not be asked, nor may any in Deno without its permission.
+    // Another user's process cannot be signalled, nor can any in Deno without its permission.
     return systemCode(error) === 'ESRCH'
   }
 }

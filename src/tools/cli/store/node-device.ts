@@ -42,7 +42,7 @@ export function diskDevice(folder: string, onDenied: (reason: string) => void = 
     room: {
       ...ROOM,
       async freeBytes() {
-        // Bun and Deno did not always have it.
+        // Older versions of Bun and Deno lack statfs.
         const found = await promises.statfs?.(folder).catch(() => undefined)
         return found === undefined ? Number.POSITIVE_INFINITY : found.bavail * found.bsize
       },
