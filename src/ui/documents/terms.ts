@@ -25,7 +25,7 @@ const SPACELESS =
 const GROUPED = /(?<=\d)[,.'’\u00a0\u202f](?=\d{3}(?!\d))/g
 /** Words of this length or more are also indexed by their beginning, which inflected forms share. */
 const LEAST_STEM = 5
-/** Number of letters in a beginning. */
+/** Length of an indexed beginning, in letters. */
 const STEM = 5
 /** Marks a beginning; no word contains this character. */
 const STEM_MARK = '^'

@@ -41,7 +41,7 @@ function paths(text: string, wanted: RegExp): string[] {
     return readdirSync(folderOf(typed), { withFileTypes: true })
       .filter(({ name }) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
       .flatMap((entry) => {
-        // A link may lead to a folder; it is offered as what its name says.
+        // A symbolic link may point to a folder, so it is offered whatever its name is.
         if (entry.isDirectory()) return [`${typed}${entry.name}/`]
         return wanted.test(entry.name) || entry.isSymbolicLink() ? [typed + entry.name] : []
       })

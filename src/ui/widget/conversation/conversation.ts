@@ -129,7 +129,7 @@ export class Conversation {
     // If the script for these answers cannot be loaded, the model answers.
     const own = await ownAnswer(question, assist).catch(() => undefined)
     if (this.#activity !== activity || this.#entries !== asked) return false
-    // Not shown: between two activities, Send would be disabled and lose the focus.
+    // Not shown: between two activities, Send would be disabled and lose focus.
     this.#activity = undefined
     if (own === undefined) return false
     const entry: Entry = { role: 'assistant', content: own }
@@ -174,7 +174,7 @@ export class Conversation {
   }
 
   /**
-   * In idle time, drops the oldest messages if the next one would hardly fit, and lets the model read what it
+   * In idle time, drops the oldest messages if the next one would barely fit, and lets the model read what it
    * has not yet read in its final form: messages without their passages, or all remaining messages if their
    * state cannot be moved. The next answer interrupts this and does the rest.
    */
