@@ -156,7 +156,7 @@ export function dtypeOption(): Option {
 export function architectureOption(): Option {
   return new Option(
     '--architecture <family>',
-    'the family to read the model as, such as llama, for an unknown architecture that computes the same',
+    'the family to load the model as, such as llama, for an unknown architecture that computes the same function',
   )
 }
 
