@@ -46,7 +46,7 @@ const DIALOGS = {
 const MAX_WAIT = 3000
 /** See `#parts`. */
 const PARTS = 4
-/** The width from which the conversation list fits beside the chat. The style sheet has the same value. */
+/** The width from which the conversation list fits next to the chat. The style sheet has the same value. */
 const WIDE = '(min-width: 64rem)'
 
 export class ChatApp extends LitElement {

@@ -139,7 +139,7 @@ export interface LoadOptions {
    */
   readonly dtype?: GraphDtype | undefined
   /**
-   * The family to read the model as, such as `llama`, for an unknown architecture that computes the same.
+   * The family to read the model as, such as `llama`, for an unknown architecture with the same computation.
    * Whether it does cannot be checked. Rejects if the model's settings or tensors do not match the family,
    * and for ONNX. Default: as stated in the model's files.
    */

@@ -33,7 +33,10 @@ export interface SearchOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
-/** The passages of documents, indexed by words, and by an encoder with the first search that has one. */
+/**
+ * The passages of documents, indexed by words. An encoder indexes them too, in the first search that is given
+ * one.
+ */
 export class DocumentSearch {
   readonly passages: readonly FoundPassage[]
   /** Each passage with its document's name and its headings, which often name what it is about. */
