@@ -181,7 +181,7 @@ export class ChatApp extends LitElement {
     }
     if (this.#wide.matches) await this.#chat.parts.load(DIALOGS['conversation-drawer'])
     replaceShell(this)
-    // On a phone this would open the keyboard.
+    // On a phone, this would open the keyboard.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))
