@@ -1,4 +1,5 @@
-// Stands in for what the examples download, so that no test does, and for a camera and a microphone.
+// Stands in for everything that the examples download, so that tests download nothing, and for a camera and a
+// microphone.
 import type { Page } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import {

@@ -8,7 +8,9 @@ import { WordIndex } from './word-index.ts'
 
 /** Passages per call of an encoder: on a stop, the page waits for at most this many. */
 const BATCH = 16
-/** Weight of the words beside the encoder: it finds paraphrases, they find names and numbers. */
+/**
+ * Weight of the words relative to the encoder: the encoder finds paraphrases, words find names and numbers.
+ */
 const WORDS_SHARE = 0.3
 
 /** A passage of one of the documents. */
