@@ -5,3 +5,5 @@ import { startEnginesInThisProcess } from './tools/cli/node-engine.ts'
 startEnginesInThisProcess()
 
 export * from './index.ts'
+// Instead of the functions for a page's storage.
+export { makeRoom, storedBytes, storedFiles, unstore } from './tools/cli/store/node-stored.ts'

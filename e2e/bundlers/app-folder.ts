@@ -86,11 +86,16 @@ export async function startServer(
   args: readonly string[],
   port: number,
   isolation: 'on' | 'off',
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ address: string; close(): Promise<void> }> {
   const child = spawn(
     process.execPath,
     args.map((arg) => (arg === 'PORT' ? String(port) : arg)),
-    { cwd: folder, env: { ...process.env, ...QUIET, DEV: '1', ISOLATION: isolation }, detached: true },
+    {
+      cwd: folder,
+      env: { ...process.env, ...QUIET, DEV: '1', ISOLATION: isolation, ...env },
+      detached: true,
+    },
   )
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += text))

@@ -271,6 +271,6 @@ test('commands.md lists every command that developers run by hand', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   const commands = [...read('docs/internals/commands.md').matchAll(/`(?:npm (?:run )?)?([\w:-]+)/g)]
   const shown = new Set(commands.map(([, name]) => name))
-  const names = Object.keys(scripts).filter((name) => !name.startsWith('pre'))
+  const names = Object.keys(scripts).filter((name) => !/^(?:pre|post)/.test(name))
   expect(names.filter((name) => !shown.has(name))).toEqual([])
 })

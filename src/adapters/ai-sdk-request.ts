@@ -102,7 +102,7 @@ export const embedRequest = (call: EmbedCall): EmbedRequest =>
   })
 
 /**
- * Marks an error about a call as the SDK's `InvalidArgumentError` too. The SDK recognises its errors by
+ * Marks an error about a call as the SDK's `InvalidArgumentError`, too. The SDK recognises its errors by
  * markers that all copies of it share.
  */
 export function sdkError(error: unknown): unknown {

@@ -205,7 +205,7 @@ const PASSAGE_BYTES = 1 << 20
  * a failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed
  * after it was opened.
  */
-export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
+export function blobSource(name: string, blob: Pick<Blob, 'size' | 'slice'>, failure = changed): ByteSource {
   /** Arrays that no read is using. */
   const spare: ArrayBuffer[] = []
   return filledSource(name, blob.size, async (target, offset, signal) => {

@@ -2,7 +2,7 @@
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { GRAPH_FOLDER } from '../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from './address.ts'
-import type { KnownFile } from './device/opfs.ts'
+import type { KnownFile } from './device/model-store.ts'
 import { WEIGHTS } from './hub.ts'
 
 /**

@@ -15,7 +15,7 @@ export interface InterruptedLoad {
   readonly name: string
   /** The model's address. Absent for files, and for an address that may contain a secret. */
   readonly source?: string | undefined
-  /** Tokens; absent if the load did not set this option. */
+  /** The load's context length in tokens; absent if the load did not set it. */
   readonly contextLength?: number | undefined
   /** Absent if the load did not set this option. */
   readonly kvCache?: Partial<KvFormat> | undefined

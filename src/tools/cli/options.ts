@@ -10,6 +10,8 @@ import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
 import { LOAD_OPTIONS, mostThreads } from '../../engine/api/request/load-options.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
 import { EMBEDDED_NAMES } from './models/embedded.ts'
+import { NO_STORE, reportDenials } from './store/node-store.ts'
+import { note } from './terminal/notes.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json'
 
@@ -154,7 +156,7 @@ export function dtypeOption(): Option {
 export function architectureOption(): Option {
   return new Option(
     '--architecture <family>',
-    'the family to read the model as, such as llama, for an unknown architecture with the same computation',
+    'the family to load the model as, such as llama, for an unknown architecture that computes the same function',
   )
 }
 
@@ -198,6 +200,17 @@ export function withEngineOptions(command: Command): Command {
       'maximum memory for keys and values, like 256MB; default: all available memory',
       size(LOAD_OPTIONS.stateBytes.least),
     )
+}
+
+/** Adds `--no-store` to a command that loads models. */
+export function withStoreOption(command: Command): Command {
+  return command
+    .option('--no-store', `neither store downloads nor read stored ones; ${NO_STORE}=1 does the same`)
+    .hook('preAction', () => {
+      // The variable reaches each load of the command.
+      if (command.getOptionValue('store') === false) process.env[NO_STORE] = '1'
+      reportDenials(note)
+    })
 }
 
 export interface VisionFlags {

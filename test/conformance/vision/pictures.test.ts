@@ -160,6 +160,18 @@ test('an image is read once, because later turns, forks and other sessions share
   expect(await engine.countTokens([said])).toBe(first.usage.promptTokens)
 })
 
+test('an edited message keeps its images', async () => {
+  await using engine = await loaded(plain)
+  const images = [picture(12, 12)]
+  const [session, other] = [engine.createSession(), engine.createSession()]
+  await session.send({ role: 'user', content: 'what', images }, GREEDY).result
+  const edited = await session.edit(0, 'and now', GREEDY).result
+  const expected = await other.send({ role: 'user', content: 'and now', images }, GREEDY).result
+  expect(edited.tokens).toEqual(expected.tokens)
+  expect(edited.usage.promptTokens).toBe(expected.usage.promptTokens)
+  expect(session.messages[0]).toEqual({ role: 'user', content: 'and now', images })
+})
+
 test('of picked files, the mmproj file is the tower', async () => {
   const model = await loadedFile(STRINGS)
   await using engine = await openEngine([await fileOf(tiled), model])

@@ -29,6 +29,7 @@ import { isCount } from '../../base/values.ts'
 import { fileKey, readFields } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { CHUNK_BYTES, isSums, type Sums } from './sums.ts'
+import type { Folder } from './sync-file.ts'
 
 /** Written after the file's last byte: a file without its manifest never counts as complete. */
 export interface Manifest extends Version {
@@ -58,10 +59,7 @@ export const asChecked = (manifest: Manifest): Manifest => ({
 })
 
 /** Undefined if there is no manifest or it belongs to another file. */
-export async function readManifest(
-  folder: FileSystemDirectoryHandle,
-  name: string,
-): Promise<Manifest | undefined> {
+export async function readManifest(folder: Folder, name: string): Promise<Manifest | undefined> {
   const fields = await readFields(folder, `${name}.json`)
   const { url, size, etag, used, turn, isChecked, isDoubted, sums, knowsMissing } = fields
   const isWhole =
@@ -85,10 +83,7 @@ export async function readManifest(
 export const missingNote = (url: string) => ({ url, isMissing: true })
 
 /** The URL of a file that its server lacked; undefined if that is not recorded. */
-export async function readMissing(
-  folder: FileSystemDirectoryHandle,
-  name: string,
-): Promise<string | undefined> {
+export async function readMissing(folder: Folder, name: string): Promise<string | undefined> {
   const { url, isMissing } = await readFields(folder, `${name}.json`)
   return typeof url === 'string' && isMissing === true && (await fileKey(url)) === name ? url : undefined
 }

@@ -49,6 +49,10 @@ export const LOAD_OPTIONS = {
   weights: { ...choice(WEIGHT_POLICIES), default: 'auto' },
   kvCache: ANY,
   cache: { ...choice(['opfs', 'none']), default: 'opfs' },
+  store: {
+    wanted: 'a folder or false',
+    fits: (value: unknown) => value === false || (typeof value === 'string' && value !== ''),
+  },
   dtype: choice(GRAPH_DTYPES),
   hub: ANY,
   build: { ...choice(['auto', 'relaxed', 'simd128']), default: 'auto' },

@@ -76,6 +76,8 @@ export interface ProductForm {
   readonly isUnit: boolean
   /** Whether rows of A consist of runs that tables describe. */
   readonly isWindowed: boolean
+  /** Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows. */
+  readonly isByColumn: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
 }
@@ -110,6 +112,8 @@ export interface ProductCall {
   readonly m: number
   readonly n: number
   readonly k: number
+  /** How many rows a unit has, except for the last of each product. */
+  readonly rows: number
   readonly a: StreamPlace & { readonly row: number; readonly k: number; readonly walks: readonly Walk[] }
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
@@ -152,12 +156,13 @@ export const PRODUCT_WORDS = {
   rows: 10,
   gaps: 11,
   run: 12,
-  aSteps: 13,
+  unitRows: 13,
+  aSteps: 14,
 } as const
 
 /** Columns in a panel, and rows in a tile. */
 export const PANEL = 8
-export const TILE_ROWS = 4
+export const TILE_ROWS = 6
 
 /** A stream's first word in the record. */
 export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>

@@ -82,6 +82,7 @@ class KernelMaker {
     const reloads = product === undefined ? this.#reloads() : []
     const axes = this.#axes()
     const streams = this.#drafts.map((draft, at) => placeOf(draft, axes.steps[at]!))
+    const form = product && productForm(product, this.#packs)
     const kernel: Kernel = {
       outer: axes.dims.length - (product === undefined ? 1 : 2),
       streams: streams.map(({ inner }, at) =>
@@ -92,7 +93,7 @@ class KernelMaker {
       reloads: reloads.map(({ cell, stream }) => ({ cell, stream })),
       passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
       sizes: this.#sizes.length,
-      product: product && productForm(product, this.#packs),
+      product: form,
       ...(loops[0]?.loop === 'scatter' && { isOrdered: true }),
     }
     const inner = axes.dims.at(-1)!
@@ -104,7 +105,7 @@ class KernelMaker {
       streams: scratch.streams,
       sizes: this.#sizes,
       scratchBytes: scratch.bytes + (product === undefined ? 0 : tileBytes(product)),
-      product: product && productCall(product),
+      product: product && productCall(product, form!),
     }
   }
 

@@ -128,7 +128,7 @@ export interface PlaceLoop extends LoopBase {
   readonly at: View
 }
 
-/** out[at[b, m, n]] = sum over k of a[b, m, k] * b[b, k, n]. */
+/** out[at[b, m, n]] = sum over k of a[b, m, k] * b[b, k, n], or of a[b, m, k, n] * b[b, k, n]. */
 export interface ProductLoop extends LoopBase {
   readonly loop: 'product'
   readonly args: readonly [a: Ref, b: Ref]
@@ -142,11 +142,16 @@ export interface Windows {
   /** How many axes of A are rows, and how many after those are summed. */
   readonly rowAxes: number
   readonly sumAxes: number
-  /** The number of adjacent numbers in a run. */
+  /** Whether each column has its own numbers; they are adjacent, and A's axes leave them out. */
+  readonly isByColumn: boolean
+  /** The number of adjacent numbers in a run; 1 if each column has its own. */
   readonly run: number
   /** i32 [m]: the bytes from the first row to each. */
   readonly rows: Ref
-  /** i32 [k / run]: the bytes from the end of each run to the next run in its row; 0 after the last. */
+  /**
+   * i32 [k / run]: the bytes from the end of each run to the next run in its row, or from one number of a
+   * column to the next; 0 after the last.
+   */
   readonly gaps: Ref
 }
 

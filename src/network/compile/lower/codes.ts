@@ -11,6 +11,7 @@ import { limitsOf } from '../../onnx/operators/quantise.ts'
 import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
+import { meetOwnScale } from './dynamic-codes.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
@@ -79,6 +80,8 @@ const quantize: Handler = (lowering, node) => {
 
 /** Outputs x, 1 and 0, so that a product that reads the three multiplies x itself. */
 const dynamicQuantize: Handler = (lowering, node) => {
+  if (!meetOwnScale(lowering.graph, node))
+    throw unclaimed(node, 'its codes, scale or zero point are used outside of products')
   const [codes = '', scale = '', zero = ''] = node.outputs
   lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
   lowering.values.setConstant(scale, tensorOf('f32', [], [1]))

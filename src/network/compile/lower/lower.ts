@@ -25,6 +25,7 @@ import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
 import { REDUCTION_HANDLERS } from './reductions.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
+import { TRANSPOSED_HANDLERS } from './transposed-windows.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
@@ -100,6 +101,7 @@ const LOOPS: Readonly<Record<LoopOperator, Handler>> = {
   ...ROTARY_HANDLERS,
   ...SCATTER_HANDLERS,
   ...CONV_HANDLERS,
+  ...TRANSPOSED_HANDLERS,
   ...CODE_HANDLERS,
 }
 

@@ -2,7 +2,7 @@
 // step is then a product with the state, followed by elementwise loops.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
-import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
+import { checkPlain, isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
 import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
@@ -91,6 +91,7 @@ const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, c
 
 function recurrent(gates: number, step: Step): Handler {
   return (lowering, node) => {
+    checkPlain(node)
     const [x, w, r] = node.inputs.slice(0, 3).map((name) => lowering.values.ref(node, name)) as [
       Ref,
       Ref,

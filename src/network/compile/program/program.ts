@@ -37,7 +37,8 @@ interface EmittedStep extends StepBase {
   /** Equal for steps that share a function. */
   readonly key: string
   /**
-   * Rows, or panels of all products in a batch, that threads can split between them. 1 if rows are ordered.
+   * Rows, or panels times blocks of rows of all products in a batch, that threads can split between them. 1 if
+   * rows are ordered.
    */
   readonly units: number
 }
@@ -162,7 +163,7 @@ function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): numbe
   if (kernel.isOrdered) return count * inner === 0 ? 0 : 1
   if (selected === 0) return 0
   if (product === undefined) return inner === 0 ? 0 : count
-  return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
+  return product.m === 0 ? 0 : count * Math.ceil(product.m / product.rows) * Math.ceil(product.n / PANEL)
 }
 
 /** Steps, with their functions emitted. */

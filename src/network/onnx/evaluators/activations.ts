@@ -104,8 +104,10 @@ export const logSoftmax: Line = (values) => {
   for (let at = 0; at < values.length; at++) values[at] = values[at]! - most - total
 }
 
+/** NaN counts as the largest. */
 const hardmax: Line = (values) => {
-  const first = values.indexOf(largest(values))
+  const nan = values.findIndex(Number.isNaN)
+  const first = nan >= 0 ? nan : values.indexOf(largest(values))
   values.fill(0)
   if (first >= 0) values[first] = 1
 }

@@ -222,7 +222,7 @@ function evaluateLpNormalization(context: Evaluation): Tensor {
   if (p !== 1 && p !== 2) throw unfit(node, `its p is ${p} instead of 1 or 2`)
   return inGroups(context, [intOf(node, 'axis', -1)], (group) => {
     const norm = group.reduce((sum, value) => sum + Math.abs(value) ** p, 0) ** (1 / p)
-    if (norm > 0) for (const [at, value] of group.entries()) group[at] = value / norm
+    if (norm !== 0) for (const [at, value] of group.entries()) group[at] = value / norm
   })
 }
 
@@ -232,8 +232,9 @@ const EPSILON = 1e-9
 const evaluateMeanVariance = (context: Evaluation): Tensor =>
   inGroups(context, meanVarianceAxes(context.node), (group) => {
     const mean = group.reduce((sum, value) => sum + value, 0) / group.length
-    const square = group.reduce((sum, value) => sum + value * value, 0) / group.length
-    const deviation = Math.sqrt(square - mean * mean) + EPSILON
+    // The standard's mean of squares minus the squared mean loses all digits if a group varies little.
+    const variance = group.reduce((sum, value) => sum + (value - mean) ** 2, 0) / group.length
+    const deviation = Math.sqrt(variance) + EPSILON
     for (const [at, value] of group.entries()) group[at] = (value - mean) / deviation
   })
 

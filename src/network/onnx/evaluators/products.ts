@@ -11,7 +11,10 @@ import { limitsOf } from '../operators/quantise.ts'
 import { roundEven } from '../operators/unary.ts'
 import { biased } from './activations.ts'
 
-/** One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. */
+/**
+ * One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. A tensor of
+ * zeros has the scale of a range of 1.
+ */
 function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
   const read = reader(x)
   let low = 0
@@ -20,11 +23,11 @@ function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
     low = Math.min(low, read(at))
     high = Math.max(high, read(at))
   }
-  const scale = Math.fround(Math.fround(high - low) / 255)
-  const zero = scale === 0 ? 0 : clampByte(roundEven(Math.fround(-low / scale)))
+  const scale = Math.fround((high === low ? 1 : Math.fround(high - low)) / 255)
+  const zero = clampByte(roundEven(Math.fround(-low / scale)))
   const y = zeros('u8', x.dims)
   for (let at = 0; at < x.data.length; at++)
-    y.data[at] = scale === 0 ? 0 : clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
+    y.data[at] = clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
   return { y, scale, zero }
 }
 

@@ -47,15 +47,17 @@ function tapsAt(x: number, mode: string, axis: GridAxis): (readonly [pixel: numb
   const taps = (first: number, weights: readonly number[]) =>
     weights.map((weight, at) => [pixelOf(first + at, axis), weight] as const)
   if (mode === 'nearest') return taps(inside(roundEven(x), axis), [1])
-  const at = inside(x, axis)
-  const floor = Math.floor(at)
   if (mode === 'cubic') {
-    const t = at - floor
+    // Only the pixels are moved inside, as in torch.
+    const first = Math.floor(x)
+    const t = x - first
     return taps(
-      floor - 1,
+      first - 1,
       [t + 1, t, 1 - t, 2 - t].map((distance) => cubic(distance, SLOPE)),
     )
   }
+  const at = inside(x, axis)
+  const floor = Math.floor(at)
   return taps(floor, [1 - (at - floor), at - floor])
 }
 

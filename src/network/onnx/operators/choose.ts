@@ -96,8 +96,10 @@ function evaluateCast(node: Node, input: Tensor, dtype: DType): Tensor {
     for (let at = 0; at < made.data.length; at++) made.data[at] = toMiniFloat(dtype, read(at), saturates)
     return made
   }
-  if (isBig(dtype) && isBig(input.dtype)) {
-    ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
+  if (isBig(dtype) && !isFloat(input.dtype)) {
+    const data = made.data as BigInt64Array
+    // The array wraps negative numbers at 2^64.
+    for (let at = 0; at < data.length; at++) data[at] = BigInt(input.data[at]!)
     return made
   }
   // The low bits of a 64-bit integer, not all of which fit in a number.

@@ -21,7 +21,8 @@ import {
   trimmedTensors,
 } from '../../shrink/vocabulary/trim-encoder.ts'
 import { openEmbedder } from '../command-embedder.ts'
-import { isUrl, openModelFiles, placeOf } from '../files.ts'
+import { openModelFiles, placeOf } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
 import { nodeHost } from '../node-host.ts'
 import { interruptible, systemError } from '../terminal/failure.ts'
 import { clearProgress, writeOutput } from '../terminal/output.ts'

@@ -59,6 +59,9 @@ export function systemCode(error: unknown): string | undefined {
   return isSystem && typeof error.code === 'string' ? error.code : undefined
 }
 
+/** True if the system says that the disk, or the user's share of it, is full. */
+export const isFullDisk = (error: unknown): boolean => NO_ROOM.has(systemCode(error) ?? '')
+
 /**
  * `<what>: <why>; <next>` under `code`, or under `storage-full` if the disk is full. Other errors are
  * returned unchanged.
@@ -69,7 +72,7 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   const number = (error as NodeJS.ErrnoException).errno
   const [, message] = (number !== undefined && getSystemErrorMap().get(number)) || []
   const why = message === undefined ? name : `${message} (${name})`
-  const isFull = NO_ROOM.has(name)
+  const isFull = isFullDisk(error)
   return new HalfbyteError(
     isFull ? 'storage-full' : code,
     `${what}: ${why}; ${isFull ? 'free some space or choose another place' : next}`,

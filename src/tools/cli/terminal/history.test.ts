@@ -4,7 +4,8 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openHistory, stateFolder } from './history.ts'
+import { stateFolder } from '../platform-folders.ts'
+import { openHistory } from './history.ts'
 
 let folder = ''
 beforeEach(async () => {

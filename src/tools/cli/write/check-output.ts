@@ -4,7 +4,8 @@ import { access, constants, mkdir, readdir, realpath, stat } from 'node:fs/promi
 import { basename, dirname, join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { isUrl, pathsOf, placeOf } from '../files.ts'
+import { pathsOf, placeOf } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
 import { systemError } from '../terminal/failure.ts'
 
 export const forceOption = (): Option => new Option('--force', 'overwrite an existing output')

@@ -5,6 +5,7 @@ import type { Message, ToolCall } from '../../../engine/api/types.ts'
 import { type ArgumentForms, argumentsFrom } from './arguments-from.ts'
 import { type AssistTool, type AssistToolName, assistTools } from './assist-tools.ts'
 
+/** Options of `chooseCall` and `assistOffer`; every key is optional. */
 export interface ChooseOptions {
   /** The tools to choose from. Default: all of `assistTools()`. */
   readonly tools?: readonly AssistTool[] | undefined

@@ -1,4 +1,4 @@
-// How a model gets tools.
+// Chooses how a model is given tools.
 import type { ModelInfo } from '../../../engine/api/types.ts'
 
 /** Models with fewer weights choose wrong tools and miscopy results: lab/measurements/real-models.md. */
@@ -10,11 +10,12 @@ const LEAST = 3e8
 const LEAST_FOR_TEMPLATE = 1e9
 
 /**
- * How a model should get tools. `template`: described by its own chat template, for several calls per answer.
- * `chosen`: by `chooseCall` before the answer. `none`: it is too small for either.
+ * How a model should be given tools. `template`: described by its own chat template, for several calls per
+ * answer. `chosen`: by `chooseCall` before the answer. `none`: the model is too small for either.
  */
 export type ToolWay = 'template' | 'chosen' | 'none'
 
+/** How a model of this size, with or without a template that describes tools, should be given tools. */
 export function toolWay({ parameters, readsTools }: Pick<ModelInfo, 'parameters' | 'readsTools'>): ToolWay {
   if (parameters < LEAST) return 'none'
   return readsTools && parameters >= LEAST_FOR_TEMPLATE ? 'template' : 'chosen'

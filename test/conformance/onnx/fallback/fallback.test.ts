@@ -72,13 +72,13 @@ describe('nodes that are not compiled', () => {
 const MIDDLE = CASES['in the middle']!().bytes
 
 test('without the option, the error for an unsupported node names the node and the option', async () => {
-  const { bytes, feeds } = CASES['with weights that stay in the file, and a state']!()
+  const { bytes, feeds } = CASES['that has no evaluator']!()
   const network = await load(bytes, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run(feeds[0]!)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/^node states \(LSTM\): .*; set fallback: 'ort' to run it in/),
-    detail: { node: 'states', op: 'LSTM' },
+    message: expect.stringMatching(/^node inverse \(Inverse\): .*; set fallback: 'ort' to run it in/),
+    detail: { node: 'inverse', op: 'Inverse' },
   })
   await network.dispose()
 })

@@ -1,14 +1,16 @@
-// Stores model files in the origin's private file system (OPFS). A file without its manifest does not count.
+// Stores model files on a device: a page's private file system (OPFS), or a folder on disk in Node. A file
+// without its manifest does not count.
 
 import type { ByteSource } from '../../base/bytes.ts'
 import { dateNow } from '../../base/time/clocks.ts'
 import { fileName } from '../address.ts'
+import { BROWSER, type Device } from './device.ts'
 import { asChecked, type Manifest, missingNote, readManifest, readMissing } from './manifest.ts'
-import { alone, fileKey, openFolder, readFile } from './notes.ts'
+import { fileKey, readFile } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import { storedSource } from './stored-source.ts'
-import { openSyncFile, writeError, writeJson } from './sync-file.ts'
+import { type EntryFile, type Folder, openSyncFile, writeError, writeJson } from './sync-file.ts'
 
 /** A downloaded file on this device. */
 export interface StoredFile {
@@ -31,7 +33,7 @@ export interface KnownFile extends StoredFile {
   readonly knowsMissing: boolean
 }
 
-/** The progress of another tab that is downloading the same file. */
+/** The progress of another tab or process that is downloading the same file. */
 type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
@@ -40,21 +42,26 @@ const WAIT_MS = 500
 /** The highest turn that this worker has seen. */
 let lastTurn: number | undefined
 
-/** Model files in the origin's private file system, by address. */
-export class Opfs {
-  readonly #folder: FileSystemDirectoryHandle
-  private constructor(folder: FileSystemDirectoryHandle) {
+/** Model files on a device, by address. */
+export class ModelStore {
+  readonly #folder: Folder
+  readonly #device: Device
+  private constructor(folder: Folder, device: Device) {
     this.#folder = folder
+    this.#device = device
   }
 
-  /** Undefined if the browser denies storage (private windows, insecure pages): then run from memory. */
-  static async open(): Promise<Opfs | undefined> {
-    const folder = await openFolder(FOLDER)
-    return folder && new Opfs(folder)
+  /**
+   * Undefined if the device denies storage (private windows, insecure pages, a folder that cannot be made):
+   * then run from memory.
+   */
+  static async open(device: Device = BROWSER): Promise<ModelStore | undefined> {
+    const folder = await device.openFolder(FOLDER)
+    return folder && new ModelStore(folder, device)
   }
 
   /** The stored file; undefined if it is absent, incomplete or shorter than its manifest says. */
-  async find(url: string): Promise<File | undefined> {
+  async find(url: string): Promise<EntryFile | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined) return undefined
@@ -97,10 +104,10 @@ export class Opfs {
   }
 
   /**
-   * Runs `write` on the file of `url` while no other tab does; if one does, `onWait` is called with its
-   * progress. Returns the file, written by `write` or by another tab. `write` returns undefined if there is
-   * nothing to store, which `notesMissing` records. The result is also undefined if the browser cannot write
-   * in place; nothing is written then.
+   * Runs `write` on the file of `url` while no other tab or process does; if one does, `onWait` is called
+   * with its progress. Returns the file, written by `write` or by another tab or process. `write` returns
+   * undefined if there is nothing to store, which `notesMissing` records. The result is also undefined if the
+   * browser cannot write in place; nothing is written then.
    */
   async fill(
     url: string,
@@ -114,12 +121,12 @@ export class Opfs {
       readonly signal?: AbortSignal | undefined
       readonly notesMissing?: boolean
     } = {},
-  ): Promise<{ readonly file: File | undefined } | undefined> {
+  ): Promise<{ readonly file: EntryFile | undefined } | undefined> {
     const name = await fileKey(url)
     return this.#alone(name, { onWait, signal }, async () => {
       const found = await this.find(url)
       if (found !== undefined) return { file: found }
-      const part = await PartFile.open(this.#folder, name, url)
+      const part = await PartFile.open(this.#folder, name, url, this.#device.room)
       if (part === undefined) return undefined
       try {
         const version = await write(part)
@@ -187,7 +194,7 @@ export class Opfs {
       const file = await this.#known(name)
       if (file !== undefined) found.push(file)
       const isClear = file !== undefined && !(file.isComplete && entries.has(`${name}.part`))
-      if (!isClear) await alone(lockOf(name), () => this.#clear(name), 'unused')
+      if (!isClear) await this.#device.alone(lockOf(name), () => this.#clear(name), 'unused')
     }
     return found
   }
@@ -239,7 +246,7 @@ export class Opfs {
         clearInterval(waiting)
         return work()
       }
-      return await alone(lockOf(name), begin, 'exclusive', signal)
+      return await this.#device.alone(lockOf(name), begin, 'exclusive', signal)
     } finally {
       clearInterval(waiting)
     }
@@ -271,7 +278,7 @@ export class Opfs {
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {
     await this.#writeJson(name, manifest).catch((cause) => {
-      throw writeError(manifest.size, cause)
+      throw writeError(manifest.size, cause, this.#device.room)
     })
   }
 

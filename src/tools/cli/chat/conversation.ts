@@ -1,5 +1,5 @@
-// The conversation of `halfbyte chat`: a session whose system text can change, and files for the next
-// message.
+// The conversation of `halfbyte chat`: a session whose system text and model can change, and files and pictures
+// for the next message.
 import { basename } from 'node:path'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { parseObject } from '../../../core/formats/json-files.ts'
@@ -12,10 +12,12 @@ import type {
   Session,
   SessionOptions,
 } from '../../../engine/api/types.ts'
+import { readMessages, writtenMessages } from '../../../engine/load/vision/saved-pictures.ts'
 import { isSavedSession } from '../../../engine/reply/transcript.ts'
 import { readText } from '../files.ts'
-import { contextNote } from './notes.ts'
-import { writeOutput } from './output.ts'
+import { readPicture } from '../pictures/read-picture.ts'
+import { contextNote } from '../terminal/notes.ts'
+import { writeOutput } from '../terminal/output.ts'
 
 /** Maximum bytes of a file in a message: more than the context of any model holds. */
 const MOST_FILE_BYTES = 4 << 20
@@ -23,6 +25,8 @@ const MOST_FILE_BYTES = 4 << 20
 interface ConversationOptions extends Pick<SessionOptions, 'overflow'> {
   readonly system?: string | undefined
   readonly reply: GenerateOptions
+  /** Loads the model that `/model` names. */
+  readonly open: (model: string, signal?: AbortSignal) => Promise<Engine>
 }
 
 interface AttachedFile {
@@ -30,14 +34,16 @@ interface AttachedFile {
   readonly text: string
 }
 
-export class Conversation {
-  readonly #engine: Engine
+export class Conversation implements AsyncDisposable {
   readonly #options: ConversationOptions
+  #engine: Engine
   #system: string | undefined
   #session: Session
   #files: readonly AttachedFile[] = []
+  #pictures: readonly Uint8Array[] = []
   #last: GenerationResult | undefined
 
+  /** Disposes of `engine`, and of those that replace it, when it ends. */
   constructor(engine: Engine, options: ConversationOptions) {
     this.#engine = engine
     this.#options = options
@@ -53,11 +59,33 @@ export class Conversation {
     return this.#system
   }
 
-  /** Answers a message after the attached files, which stay attached if the answer fails. */
+  /** The name of the model. */
+  get modelName(): string {
+    return this.#engine.model.id
+  }
+
+  /** The text of the last message of the user; undefined if there is none. */
+  get lastAsked(): string | undefined {
+    return this.messages.findLast(({ role }) => role === 'user')?.content
+  }
+
+  /** Answers a message after the attached files and pictures, which stay attached if the answer fails. */
   say(text: string, signal?: AbortSignal): Generation {
     const files = this.#files.map((file) => `${file.name}:\n\`\`\`\n${file.text}\n\`\`\`\n\n`)
-    const generation = this.#session.send(files.join('') + text, { ...this.#options.reply, signal })
-    return this.#noted(generation)
+    const images = this.#pictures
+    const message = {
+      role: 'user',
+      content: files.join('') + text,
+      ...(images.length > 0 && { images }),
+    } as const
+    return this.#noted(this.#session.send(message, { ...this.#options.reply, signal }))
+  }
+
+  /** Replaces the text of the user's last message, and answers it. Throws `unsupported` if there is none. */
+  edit(text: string, signal?: AbortSignal): Generation {
+    const index = this.messages.findLastIndex(({ role }) => role === 'user')
+    if (index < 0) throw nothingAsked()
+    return this.#noted(this.#session.edit(index, text, { ...this.#options.reply, signal }))
   }
 
   /** Answers the last message again. Throws `unsupported` if nothing has been answered. */
@@ -74,9 +102,32 @@ export class Conversation {
   }
 
   async reset(): Promise<void> {
-    this.#files = []
+    this.#detach()
     this.#last = undefined
     this.#session.setMessages([])
+  }
+
+  /**
+   * Continues the conversation with another model; until that is loaded, both are in memory. Throws what
+   * loading throws, and `unsupported` for a conversation with pictures if the new model does not see; the
+   * conversation then stays with its model.
+   */
+  async switchTo(model: string, signal?: AbortSignal): Promise<void> {
+    const engine = await this.#options.open(model, signal)
+    const pictures = [...this.#pictures, ...this.messages.flatMap(({ images = [] }) => images)].length
+    if (pictures > 0 && !engine.model.seesImages) {
+      await engine.dispose()
+      throw new HalfbyteError(
+        'unsupported',
+        `${engine.model.id} does not see, and the conversation has ${pictures} picture${pictures > 1 ? 's' : ''}; /reset it first, or choose a vision model`,
+        { pictures },
+      )
+    }
+    const old = this.#engine
+    const { messages } = this
+    this.#engine = engine
+    await this.#replace(messages)
+    await old.dispose()
   }
 
   /** Adds a text file to the next message. Throws `format` if it cannot be read. */
@@ -84,9 +135,21 @@ export class Conversation {
     this.#files = [...this.#files, { name: basename(path), text: await readText(path, MOST_FILE_BYTES) }]
   }
 
+  /** Adds a picture to the next message. Throws `unsupported` for a model that does not see, `format`. */
+  async attachPicture(path: string): Promise<void> {
+    if (!this.#engine.model.seesImages) {
+      throw new HalfbyteError(
+        'unsupported',
+        `${this.modelName} does not see pictures; choose a vision model with /model, or start the chat with its tower in --vision`,
+      )
+    }
+    this.#pictures = [...this.#pictures, await readPicture(path)]
+  }
+
   /** Writes the system text and the messages as JSON. Throws what `writeOutput` throws. */
-  save(path: string): Promise<void> {
-    const text = JSON.stringify({ system: this.#system, messages: this.messages }, null, 2)
+  async save(path: string): Promise<void> {
+    const messages = await writtenMessages(this.messages)
+    const text = JSON.stringify({ system: this.#system, messages }, null, 2)
     return writeOutput(path, [new TextEncoder().encode(`${text}\n`)])
   }
 
@@ -99,7 +162,7 @@ export class Conversation {
         path,
       })
     this.#system = saved.system
-    await this.#replace(saved.messages)
+    await this.#replace(readMessages(saved.messages))
   }
 
   /** The tokens and speed of the last answer, and how full the context is. */
@@ -121,11 +184,20 @@ export class Conversation {
     return this.#last && contextNote(this.#last, contextLength, this.#options.reply.maxTokens)
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#engine.dispose()
+  }
+
+  #detach(): void {
+    this.#files = []
+    this.#pictures = []
+  }
+
   #noted(generation: Generation): Generation {
     generation.result.then(
       (result) => {
         this.#last = result
-        this.#files = []
+        this.#detach()
       },
       // The reader of the generation handles the error.
       () => undefined,
@@ -145,3 +217,6 @@ export class Conversation {
     return this.#engine.createSession({ system: this.#system, messages, overflow })
   }
 }
+
+const nothingAsked = (): HalfbyteError =>
+  new HalfbyteError('unsupported', 'there is no message to edit yet; write one first')

@@ -1,14 +1,14 @@
 // Tests stored models. In: a folder in memory with false manifests and journals. Out: complete files only.
 import { expect, test, vi } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { ModelStore } from './model-store.ts'
 import { fileKey } from './notes.ts'
-import { Opfs } from './opfs.ts'
 
 const URL = 'https://example.org/a.gguf'
 
 async function opened() {
   const folder = memoryStorage()('halfbyte-models')
-  return { folder, store: (await Opfs.open())!, name: await fileKey(URL) }
+  return { folder, store: (await ModelStore.open())!, name: await fileKey(URL) }
 }
 
 test('a file with its manifest is found and listed', async () => {
