@@ -145,8 +145,8 @@ INLINE void lay_splats(struct token *token, const int8_t *codes) {
         UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
     }
 }
-/* The laid codes of a block: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3, then of rows
- * 4-7. */
+/* The codes of a block as they are laid out: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3,
+ * then of rows 4-7. */
 enum { LAID_NIBBLES = 16, LAID_BYTES = 16 };
 INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {

@@ -107,7 +107,7 @@ test.each([
     'fails when it is created',
     'export default () => { throw new Error("no") }',
     'unsupported',
-    /cannot be made: no/,
+    /cannot be created: no/,
   ],
   [
     'fails at a token',
@@ -142,7 +142,7 @@ test.each([
     'reads an undefined variable',
     'export default ({ tokenText, tokenize }) => { tokenText(-1); tokenText({}); tokenize(null) }',
     'unsupported',
-    /cannot be made/,
+    /cannot be created/,
   ],
   ['makes NaN', 'export default () => (l) => { l[5] = NaN }', 'unsupported', /logit of id 5 NaN/],
 ])('a processor that %s causes a typed error that names it', async (_, text, code, message) => {

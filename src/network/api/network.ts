@@ -75,7 +75,8 @@ export interface NetworkOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
-   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of `Engine.load`.
+   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of
+   * `Engine.load`.
    */
   readonly store?: string | false | undefined
   /**

@@ -85,7 +85,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('bert'), { weights }, (embedder) => expectVectors(embedder, rights, most))
   })
 
-  test('bit for bit with one thread and with two, alone and next to others', async () => {
+  test('bit for bit with one thread and with two, alone and in a batch', async () => {
     const vectorsOf = (options: EmbedderOptions) =>
       withPicked(repository('xlm-roberta'), options, async (embedder) => {
         const { vectors } = await embedder.embed(TEXTS)

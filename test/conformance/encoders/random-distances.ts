@@ -121,7 +121,7 @@ export function bucketOf(row: number, position: number): number {
   const side = position > row ? 16 : 0
   const far = Math.abs(position - row)
   if (far < 8) return side + far
-  // 8 buckets, each wider by a factor of sqrt(2), so the squares of their limits are integers.
+  // 8 buckets, each wider than the last by a factor of sqrt(2), so the squares of their limits are integers.
   let bucket = 8
   while (bucket < 15 && far * far >= 64 * 2 ** (bucket - 7)) bucket++
   return side + bucket
@@ -138,7 +138,7 @@ function slopesOf(heads: number): number[] {
 
 const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2
 
-/** The operations of a model's weights. */
+/** The operations that use a model's weights. */
 function operations({ config, weights }: RandomDistances) {
   const { hidden_size: width, layer_norm_eps: epsilon } = config
   const valuesOf = (name: string) => weights.get(name)!.values

@@ -82,7 +82,7 @@ test('every matrix of a layer stays in 2 bits, and the logits stay close', async
   const sources = files().map((file) => blobSource(file.name, file))
   const { plan } = await prepareModel(await openModel(sources), { weights: 'auto' })
   const names = plan.ops.map(({ name }) => name).filter((name) => name.startsWith('linear'))
-  // Two layers of four products, and the logits.
+  // Two layers with four products each, and the product for the logits.
   expect(names.filter((name) => name === 'linear_w2a8_g256')).toHaveLength(8)
   expect(names).toHaveLength(9)
   const exact = await logits(files(), { weights: 'f32' })

@@ -188,7 +188,9 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
   ]
 }
 
-/** The files of `bertFolder` by their paths in a real folder, in which pooling has its own folder. */
+/**
+ * The files of `bertFolder` by their paths in a real folder, in which the pooling module has its own folder.
+ */
 export function byPath(files: readonly File[]): Map<string, File> {
   const paths = new Map<string, File>()
   for (const file of files) paths.set(paths.has(file.name) ? `1_Pooling/${file.name}` : file.name, file)

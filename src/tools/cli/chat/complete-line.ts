@@ -1,5 +1,5 @@
-// Completes a line of `halfbyte chat`. In: the line up to the cursor. Out: what may follow: commands, and what
-// their arguments name.
+// Completes a line of `halfbyte chat`. In: the line up to the cursor. Out: what may follow: commands, and
+// what their arguments name.
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'

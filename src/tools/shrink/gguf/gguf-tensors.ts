@@ -35,11 +35,11 @@ export function ggufTensors(
       }
       return { name: place.tensor, dtype: 'F32', shape, data }
     }
-    const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
+    const isReordered = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
     const dtype = dtypeOf(name, shape, mostly)
     const data = async function* () {
       const [, k = 0] = shape
-      const slabs = isTurned ? [await turned(weight, config, signal)] : matrixSlabs(weight, signal)
+      const slabs = isReordered ? [await adjacentPairs(weight, config, signal)] : matrixSlabs(weight, signal)
       for await (const { n, values } of slabs) yield encoded(name, values, n, k, dtype)
     }
     return { name: place.tensor, dtype, shape, data }
@@ -66,9 +66,9 @@ function encoded(name: string, values: Float32Array, n: number, k: number, dtype
 
 /**
  * Reorders queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row 2 i + j
- * of a head is row i + j dims / 2 here.
+ * of a head in GGUF is row i + j dims / 2 here.
  */
-async function turned(
+async function adjacentPairs(
   weight: Parameters<typeof readMatrix>[0],
   { headDim }: ModelConfig,
   signal: AbortSignal,

@@ -177,7 +177,7 @@ def binary(g):
     if is_whole(array) and op in ('Div', 'Mod'):
         other = {**g.constants, **g.known()}[y]
         y = g.constant(np.where(other == 0, 3, other).astype(array.dtype))
-        # The processor traps on it.
+        # The processor traps if the smallest integer is divided by -1.
         if array.dtype == np.int64 or (other == -1).any():
             if (array == np.iinfo(array.dtype).min).any():
                 return False

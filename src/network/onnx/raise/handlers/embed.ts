@@ -134,11 +134,11 @@ function embedTokens(t: Translator, node: Node, index: number): Value {
  */
 export function embedCodes(
   t: Translator,
-  parts: Omit<CodeMatrix, 'isTurned' | 'block'>,
+  parts: Omit<CodeMatrix, 'isTransposed' | 'block'>,
   from?: number,
 ): Value {
   const name = from === undefined ? TOKENS : nameOf(from)
-  const table = t.weights.codes({ ...parts, isTurned: true, block: 0 }, name)
+  const table = t.weights.codes({ ...parts, isTransposed: true, block: 0 }, name)
   return from === undefined ? t.b.embed('embed', table.weight) : embedPositions(t, table, from)
 }
 
