@@ -19,7 +19,7 @@ export function evaluateCommands(): readonly Command[] {
     .option('--output <file>', 'output file; default: stdout')
     .action(writeLogits)
   const text = new Command('perplexity')
-    .description("Perplexity of a text: each window's second half is scored, like in llama.cpp.")
+    .description("Perplexity of a text: each window's second half is scored, as in llama.cpp.")
     .argument('<model>', MODEL)
     .argument('<text file>', 'UTF-8 text')
     .option('--context <tokens>', 'tokens per window', whole(4), 256)

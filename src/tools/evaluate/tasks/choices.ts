@@ -1,4 +1,4 @@
-// Multiple-choice tasks from data sets in their published forms, scored like in lm-evaluation-harness.
+// Multiple-choice tasks from data sets in their published forms, scored as in lm-evaluation-harness.
 import { shown } from '../../../core/base/check-options.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { type EncodedPair, encodePair, scorePairs } from '../../../engine/score/score.ts'
@@ -28,8 +28,8 @@ const SEPARATOR = ' '
 
 /**
  * `acc`: the share of items whose most likely choice is the right one. `acc_norm`: the same with each
- * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` shuffles the
- * items; default: file order.
+ * log-likelihood divided by the choice's length in characters. On ties, the first choice wins. `seed`
+ * shuffles the items; default: file order.
  */
 function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
