@@ -1,7 +1,7 @@
 // Bundlers: how each one builds its app and starts its dev server.
 
 interface Bundler {
-  /** Its name in the guide's table. */
+  /** The bundler's name in the guide's table. */
   readonly name: string
   /** Folder in apps/. */
   readonly app: string

@@ -1,5 +1,6 @@
-// The manual's code in Chromium. In: each block of README.md and docs/guide that a page can run, dist/cdn, and
-// random models at the addresses that blocks name. Out: a failure for each block that throws or shows nothing.
+// The manual's code in Chromium. In: each block of README.md and docs/guide that a page can run, dist/cdn,
+// and random models at the addresses that blocks name. Out: a failure for each block that throws or shows
+// nothing.
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'

@@ -5,11 +5,10 @@ import { Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
 import { mostThreads } from '../../../engine/api/request/load-options.ts'
-import { Network, type NetworkFallback } from '../../../network/api/network.ts'
+import type { Network, NetworkFallback } from '../../../network/api/network.ts'
 import type { WeightPolicy } from '../../../network/compile/lower/policy.ts'
 import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
-import { openModelFiles } from '../files.ts'
-import { nodeHost } from '../node-host.ts'
+import { openNetworkAt } from '../models/node-models.ts'
 import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
@@ -58,16 +57,9 @@ async function run(
   { input = [], output, dtype, weights, threads, fallback }: RunFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const files = await openModelFiles(model, {
-    signal,
-    dtype,
-    onProgress: showProgress,
-  }).finally(clearProgress)
   const options = { signal, dtype, weights, threads, fallback }
-  const network = await Network.open(files, options, nodeHost()).catch(async (error) => {
-    await files.close()
-    throw error
-  })
+  const how = { signal, dtype, onProgress: showProgress }
+  const network = await openNetworkAt(model, options, how).finally(clearProgress)
   try {
     if (input.length === 0) throw noInputs(network)
     const inputs: [string, NetworkTensor][] = []

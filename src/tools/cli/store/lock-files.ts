@@ -15,7 +15,7 @@ import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Device } from '../../../core/store/device/device.ts'
-import { systemCode } from '../terminal/failure.ts'
+import { systemCode } from '../system-errors.ts'
 
 const BEAT_MS = 2000
 /** A holder that was not touched for this long while it was watched is dead. Several beats. */
@@ -143,12 +143,12 @@ function hasEnded(pid: number): boolean {
     process.kill(pid, 0)
     return false
   } catch (error) {
-    // Another user's process may not be asked, nor may any in Deno without its permission.
+    // Another user's process cannot be signalled, nor can any in Deno without its permission.
     return systemCode(error) === 'ESRCH'
   }
 }
 
-/** A little more or less, so that two processes that stepped back do not meet again. */
+/** Adds jitter, so that two processes that have backed off do not collide again. */
 function pause(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {

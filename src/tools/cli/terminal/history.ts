@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stateFolder } from '../platform-folders.ts'
-import { systemCode } from './failure.ts'
+import { systemCode } from '../system-errors.ts'
 import { note } from './notes.ts'
 
 /** Number of lines that a run starts with. */
@@ -29,7 +29,7 @@ export function openHistory(path = join(stateFolder(), 'chat-history')): History
     } catch (error) {
       if (systemCode(error) === undefined) throw error
       isUsable = false
-      note(`typed lines are not kept: ${path} cannot be used (${systemCode(error)})`)
+      note(`the history is not saved: ${path} cannot be used (${systemCode(error)})`)
       return undefined
     }
   }
