@@ -69,7 +69,9 @@ function variants(line: string, random: () => number): string[] {
   const texts = new Set<string>()
   // Every alternative at least once.
   for (let turn = 0; turn < widest; turn++) texts.add(slots.map((slot) => slot[turn % slot.length]!).join(''))
-  while (texts.size < Math.min(total, VARIANTS)) texts.add(pick())
+  // Bounded, because two choices may give the same text.
+  for (let tries = 0; texts.size < Math.min(total, VARIANTS) && tries < 10 * VARIANTS; tries++)
+    texts.add(pick())
   return [...texts].map((text) => text.replaceAll(/ +/g, ' ').trim())
 }
 
