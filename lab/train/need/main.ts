@@ -14,7 +14,15 @@ import { NEEDS, scorePassage, type Weights } from '../../../src/ui/assist/care/c
 import { withoutFiction } from '../../../src/ui/assist/care/fiction.ts'
 import { folded } from '../../../src/ui/assist/care/fold.ts'
 import { needByPatterns } from '../../../src/ui/assist/care/patterns/need-by-patterns.ts'
-import { type Example, lexiconOf, readLexicon, seeded, storedExamples, writtenExamples } from './data.ts'
+import {
+  type Example,
+  lexiconOf,
+  plainExamples,
+  readLexicon,
+  seeded,
+  storedExamples,
+  writtenExamples,
+} from './data.ts'
 import { fit } from './fit.ts'
 
 const ROUNDS = [1, 2, 3, 4, 5].map((round) => [`unseen-need-${round}`, `unseen-ordinary-${round}`])
@@ -38,9 +46,12 @@ const fitted = (examples: readonly Example[], weight: number) =>
 
 function train(withheld: readonly string[]): Packed {
   const stored = LEARNT.filter((set) => !withheld.includes(set)).flatMap((set) =>
-    fitted(storedExamples(`${set}.txt`), 2),
+    fitted(storedExamples(`${set}.txt`), 3),
   )
-  return pack(keys, fit([...fitted(writtenExamples(seeded(1)), 1), ...stored]))
+  return pack(
+    keys,
+    fit([...fitted(writtenExamples(seeded(1)), 1), ...fitted(plainExamples(), 1), ...stored]),
+  )
 }
 
 interface Judged {
