@@ -9,7 +9,7 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 export type { Need, RecognizedNeed }
 
 /** From these odds (their logarithm), the classifier decides alone; `lab/train/need` measures others. */
-const ENOUGH = 1.25
+const ENOUGH = 1.5
 /** Below these, a pattern would match by chance; none is tried, because their compilation takes 0.1 s. */
 const TOO_LITTLE = -2
 
