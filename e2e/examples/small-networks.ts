@@ -6,16 +6,21 @@ import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 type Dims = readonly (number | string)[]
 
 /** A network of one input and one output. `build` adds its nodes and returns the last value. */
-function network(dims: Dims, build: (to: NodeWriter, input: string) => string): Uint8Array {
+function network(
+  dims: Dims,
+  build: (to: NodeWriter, input: string) => string,
+  metadata?: Readonly<Record<string, string>>,
+): Uint8Array {
   const to = new NodeWriter()
   const last = build(to, 'x')
   to.node('Identity', [last], ['y'])
-  return modelBytes({
+  const graph = {
     nodes: to.nodes,
     constants: to.constants,
     inputs: [{ name: 'x', type: TYPE.f32, dims }],
     outputs: [{ name: 'y', type: TYPE.f32 }],
-  })
+  }
+  return modelBytes(graph, 17, 8, metadata)
 }
 
 const mean = (to: NodeWriter, input: string, axes: readonly number[], keepdims = 0) =>
@@ -41,14 +46,18 @@ export const uprightClassifier = (): Uint8Array =>
 
 /** Reads each stretch of dark columns as the first of two characters. */
 export const columnReader = (): Uint8Array =>
-  network([1, 3, 48, 'width'], (to, x) => {
-    // A line has a margin.
-    const tone = to.op('Sub', [mean(to, x, [1, 2]), to.float(0.5)])
-    const column = to.op('Reshape', [dark(to, tone), to.ints([1, -1, 1])])
-    const blank = to.op('Sub', [to.float(1), column])
-    const other = to.op('Mul', [column, to.float(0)])
-    return to.op('Concat', [blank, column, other], { axis: 2 })
-  })
+  network(
+    [1, 3, 48, 'width'],
+    (to, x) => {
+      // A line has a margin.
+      const tone = to.op('Sub', [mean(to, x, [1, 2]), to.float(0.5)])
+      const column = to.op('Reshape', [dark(to, tone), to.ints([1, -1, 1])])
+      const blank = to.op('Sub', [to.float(1), column])
+      const other = to.op('Mul', [column, to.float(0)])
+      return to.op('Concat', [blank, column, other], { axis: 2 })
+    },
+    { character: 'a' },
+  )
 
 /** Like Silero VAD 5: the probability of speech is the loudest sample. */
 export function loudnessDetector(): Uint8Array {

@@ -69,7 +69,6 @@ export const STAND_INS: Readonly<Record<string, (page: Page) => Promise<void>>> 
       'det_small.onnx': darkDetector(),
       'cls_mobile.onnx': uprightClassifier(),
       'rec_small.onnx': columnReader(),
-      'characters.txt': 'a',
     }),
   async speech(page) {
     await serveFiles(page, { 'silero_vad_v5.onnx': loudnessDetector() })

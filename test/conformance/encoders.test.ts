@@ -111,7 +111,7 @@ describe('the vectors of the definition', () => {
     }
   })
 
-  test('by the pooling whose number GGUF stores', async () => {
+  test('by the pooling type whose number GGUF stores', async () => {
     const model = randomBert(5)
     const { vectors } = await withEmbedder([await bertGguf(model, 2)], {}, (embedder) =>
       embedder.embed(TEXTS),

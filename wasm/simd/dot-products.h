@@ -32,7 +32,7 @@ INLINE struct masks masks(void) {
 /* The sums of rows 0 and 1, and of rows 2 and 3: i16 lanes for nibbles, i32 lanes for bytes. */
 struct halves { v128_t first, last; };
 
-/* sums += or = products of 16 nibbles with one splat. */
+/* Sets sums to the products of 16 nibbles with one splat, or adds the products to them. */
 INLINE void add_products(struct halves *sums, v128_t codes, v128_t qx, const int begins) {
     const v128_t first = wasm_i16x8_extmul_low_i8x16(codes, qx), last = wasm_i16x8_extmul_high_i8x16(codes, qx);
     sums->first = begins ? first : wasm_i16x8_add(sums->first, first);
@@ -47,7 +47,7 @@ INLINE v128_t nibble_rows(struct halves sums) {
     return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_add(even, odd));
 }
 
-/* sums += or = products of two vectors of 16 signed bytes, each with one splat. */
+/* Sets sums to the products of two vectors of 16 signed bytes, each with one splat, or adds the products to them. */
 INLINE void add_byte_products(struct halves *sums, v128_t a, v128_t b, v128_t qa, v128_t qb, const int begins) {
     const v128_t low = wasm_i16x8_add(wasm_i16x8_extmul_low_i8x16(a, qa), wasm_i16x8_extmul_low_i8x16(b, qb));
     const v128_t high = wasm_i16x8_add(wasm_i16x8_extmul_high_i8x16(a, qa), wasm_i16x8_extmul_high_i8x16(b, qb));

@@ -145,7 +145,7 @@ test.each([
     /cannot be created/,
   ],
   ['makes NaN', 'export default () => (l) => { l[5] = NaN }', 'unsupported', /logit of id 5 NaN/],
-])('a processor that %s is a typed error that names it', async (_, text, code, message) => {
+])('a processor that %s causes a typed error that names it', async (_, text, code, message) => {
   const engine = await openToy()
   const { result } = engine.complete('ab', { ...GREEDY, processors: [moduleOf(text)] })
   const error = await result.catch((thrown: unknown) => thrown)

@@ -30,7 +30,8 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import { storedAddress } from './models/stored-models.ts'
 import type { LoraFlag } from './options.ts'
 import { type StoreOption, storeOf } from './store/node-store.ts'
-import { systemCode, systemError, unreached } from './terminal/failure.ts'
+import { systemCode } from './system-errors.ts'
+import { systemError, unreached } from './terminal/failure.ts'
 
 /** Maximum bytes of a text that must fit into memory, such as a schema or a dataset. */
 const MAX_BYTES = 256 << 20
@@ -83,6 +84,8 @@ interface FileOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Which ONNX graph to open if a model has several precisions. */
   readonly dtype?: GraphDtype | undefined
+  /** `graph`: of a folder on a server, only the ONNX graph. Default: all files of a language model. */
+  readonly wants?: 'graph' | undefined
   /** Overrides the hub's address and token from the environment. */
   readonly hub?: Hub | undefined
   /** Where downloads are stored. */

@@ -14,8 +14,9 @@ import { probeModel } from '../../engine/probe/probe.ts'
 import { createService } from '../../engine/service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
+import { openPacked, readsPack } from './models/stored-packs.ts'
 import { nodeHost } from './node-host.ts'
-import type { StoreOption } from './store/node-store.ts'
+import { type StoreOption, storeOf } from './store/node-store.ts'
 
 /** Makes `Engine` start the way Node needs. */
 export function startEnginesInThisProcess(): void {
@@ -27,10 +28,11 @@ async function load(source: ModelSource, options: LoadOptions = {}): Promise<Eng
   checked.signal?.throwIfAborted()
   const { place, ...others } = await placed(source, checked)
   const store = givenStore(checked)
-  const openFiles: FileOpener = async ({ source: asked, hub, dtype }, { signal, onProgress }) =>
-    typeof asked === 'string'
-      ? openModelFiles(asked, { signal, hub, dtype, onProgress, store })
-      : blobFiles(asked)
+  const openFiles: FileOpener = async ({ source: asked, hub, dtype }, { signal, onProgress }) => {
+    if (typeof asked !== 'string') return blobFiles(asked)
+    const open = () => openModelFiles(asked, { signal, hub, dtype, onProgress, store })
+    return readsPack(checked) ? openPacked(asked, storeOf(store), open, { signal, onProgress }) : open()
+  }
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), place, { ...checked, ...others })
 }

@@ -82,7 +82,10 @@ export class Speech implements ReactiveController {
     }
   }
 
-  /** The language of the texts; undefined if the page's is unknown, whose `messages` may be in any. */
+  /**
+   * The language of the texts. Undefined if the page's language is unknown, because the page's `messages` may
+   * be in any language.
+   */
   get language(): Language | undefined {
     return languageFor(this.#tag) === undefined ? undefined : this.#own.language
   }

@@ -60,7 +60,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('xlm-roberta'), { pooling }, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('of the states of a graph that pools, if the caller chooses a pooling', async () => {
+  test('of the states of a graph that pools, if the caller chooses a pooling method', async () => {
     const rights = resultsOf('bert').map((result) => pooledResult(result, 'cls'))
     await withPicked(repository('bert'), { pooling: 'cls' }, (embedder) => expectVectors(embedder, rights))
   })

@@ -40,7 +40,10 @@ const LOCAL_THETA = 10_000
 /** Layers of Gemma without a window. */
 const isFull = (layer: number): boolean => layer % 3 === 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows shorter than the texts. */
+/**
+ * Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes, and its windows are shorter than the
+ * texts.
+ */
 export function randomBody(family: RandomBody['family'], seed: number): RandomBody {
   const random = new Random(`${family} ${seed}`)
   const isGemma = family === 'gemma'

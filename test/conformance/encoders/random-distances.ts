@@ -15,7 +15,9 @@ export interface RandomDistances extends RandomBert {
 /** MPNet's positions start after the padding id. */
 const FIRST_POSITION = 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and at most `positions` positions. */
+/**
+ * Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes. It has at most `positions` positions.
+ */
 export function randomDistances(family: DistanceFamily, seed: number, positions = 150): RandomDistances {
   const random = new Random(`${family} ${seed}`)
   const isJina = family !== 'mpnet'

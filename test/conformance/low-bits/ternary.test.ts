@@ -109,7 +109,7 @@ test('shards are as close to f32 as one thread is', async () => {
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-test("heads of 16 are split at whole groups, even with a norm before attention's last matrix", async () => {
+test("heads of 16 are split at group boundaries, even with a norm before attention's last matrix", async () => {
   const { config, tensors } = cases.find(({ name }) => name === 'two KV heads')!
   const stored = [...tensorsOf(tensors)].map(
     ({ name, shape, values }) => [name, { dtype: 'F32', shape, data: bytesOf(values) }] as const,

@@ -41,7 +41,7 @@ interface BertKind {
   readonly family?: 'Bert' | 'Roberta' | 'XLMRoberta'
 }
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+/** Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes. */
 export function randomBert(seed: number, { isReranker = false, family = 'Bert' }: BertKind = {}): RandomBert {
   const isBert = family === 'Bert'
   const random = new Random(seed)

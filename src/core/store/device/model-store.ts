@@ -69,6 +69,12 @@ export class ModelStore {
     return file?.size === manifest.size ? file : undefined
   }
 
+  /** The version of a stored file; undefined if it is absent or incomplete. */
+  async version(url: string): Promise<Version | undefined> {
+    const manifest = await this.#manifest(await fileKey(url))
+    return manifest && { size: manifest.size, etag: manifest.etag }
+  }
+
   /** Like `find`, but opens a source that verifies checksums on reading. The reader closes it. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
@@ -283,6 +289,7 @@ export class ModelStore {
   }
 
   async #writeJson(name: string, value: unknown): Promise<void> {
+    if (this.#folder.replace !== undefined) return this.#folder.replace(`${name}.json`, JSON.stringify(value))
     const file = await openSyncFile(this.#folder, `${name}.json`)
     if (file === undefined) throw new Error('it does not support writing in place')
     try {

@@ -107,6 +107,11 @@ export interface Folder {
   keys(): AsyncIterable<string>
   getFileHandle(name: string, options?: { readonly create?: boolean }): Promise<FolderEntry>
   removeEntry(name: string): Promise<void>
+  /**
+   * Replaces a file in one step, where processes could otherwise write it at the same time. Absent where only
+   * one writer can open a file.
+   */
+  replace?(name: string, text: string): Promise<void>
 }
 
 /** Undefined if the browser has no such handles, or only exclusive ones. */

@@ -102,6 +102,18 @@ test('a resize of a part of an image has a number of its own outside the image',
   expect(valuesOf(made)).toEqual([20, 30, -1])
 })
 
+test('ConvTranspose with SAME_LOWER padding removes one more at the start, as with SAME_UPPER at the end', () => {
+  const made = (mode: string) =>
+    valuesOf(
+      run('ConvTranspose', [floats([1, 1, 2], [1, 10]), floats([1, 1, 3], [1, 2, 3])], {
+        ...{ strides: ints([2]), auto_pad: text(mode) },
+      }),
+    )
+  // All of it is 1, 2, 13, 20, 30.
+  expect(made('SAME_UPPER')).toEqual([1, 2, 13, 20])
+  expect(made('SAME_LOWER')).toEqual([2, 13, 20, 30])
+})
+
 test('windows that skip positions under SAME padding are rejected, because runtimes disagree about them', () => {
   const x = floats([1, 1, 4], [1, 2, 3, 4])
   const window = { kernel_shape: ints([1]), strides: ints([4]), auto_pad: text('SAME_UPPER') }

@@ -1,6 +1,7 @@
 // The store on the command line. In: the real program in several processes, a hub with tiny models, kills and
 // small disks. Out: what is downloaded, listed and removed.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -46,6 +47,7 @@ describe('a model on the hub', () => {
   test('is downloaded once, and then works without a network, by any of its names', async () => {
     const first = await there('generate', 'owner/name:m.gguf', ...GREEDY)
     expect(first).toMatchObject({ code: 0, err: '' })
+    expect(first.out).toBe((await there('generate', model, ...GREEDY)).out)
     hub.behaviour = { status: 503 }
     hub.requests.length = 0
     for (const name of ['owner/name:m.gguf', 'owner/name', `${hub.address}owner/name/resolve/main/m.gguf`])
@@ -78,14 +80,15 @@ describe('the commands of the store', () => {
     await there('pull', 'owner/name:n.gguf')
     const { out } = await there('models')
     expect(out).toMatch(
-      /^[\d.]+ kB in .+:\nNAME +SIZE +LAST USED\nowner\/name:n\.gguf +[\d.]+ kB +just now\nowner\/name:m\.gguf +[\d.]+ kB +just now\n\nembedded /,
+      /^[\d.]+ MB in .+:\nNAME +SIZE +LAST USED\nowner\/name:n\.gguf +[\d.]+ kB +just now\nowner\/name:m\.gguf +[\d.]+ kB +just now\n\nembedded /,
     )
     const [stored] = JSON.parse((await there('models', '--json')).out)
     expect(stored).toMatchObject({
       id: 'owner/name:n.gguf',
       address: `${hub.address}owner/name/resolve/main/n.gguf`,
-      stored: { isComplete: true, bytes: (await readFile(model)).length },
+      stored: { isComplete: true },
     })
+    expect(stored.stored.bytes).toBeGreaterThan(1.5 * (await readFile(model)).length)
     expect(await there('rm', 'owner/name')).toMatchObject({
       code: 1,
       err: 'unsupported: owner/name is not stored; stored are owner/name:n.gguf, owner/name:m.gguf\n',
@@ -106,6 +109,29 @@ describe('the commands of the store', () => {
     })
   }, 60_000)
 })
+
+test('serve without a model answers with the stored ones, by name', async () => {
+  for (const name of ['m', 'n']) await there('pull', `owner/name:${name}.gguf`)
+  const child = begin(['serve', '--port', '0', '--threads', '1', '--context', '64', '--quiet'])
+  const [line] = await once(child.stdout!, 'data')
+  const [, address] = /^owner\/name:n\.gguf, owner\/name:m\.gguf answer at (\S+)\n$/.exec(String(line)) ?? []
+  const { data } = await (await fetch(`${address}/models`)).json()
+  expect(data.map(({ id }: { id: string }) => id)).toEqual(['owner/name:n.gguf', 'owner/name:m.gguf'])
+  const say = async (name: string) =>
+    (
+      await fetch(`${address}/completions`, {
+        method: 'POST',
+        body: JSON.stringify({ model: name, prompt: 'ab', max_tokens: 4, temperature: 0 }),
+      })
+    ).json()
+  expect(await say('owner/name:m.gguf')).toMatchObject({ model: 'owner/name:m.gguf' })
+  expect((await say('owner/name:x.gguf')).error.code).toBe('model_not_found')
+  expect(hub.requests.filter((request) => request.includes('m.gguf'))).toHaveLength(1)
+  child.kill('SIGINT')
+  expect((await ended(child)).code).toBe(130)
+  const { code, err } = await ended(begin(['serve', '--lora', 'x', '--port', '0']))
+  expect([code, err]).toEqual([1, expect.stringContaining('--lora applies to one model but none is given')])
+}, 120_000)
 
 /** A file of five chunks and a half, which is no model. */
 const large = () => new Uint8Array(5.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)

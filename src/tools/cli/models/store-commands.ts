@@ -12,6 +12,7 @@ import { note } from '../terminal/notes.ts'
 import { bytesText } from '../terminal/offer.ts'
 import { clearProgress, showProgress } from '../terminal/output.ts'
 import { listStoredModels, type StoredModel } from './stored-models.ts'
+import { openPacked } from './stored-packs.ts'
 
 const NAME =
   'a name from "halfbyte models", a URL (with a trailing slash for a folder), or owner/name[:file][@revision] on the hub'
@@ -27,7 +28,9 @@ function storeHere(): Device {
 
 export function pullCommand(): Command {
   return new Command('pull')
-    .description('Download a model into the store. Ctrl-C stops it; the next time continues from there.')
+    .description(
+      'Download a model into the store, and prepare its weights. Ctrl-C stops it; the next time continues from there.',
+    )
     .argument('<name>', NAME)
     .addOption(dtypeOption())
     .action((name: string, flags: Pick<EngineFlags, 'dtype'>) =>
@@ -43,10 +46,14 @@ async function pull(name: string, { dtype }: Pick<EngineFlags, 'dtype'>, signal:
       'unsupported',
       `${name} is already on this machine; pull fetches models from servers`,
     )
-  const files = await openModelFiles(place, { signal, dtype, onProgress: showProgress }).finally(
-    clearProgress,
-  )
-  const urls = new Set(files.sources.flatMap(({ address }) => address ?? []))
+  const hooks = { signal, onProgress: showProgress }
+  const urls = new Set<string>()
+  const open = async () => {
+    const files = await openModelFiles(place, { ...hooks, dtype })
+    for (const { address } of files.sources) if (address !== undefined) urls.add(address)
+    return files
+  }
+  const files = await openPacked(place, store, open, hooks).finally(clearProgress)
   await files.close()
   const model = (await listStoredModels(store)).find((each) => each.files.some(({ url }) => urls.has(url)))
   if (model === undefined)

@@ -6,6 +6,7 @@ import type { StoredFile } from '../../../core/store/device/model-store.ts'
 import { hubUrl, parseHubAddress, repoAddressOf } from '../../../core/store/hub.ts'
 import { listFiles } from '../../../core/store/stored-models.ts'
 import { hubHere } from '../hub-here.ts'
+import { packedModel } from '../store/pack-address.ts'
 
 export interface StoredModel {
   /** As it is listed, and as `<model>` accepts it: the catalogue's name, `owner/name[:file][@revision]`, or a
@@ -13,7 +14,7 @@ export interface StoredModel {
   readonly name: string
   /** What a load opens. */
   readonly address: string
-  /** Bytes on disk. */
+  /** Bytes on disk, with its pack. */
   readonly bytes: number
   /** Milliseconds since 1970 of the last use of any of its files. */
   readonly used: number
@@ -28,13 +29,18 @@ const OWN = /\.(gguf|hbm)$/i
 /** Most recently used first. Without a store there are none. */
 export async function listStoredModels(device: Device | undefined): Promise<StoredModel[]> {
   if (device === undefined) return []
-  const groups = groupsOf(await listFiles(device))
+  const files = await listFiles(device)
+  const groups = groupsOf(files.filter(({ url }) => packedModel(url) === undefined))
+  for (const file of files) {
+    const model = packedModel(file.url)
+    if (model !== undefined) groups.set(model, [...(groups.get(model) ?? []), file])
+  }
   const models = [...groups].map(([address, files]) => ({
     name: nameOf(address),
     address,
     bytes: files.reduce((sum, { size }) => sum + size, 0),
     used: Math.max(...files.map(({ used }) => used)),
-    isComplete: files.every(({ isComplete }) => isComplete),
+    isComplete: files.every(({ url, isComplete }) => isComplete || packedModel(url) !== undefined),
     files,
   }))
   return models.sort((one, other) => other.used - one.used || (one.name < other.name ? -1 : 1))
@@ -44,10 +50,12 @@ export async function listStoredModels(device: Device | undefined): Promise<Stor
 function groupsOf(files: readonly StoredFile[]): Map<string, StoredFile[]> {
   const groups = new Map<string, StoredFile[]>()
   const folders = files.filter(({ url }) => /\/config\.json$/.test(url)).map(({ url }) => folderOf(url))
-  for (const file of files) {
+  // The first part of a split model comes first.
+  const sorted = [...files].sort((one, other) => (one.url < other.url ? -1 : 1))
+  for (const file of sorted) {
     const { url } = file
     const path = url.split(/[?#]/, 1)[0] ?? url
-    // The parts of a split model share the address of the first that is stored.
+    // The parts of a split model share the address of the first one stored.
     const candidates = OWN.test(path) ? [...groups.keys()].filter((each) => !each.endsWith('/')) : folders
     const address = candidates.find((each) => isFileOf(each)(url)) ?? url
     groups.set(address, [...(groups.get(address) ?? []), file])

@@ -1,9 +1,10 @@
 // A folder on disk, with the methods that a store uses of a browser's private file system.
+import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EntryFile, Folder, FolderEntry, SyncFile } from '../../../core/store/device/sync-file.ts'
-import { isFullDisk } from '../terminal/failure.ts'
+import { isFullDisk } from '../system-errors.ts'
 
 /** Stores make their own names; nothing else may become a path. */
 const SAFE_NAME = /^[\w-]+(?:\.[a-z]+)?$/
@@ -11,9 +12,12 @@ const SAFE_NAME = /^[\w-]+(?:\.[a-z]+)?$/
 /** Throws what `node:fs` throws, and a DOMException `QuotaExceededError` for a full disk, as browsers do. */
 export class DiskFolder implements Folder {
   readonly #path: string
+  readonly #drafts: string
 
-  constructor(path: string) {
+  /** `drafts`: a folder on the same disk for files that are not complete yet. */
+  constructor(path: string, drafts: string) {
     this.#path = path
+    this.#drafts = drafts
   }
 
   async *keys(): AsyncGenerator<string> {
@@ -29,6 +33,21 @@ export class DiskFolder implements Folder {
       createSyncAccessHandle: async ({ mode } = { mode: 'readwrite' }) =>
         Object.assign(openHandle(path, mode === 'read-only' ? 'r' : 'r+'), { mode }),
     }
+  }
+
+  async replace(name: string, text: string): Promise<void> {
+    const path = this.#pathOf(name)
+    await quotaErrors(async () => {
+      await mkdir(this.#drafts, { recursive: true, mode: 0o700 })
+      const draft = join(this.#drafts, randomUUID())
+      try {
+        await writeFile(draft, text, { flush: true })
+        await rename(draft, path)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    })
   }
 
   async removeEntry(name: string): Promise<void> {

@@ -15,7 +15,7 @@ import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Device } from '../../../core/store/device/device.ts'
-import { systemCode } from '../terminal/failure.ts'
+import { systemCode } from '../system-errors.ts'
 
 const BEAT_MS = 2000
 /** A holder that was not touched for this long while it was watched is dead. Several beats. */

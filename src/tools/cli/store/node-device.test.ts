@@ -1,6 +1,6 @@
-// The store on disk. In: a server with faults, a real folder, damaged files, a small or missing disk. Out:
-// the exact bytes, the requests for them, and typed errors.
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+// The store on disk. In: a server with faults, a real folder, damaged files, a small or missing disk. Out: the
+// exact bytes, the requests for them, and typed errors.
+import { mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -85,6 +85,17 @@ test('a byte that changed on disk is found, and only its chunk is fetched again'
   expect(server.requests).toEqual([`GET /m.gguf bytes=${CHUNK_BYTES}-${2 * CHUNK_BYTES - 1}`])
 })
 
+test('a manifest is replaced in one step, so that nobody reads half of one', async () => {
+  await load()
+  const path = await stored('.json')
+  const reader = await open(path)
+  const before = await readFile(path, 'utf8')
+  await load()
+  expect(await readFile(path, 'utf8')).not.toBe(before)
+  expect(await reader.readFile('utf8')).toBe(before)
+  await reader.close()
+})
+
 test('a file that was cut short is fetched again', async () => {
   await load()
   await writeFile(await stored('.bin'), BYTES.subarray(0, 10))
@@ -139,7 +150,8 @@ test('models are listed, counted and removed, least recently used first', async 
 test.each(['../secret', 'a/b', '..', '/etc/passwd', 'a\\b', 'a:b', ''])(
   'the name %j never becomes a path',
   async (name) => {
-    const folder = new DiskFolder(home)
+    const folder = new DiskFolder(home, home)
+    await expect(folder.replace(name, '')).rejects.toThrow('a name that a store makes')
     await expect(folder.getFileHandle(name, { create: true })).rejects.toThrow('a name that a store makes')
     await expect(folder.removeEntry(name)).rejects.toThrow('a name that a store makes')
     expect(await readdir(home)).toEqual([])
@@ -153,7 +165,8 @@ test('an address with any name is stored inside the folder', async () => {
     expect(await load(name)).toHaveLength(9)
   }
   expect((await listFiles(device())).length).toBe(names.length)
-  expect((await readdir(home)).sort()).toEqual(['locks', 'models'])
+  expect((await readdir(home)).sort()).toEqual(['drafts', 'locks', 'models'])
+  expect(await readdir(join(home, 'drafts'))).toEqual([])
   for (const file of await readdir(join(home, 'models'))) expect(file).toMatch(/^[0-9a-f]{32}\.(bin|json)$/)
 })
 

@@ -2,7 +2,7 @@
 import { constants, promises } from 'node:fs'
 import { join } from 'node:path'
 import type { Device } from '../../../core/store/device/device.ts'
-import { systemCode } from '../terminal/failure.ts'
+import { systemCode } from '../system-errors.ts'
 import { DiskFolder } from './disk-folder.ts'
 import { lockFiles } from './lock-files.ts'
 
@@ -36,7 +36,7 @@ export function diskDevice(folder: string, onDenied: (reason: string) => void = 
         return undefined
       }
       await promises.access(path, constants.W_OK).catch(denied)
-      return new DiskFolder(path)
+      return new DiskFolder(path, join(folder, 'drafts'))
     },
     alone: lockFiles(join(folder, 'locks')),
     room: {

@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stateFolder } from '../platform-folders.ts'
-import { systemCode } from './failure.ts'
+import { systemCode } from '../system-errors.ts'
 import { note } from './notes.ts'
 
 /** Number of lines that a run starts with. */

@@ -1,4 +1,5 @@
-// Handlers of embeddings and rows: rows of a table by id, or selecting the rows whose logits are needed.
+// Handlers of embeddings and rows: they look up rows of a table by id, or select the rows whose logits are
+// needed.
 
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'

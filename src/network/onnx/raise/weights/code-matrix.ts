@@ -2,7 +2,7 @@
 // Q8_0, Q4_0, Q4_1 or F32 are computed while they are read.
 //
 //   W = scale * (code - zero point)
-// codes [k][n], or [n][k] if `isTransposed`; scales [1], [n], or [k / block][n], transposed like the codes
+//   codes [k][n], or [n][k] if `isTransposed`; scales [1], [n], or [k / block][n], transposed like the codes
 import { readInto, release } from '../../../../core/base/bytes.ts'
 import { floatToHalf, halfTable } from '../../../../core/base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../../core/formats/tensors.ts'

@@ -212,7 +212,7 @@ export class WeightTable {
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
   }
 
-  /** A weight made of the rows `runs` of another, in order. */
+  /** A weight made of some rows of another one, listed in `runs`, in order. */
   rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns, as?: string): WeightRef {
     const { name = '' } = whole ?? {}
     const tensor = this.#tensors.get(name)!
