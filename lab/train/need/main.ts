@@ -14,6 +14,7 @@ import { NEEDS, scorePassage, type Weights } from '../../../src/ui/assist/care/c
 import { withoutFiction } from '../../../src/ui/assist/care/fiction.ts'
 import { folded } from '../../../src/ui/assist/care/fold.ts'
 import { needByPatterns } from '../../../src/ui/assist/care/patterns/need-by-patterns.ts'
+import { MIN_PATTERN_ODDS } from '../../../src/ui/assist/care/recognize.ts'
 import {
   type Example,
   lexiconOf,
@@ -29,9 +30,7 @@ const ROUNDS = [1, 2, 3, 4, 5].map((round) => [`unseen-need-${round}`, `unseen-o
 const EARLIER = ['need', 'ordinary', 'held-need', 'held-ordinary']
 /** Stored messages that the classifier learns from; those of rounds after the fifth are never among them. */
 const LEARNT = [...EARLIER, ...ROUNDS.flat()]
-const THRESHOLDS = [0, 0.5, 1, 1.5, 2]
-/** Below these odds patterns are not tried; the same as in `recognize.ts`. */
-const TOO_LITTLE = -2
+const THRESHOLDS = [1, 1.5, 2, 2.5, 3]
 const TARGET = new URL('../../../src/ui/assist/care/classifier/trained.ts', import.meta.url)
 
 const { keys } = readLexicon()
@@ -76,7 +75,7 @@ function report(title: string, judged: readonly Judged[]): void {
   const shares = THRESHOLDS.map((threshold) => {
     const alone = judged.filter(({ odds }) => odds >= threshold)
     const both = judged.filter(
-      ({ odds, pattern }) => odds >= threshold || (pattern && odds >= TOO_LITTLE),
+      ({ odds, pattern }) => odds >= threshold || (pattern && odds >= MIN_PATTERN_ODDS),
     )
     return `${threshold}: ${percent(alone, judged)} (${percent(both, judged)})`
   })
