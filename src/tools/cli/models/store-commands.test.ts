@@ -58,6 +58,8 @@ describe('a model on the hub', () => {
   test('is not stored with --no-store', async () => {
     const { code } = await there('generate', 'owner/name:m.gguf', ...GREEDY, '--no-store')
     expect(code).toBe(0)
+    // Neither is a file on this machine.
+    expect((await there('generate', model, ...GREEDY)).code).toBe(0)
     await expect(readdir(home)).rejects.toThrow()
     expect((await there('generate', 'owner/name:m.gguf', ...GREEDY, '--no-store')).code).toBe(0)
     expect(ranges()).toHaveLength(2)
