@@ -20,7 +20,7 @@ const LONG = [
   'src/tools/cli/compress/**/*.test.ts',
   'lab/bench/**/*.test.ts',
   'scripts/make/**/*.test.ts',
-  'scripts/package/{audit,runtimes}.test.ts',
+  'scripts/package/{audit,runtimes,guide/shell}.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/conformance/{compress,onnx/control,pools,transformers}/**/*.test.ts',
   'test/conformance/{matrix,families,random-models,transformers}.test.ts',

@@ -1,4 +1,4 @@
-// The entity tables of web pages, which both Markdown and the document reader use. In a chunk shared by both
+// The entity tables of web pages, which both Markdown and the document reader use. In a chunk shared by both,
 // they would compress worse: half a kilobyte more would load before the first message. So the reader, which
 // loads with the first document, gets a copy of its own.
 import type { Plugin } from 'vite'

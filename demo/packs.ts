@@ -39,7 +39,7 @@ function cardOf(path: string): PackCard {
   return card as PackCard
 }
 
-/** Without packs this is an empty list, which costs almost nothing. */
+/** Without packs, this is an empty list, which costs almost nothing. */
 function moduleOf(packs: readonly PagePack[]): string {
   const models = packs.map(({ languages, licence, source, ...others }) => ({
     ...others,

@@ -137,7 +137,7 @@ const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
-  // In the text of a worker that pdf.js would start in a page.
+  // Occurs in the source text of a worker that pdf.js would start in a page.
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is that text
   'workers/pdf.worker.js': ['import("${e}'],
 }

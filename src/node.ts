@@ -1,5 +1,5 @@
-// The public names in Node, where engines start like those of the command line. The package's condition
-// `node` leads here.
+// The public names in Node, where engines start like those of the command line. The package's export
+// condition `node` selects this file.
 import { startEnginesInThisProcess } from './tools/cli/node-engine.ts'
 
 startEnginesInThisProcess()

@@ -36,7 +36,8 @@ class Folder {
 
   async #run([program = '', ...args]: string[], own: Record<string, string>): Promise<string> {
     const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
-    const env = { ...process.env, ...own, PATH, NODE_ENV: undefined }
+    const store = { HALFBYTE_HOME: join(this.path, 'store') }
+    const env = { ...process.env, ...store, ...own, PATH, NODE_ENV: undefined }
     const { stdout } = await run(program, args, { cwd: this.path, env, timeout: 200_000 })
     return stdout
   }

@@ -1,5 +1,6 @@
-// The manual's code in Chromium. In: each block of README.md and docs/guide that a page can run, dist/cdn, and
-// random models at the addresses that blocks name. Out: a failure for each block that throws or shows nothing.
+// The manual's code in Chromium. In: each block of README.md and docs/guide that a page can run, dist/cdn,
+// and random models at the addresses that blocks name. Out: a failure for each block that throws or shows
+// nothing.
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -137,8 +138,13 @@ const outcomeOf = async (page: Page): Promise<unknown> => {
   return outcome.jsonValue()
 }
 
-/** Runs a block in a new page. Returns what went wrong. */
-async function faultsOf(context: BrowserContext, { server, show }: Site, block: Block): Promise<string[]> {
+/** Runs a block in a new page, and waits for what it shows. Returns what went wrong. */
+async function faultsOf(
+  context: BrowserContext,
+  { server, show }: Site,
+  block: Block,
+  patienceMs = 30_000,
+): Promise<string[]> {
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
@@ -153,7 +159,9 @@ async function faultsOf(context: BrowserContext, { server, show }: Site, block: 
   } else if (block.text.includes('<halfbyte-chat') && block.text.includes('<script'))
     await page.locator('halfbyte-chat').getByRole('button').first().waitFor()
   if (faults.length === 0 && /document\.body\.append|\bshow\(/.test(block.text))
-    await expect(page.locator('body')).toHaveText(/\S/)
+    await page
+      .waitForFunction(() => document.body.innerText.trim() !== '', undefined, { timeout: patienceMs })
+      .catch(() => faults.push('the page shows nothing'))
   await page.close()
   return faults.map((fault) => `${block.page}:${block.line}: ${fault}`)
 }
@@ -175,4 +183,7 @@ test('blocks that fail are found', async ({ context, site }) => {
     expect.stringContaining('page.md:1: TypeError: engine.createSessions is not a function'),
   ])
   expect(await faultsOf(context, site, block("await fetch('/nothing.json')"))).toHaveLength(1)
+  expect(await faultsOf(context, site, block("document.body.append('')"), 100)).toEqual([
+    'page.md:1: the page shows nothing',
+  ])
 })

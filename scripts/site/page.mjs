@@ -31,8 +31,8 @@ export function sitePage(text, from, places) {
 }
 
 /**
- * Replaces the links outside of code blocks: those in brackets by what `follow` makes of them, and addresses of
- * images by `show`.
+ * Replaces the links outside of code blocks: those in brackets by what `follow` makes of them, and addresses
+ * of images by `show`.
  */
 export function relinked(text, follow, show) {
   // A link may span two lines, so the text between two code blocks is processed as one piece.

@@ -36,7 +36,7 @@ const lineCount = (path: string) => read(path).split('\n').length
 /** A path as written in documents, optionally with lines; without blanks, patterns or placeholders. */
 const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
 
-/** Searches that people make on the site, which finds words in its pages. */
+/** Typical searches on the site, whose search matches words of its pages. */
 const SOUGHT = [
   ...['Angular', 'React', 'Vue', 'Svelte', 'Next.js', 'Electron', 'browser extension'],
   ...[

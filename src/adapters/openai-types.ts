@@ -97,7 +97,10 @@ export interface SamplingParams {
   readonly min_p?: number | null
   readonly typical_p?: number | null
   readonly repetition_penalty?: number | null
-  /** A GBNF grammar that constrains the reply, as in llama.cpp's server; empty is none. Default: none. */
+  /**
+   * A GBNF grammar that constrains the reply, as in llama.cpp's server; an empty string means none. Default:
+   * none.
+   */
   readonly grammar?: string | null
   /** Any other option of a reply, under the engine's names. Takes precedence over the fields above. */
   readonly halfbyte?: GenerateOptions | null

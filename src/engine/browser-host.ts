@@ -66,7 +66,7 @@ function startComputeWorker(script?: string): ComputePort {
   }
 }
 
-/** Absolute addresses of files at another location, for a strict content policy or a CDN. */
+/** Absolute addresses of files at another location, for a strict Content Security Policy or a CDN. */
 export interface HostAssets {
   /** Folder of the engine's `halfbyte-*.wasm`. */
   readonly wasm?: string | undefined

@@ -130,9 +130,8 @@ enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8, 
 struct op { uint32_t code, rows; };
 
 /* What selects a row of a table: the token's id, its position, or its kind, such as which text of a pair it belongs to.
- * A
-   token's word is its id, with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
-   supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
+ * A token's word has its id in the lowest ID_BITS and its kind above them. A word with INPUT_BIT stands for a row that
+ * the step supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
 enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2, BY_INPUT = 3 };
 
 /* y[m] = scale * table[id], where `by` selects the id. The table holds the rows [first, first + vocab) of `whole`. An

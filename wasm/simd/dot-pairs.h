@@ -3,7 +3,8 @@
  *
  * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
 
-/* low, high += or = products of two vectors of codes with one splat, two inputs at once. */
+/* Sets low and high to the products of two vectors of codes with one splat, two inputs at once, or adds the products to
+ * them. */
 INLINE void add_pairs(v128_t *low, v128_t *high, v128_t l, v128_t h, v128_t qx, const int begins) {
     const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
     const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);

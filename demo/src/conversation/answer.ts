@@ -53,7 +53,7 @@ export interface AnswerPage extends Omit<Listener, 'grow' | 'ran'> {
 
 /**
  * Generates the answer to a conversation's last message, or the rest of an answer that was `begun`. After an
- * error this resolves to the partial answer, marked as interrupted.
+ * error, this resolves to the partial answer, marked as interrupted.
  */
 export async function speakAnswer(
   speaker: Speaker,

@@ -59,7 +59,7 @@ export async function firstThatFits(
   return possible[low] ?? later.at(-1) ?? first
 }
 
-/** Tokens of a question, for conversations with short ones. */
+/** Minimum number of tokens to assume for the next question. */
 const LEAST_QUESTION = 64
 
 /**

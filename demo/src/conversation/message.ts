@@ -13,7 +13,7 @@ import { pictureView, readView, usedView } from './files/views.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import { type Ending, isSaid, type Said, type StoredMessage } from './store/conversations.ts'
-import { placeOf } from './store/versions.ts'
+import { versionIndexOf } from './store/versions.ts'
 
 const ENDINGS = {
   cancelled: 'endingCancelled',
@@ -237,7 +237,7 @@ export class ChatMessage extends LitElement {
   #versions(): TemplateResult | typeof nothing {
     const { others = [] } = this.message
     if (others.length === 0) return nothing
-    const place = placeOf(this.message)
+    const place = versionIndexOf(this.message)
     const step = (by: 1 | -1, label: 'versionEarlier' | 'versionLater') =>
       html`<button class="small" ?disabled=${this.busy || (by < 0 ? place === 0 : place === others.length)}
         aria-label=${t(label)} @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`

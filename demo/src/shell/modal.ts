@@ -87,7 +87,10 @@ export abstract class Modal extends LitElement {
     return this.querySelector('dialog')
   }
 
-  /** This event arrives with a frame, which is busy. The dialog may be open again by then. */
+  /**
+   * The event arrives during a busy frame, so it is handled in the next task. The dialog may be open again by
+   * then.
+   */
   async #onClose(): Promise<void> {
     await nextTask()
     this.isOpen = this.#dialog?.open ?? false

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CPU = '/sys/fs/cgroup/cpu'
 /**
- * The kernel's minimum quota. With the shortest periods a slow core is slow all the time rather than
+ * The kernel's minimum quota. With the shortest periods, a slow core is slow all the time rather than
  * intermittently.
  */
 const MIN_US = 1000

@@ -1,10 +1,12 @@
 // Compares convolutions with onnxruntime-web: single layers, or networks in files. Out: a table of times,
 // GFLOP/s, and their share of what this core reaches without reading memory.
 //
-//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...] [--rounds 9] [--threads 1] [--only 3x3]
-// Both engines run the same file in this process, one after the other in each round. With one thread, times are
-// processor times, because the machines are seldom idle; otherwise wall-clock times. A shape is that of the
-// first input, for files whose sizes are open.
+//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...]
+//     [--rounds 9] [--threads 1] [--only 3x3]
+//
+// Both engines run the same file in this process, one after the other in each round. With one thread, times
+// are processor times, because the machines are seldom idle; otherwise wall-clock times. A shape is that of
+// the first input, for files whose sizes are open.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
@@ -21,6 +23,8 @@ import { multiplyLimit } from './multiply-limit.ts'
 
 /** Runs of at least this long are measured, because the clock of processor time is coarse. */
 const LEAST_MS = 15
+/** Differences are a share of the largest number, or of this one if all are smaller. */
+const LEAST_VALUE = 1e-3
 /** Runs after which both engines' functions are optimised. */
 const WARM = 4
 const ORT_TYPES: Readonly<Record<string, string>> = {
@@ -62,7 +66,7 @@ async function compare({ name, flop, bytes }: Layer, shape?: string): Promise<vo
   const { graph } = await readModel(sources[0]!)
   const feeds = feedsOf(graph.inputs, shape === undefined ? undefined : shapeOf(shape))
   const open = { sources, close: async () => undefined }
-  const network = await Network.open(open, { weights: 'f32', threads: options.threads }, nodeHost())
+  const network = await Network.open(open, { threads: options.threads }, nodeHost())
   const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'], logSeverityLevel: 4 })
   const inputs = Object.fromEntries(feeds)
   const theirs = Object.fromEntries(
@@ -78,7 +82,7 @@ async function compare({ name, flop, bytes }: Layer, shape?: string): Promise<vo
   ] as const
   const found = await runs[0]()
   const wanted = await runs[1]()
-  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), LEAST_VALUE)
   const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
   const repeats: number[] = []
   for (const run of runs) {

@@ -21,7 +21,7 @@ export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number):
   const rows = nodes
     .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
     .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
-  // Token types have tables of two rows; here they are 0.
+  // Token types have tables of two rows; here all types are 0.
   return Math.min(most, ...rows.filter((count) => count > 2))
 }
 

@@ -1,6 +1,6 @@
 // Shows where a run's time goes: the slowest steps of a compiled graph.
 //
-//   node lab/bench/graphs/step-times.ts FILE.onnx [--input 1x3x320x320] [--rounds 9] [--top 25]
+//   node lab/bench/graphs/step-times.ts FILE.onnx [--input 1x3x320x320] [--rounds 9] [--top 25] [--plain]
 // One thread. Each function is timed from outside, so a short step is overstated by a fraction of a
 // microsecond. GFLOP/s are of products; the share is of what this core reaches without reading memory.
 import { readFile } from 'node:fs/promises'
@@ -18,11 +18,13 @@ const command = new Command('step-times')
   .option('--input <shape>', 'shape of the first input, such as 1x3x320x320', shapeOf)
   .option('--rounds <n>', 'rounds; the fastest time of each step is shown', whole(1), 9)
   .option('--top <n>', 'how many steps are shown', whole(1), 25)
+  .option('--plain', 'without fused multiply-add, as in the simd128 build', false)
   .parse()
 const options = command.opts<{
   readonly input?: readonly number[]
   readonly rounds: number
   readonly top: number
+  readonly plain: boolean
 }>()
 const [file] = command.args as [string]
 
@@ -31,7 +33,7 @@ const times = new Map<number, number>()
 timeFunctions()
 const { graph } = await readModel(bufferSource(file, new Uint8Array(await readFile(file))))
 const feeds = feedsOf(graph.inputs, options.input)
-const compiled = new CompiledGraph(graph, { fuse: true })
+const compiled = new CompiledGraph(graph, { fuse: !options.plain })
 const { steps, report } = await compiled.prepare(new Map([...feeds].map(([name, { dims }]) => [name, dims])))
 const runs: Map<number, number>[] = []
 for (let round = -3; round < options.rounds; round++) {

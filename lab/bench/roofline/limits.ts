@@ -102,7 +102,7 @@ interface Measurement {
   calls: number
   /** Milliseconds per call. */
   readonly ms: number[]
-  /** Makes the result from the samples. */
+  /** Computes the result from the samples. */
   readonly finish: (ms: readonly number[]) => void
 }
 

@@ -1,4 +1,4 @@
-// Data of the classifier of need. In: the word lists and messages beside this file, and the stored messages
+// Data of the classifier of need. In: the word lists and messages next to this file, and the stored messages
 // of the tests. Out: the lexicon, and examples with their kind.
 import { readdirSync, readFileSync } from 'node:fs'
 import { CONCEPTS, stemKey } from '../../../src/ui/assist/care/classifier/features.ts'

@@ -1,4 +1,4 @@
-// Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of
+// Trains the classifier of need. In: the data next to this file and the stored messages. Out: `trained.ts` of
 // the package, and the share of messages that the classifier recognizes in the sets that it was not trained
 // on.
 //

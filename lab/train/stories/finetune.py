@@ -95,7 +95,7 @@ def back(model, rows, pool, threads):
 
 
 def main():
-    """Trains; the schedule follows progress: the larger of the shares of tokens and of time to --deadline."""
+    """Trains. The schedule follows the share of tokens or of time until --deadline, whichever is larger."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--start', type=Path, help='default: out/start.pt')

@@ -1,6 +1,6 @@
-// The manual's code outside of pages. In: the blocks for Node, for Vite's configuration and for a test runner.
-// Out: a failure for each that throws. e2e/guide runs those for pages, and the specs of e2e/start and e2e/cdn
-// those that are files of an example.
+// The manual's code outside of pages. In: the blocks for Node, for Vite's configuration and for a test
+// runner. Out: a failure for each that throws. e2e/guide runs those for pages, and the specs of e2e/start and
+// e2e/cdn those that are files of an example.
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -63,7 +63,8 @@ export interface ByteSource {
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /**
-   * Like `read`, for random access: neighbouring bytes are not read next. Absent if it makes no difference.
+   * Like `read`, for random access: the next read won't be of neighbouring bytes. Absent if this makes no
+   * difference.
    */
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
@@ -237,8 +238,9 @@ function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
 }
 
 /**
- * Fills `target` and returns the passage. The browser reads only into the passage's memory, which is reused
- * because browsers free arrays late. Chromium does so even for arrays that were released explicitly.
+ * Fills `target` through the intermediate buffer `passage`, and returns that buffer for the next read. The
+ * browser reads only into this buffer, which is reused because browsers free arrays late. Chromium does so
+ * even for arrays that were released explicitly.
  */
 async function readThrough(
   passage: ArrayBuffer,

@@ -6,7 +6,7 @@ export class LruCache<Key, Value> {
   readonly #capacity: number
   readonly #drop: ((value: Value) => void) | undefined
 
-  /** `drop` is called with each value that leaves the cache. */
+  /** `drop` is called with each value that is evicted or replaced. */
   constructor(capacity: number, drop?: (value: Value) => void) {
     this.#capacity = capacity
     this.#drop = drop

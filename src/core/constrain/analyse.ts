@@ -176,7 +176,7 @@ function refuseLeftRecursion(
   }
 }
 
-/** Maximum number of nodes, and of levels, in a node that counts as one character. */
+/** Maximum number of nodes and levels below a node that counts as one character. */
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 

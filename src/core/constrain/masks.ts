@@ -151,7 +151,7 @@ export class Masks {
 
   /**
    * Among the tokens below a node, allows those that `state` accepts. Adds the nodes where a frame is left to
-   * `exits`. Without `exits` the stack is complete, and no frame is left.
+   * `exits`. Without `exits`, the stack is complete, and no frame is left.
    */
   #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot

@@ -1,5 +1,5 @@
-// Slices. In: constraints that take long to compile. Out: the same grammars and errors as without pauses; the
-// event loop turns in between, and cancelled work ends with its slice.
+// Slices. In: constraints that take long to compile. Out: the same grammars and errors as without pauses;
+// turns of the event loop in between, and cancelled work that ends with its slice.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'

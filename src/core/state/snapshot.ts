@@ -101,7 +101,7 @@ export async function* writeSnapshot(
   trailer.set(text.encode(await sha256(json)))
   new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
   trailer.set(text.encode(MAGIC), 68)
-  // Without the trailer the file is invalid, so an abort up to this point still takes effect.
+  // Without the trailer, the file is invalid, so an abort up to this point still takes effect.
   await quickTurn()
   signal?.throwIfAborted()
   yield trailer

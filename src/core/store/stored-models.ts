@@ -25,8 +25,8 @@ export async function removeModel(address: string, device: Device = BROWSER): Pr
 }
 
 /**
- * Removes files, in the order of `listFiles`, until at least `bytes` have been freed. Returns their addresses.
- * If all files together are smaller, it removes nothing and returns an empty list.
+ * Removes files, in the order of `listFiles`, until at least `bytes` have been freed. Returns their
+ * addresses. If all files together are smaller, it removes nothing and returns an empty list.
  */
 export async function freeBytes(bytes: number, device: Device = BROWSER): Promise<string[]> {
   const candidates = await listFiles(device)

@@ -19,7 +19,7 @@ export interface EncoderInfo {
   readonly parameters: number
   /** Length of a vector. */
   readonly dimensions: number
-  /** Maximum number of tokens of a text, including those added around it. */
+  /** Maximum number of tokens of a text, including special tokens around it. */
   readonly maxTokens: number
   /** Whether it computes vectors or, as a reranker, scores documents for a query. */
   readonly task: 'embed' | 'rerank'

@@ -6,7 +6,7 @@ import { resolveSource } from './request/load-request.ts'
 
 export type { StoredFile } from '../../core/store/device/model-store.ts'
 
-/** An address as given to `Engine.load`. Pass the same `hub` beside it. */
+/** An address as given to `Engine.load`. Pass the same `hub` with it. */
 export type StoredAddress = string | URL | RepoAddress
 
 /**

@@ -393,8 +393,8 @@ export interface Session extends AsyncDisposable {
    */
   send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
   /**
-   * Replaces the text of message `index`, which keeps its images, drops the messages after it, and generates a
-   * reply. The generation rejects with `unsupported` if there is no such message.
+   * Replaces the text of message `index`, which keeps its images, drops the messages after it, and generates
+   * a reply. The generation rejects with `unsupported` if there is no such message.
    */
   edit(index: number, content: string, options?: GenerateOptions): Generation
   /** Drops the last reply and generates another. */

@@ -49,7 +49,7 @@ export interface LoadedModel {
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with a different hash cannot be used. */
   fingerprint(): Promise<string>
-  /** Restores a sequence that `Sequence.save` wrote, and its extra. */
+  /** Restores a sequence that `Sequence.save` wrote, and the extra data saved with it. */
   restoreSequence(
     source: ByteSource,
     fingerprint: string,

@@ -78,6 +78,6 @@ function attempt<T>(address: string, create: () => T): T {
   try {
     return create()
   } catch (cause) {
-    throw faultOf(address, `cannot be made: ${reasonOf(cause)}; fix its default export`, cause)
+    throw faultOf(address, `cannot be created: ${reasonOf(cause)}; fix its default export`, cause)
   }
 }

@@ -71,7 +71,7 @@ interface Cut {
   readonly tokens: number
 }
 
-/** A run may end only at one of this many latest cuts. */
+/** How many of the latest cuts a run may end at. */
 const NEWEST = 3
 
 interface SavedTranscript {

@@ -125,7 +125,7 @@ export interface DecodeOptions extends SamplerOptions {
   readonly processors?: readonly string[] | undefined
   /**
    * Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
-   * context length. With `shift` it may be larger than the context.
+   * context length. With `shift`, it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply. They never appear in it. Default: none. */

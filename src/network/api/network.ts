@@ -75,7 +75,8 @@ export interface NetworkOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
-   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of `Engine.load`.
+   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of
+   * `Engine.load`.
    */
   readonly store?: string | false | undefined
   /**
@@ -159,6 +160,15 @@ export class Network implements AsyncDisposable {
   readonly inputs: readonly NetworkValue[]
   /** The outputs that `run` returns, in the file's order. */
   readonly outputs: readonly NetworkValue[]
+  /**
+   * What the file says about itself, by key: class names, the characters of a text reader, an author. Empty
+   * if the file has no metadata. In ONNX files these are the `metadata_props`.
+   *
+   * ```ts
+   * const characters = network.metadata.get('character')?.split('\n') ?? []
+   * ```
+   */
+  readonly metadata: ReadonlyMap<string, string>
   /** The instruction set in use. */
   readonly build: Build
   /** Number of threads that share a run. */
@@ -179,9 +189,10 @@ export class Network implements AsyncDisposable {
       open = undefined
       await loaded.dispose()
     }
-    const { inputs, outputs, build, threads } = loaded.info
+    const { inputs, outputs, build, threads, metadata } = loaded.info
     this.inputs = inputs
     this.outputs = outputs
+    this.metadata = metadata
     this.build = build
     this.threads = threads
     this.timeLimitMs = timeLimitMs

@@ -200,6 +200,37 @@ test.each(PLANES)('a convolution %s reads its windows in place', async (_, dims,
   expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * taken)
 })
 
+test('filters in codes are laid out when they are loaded', async () => {
+  const dims = [1, 4, 6, 7]
+  const codes = tensorOf(
+    'i8',
+    [5, 4, 3, 3],
+    Array.from({ length: 180 }, (_, at) => ((at * 37) % 255) - 127),
+  )
+  const graph: Graph = {
+    name: 'coded',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
+    outputs: ['y'],
+    constants: new Map([
+      ['codes', codes],
+      ['scale', tensorOf('f32', [5], [0.01, 0.02, 0.03, 0.01, 0.05])],
+      ['zero', tensorOf('i8', [5], [1, 2, 0, -3, 4])],
+    ]),
+    nodes: [
+      node('DequantizeLinear', ['codes', 'scale', 'zero'], 'w', new Map([['axis', int(0)]])),
+      node('Conv', ['x', 'w'], 'y', new Map()),
+    ],
+  }
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+  const { steps } = programFor(graph, new Map([['x', dims]])).program
+  const products = emitted(steps).flatMap(({ call }) => call.kernel.product ?? [])
+  expect(products.map(({ b }) => b)).toEqual(['packed'])
+})
+
 const SPREAD: readonly (readonly [dims: readonly number[], filters: readonly number[], form: Form])[] = [
   [[2, 4, 5, 6], [4, 8, 2, 2], { strides: [2, 2] }],
   [[1, 4, 5, 6], [4, 3, 3, 3], { strides: [2, 2], pads: [1, 1, 1, 1] }],
@@ -237,8 +268,8 @@ test.each(SPREAD)('a transposed convolution of %j by %j inserts no zeros', async
     for (const [at, value] of wanted.data.entries())
       expect(Math.abs(Number(found.data[at]) - Number(value)), `${leftOut} ${at}`).toBeLessThan(1e-4)
   }
-  // Multiplies as many numbers as there are pairs of a position and a tap, and copies the padded input and the
-  // output in the graph's order.
+  // Multiplies as many numbers as there are pairs of a position and a tap, and copies the padded input and
+  // the output in the graph's order.
   const { program } = programFor(graph, new Map([['x', dims]]))
   const multiplied = emitted(program.steps).reduce((sum, { call: { product, outer } }) => {
     return sum + (product === undefined ? 0 : countOf(outer) * product.m * product.n * product.k)

@@ -32,6 +32,7 @@ export interface NetworkInfo {
   readonly outputs: readonly NetworkValue[]
   readonly build: Build
   readonly threads: number
+  readonly metadata: ReadonlyMap<string, string>
 }
 
 /** Options for running a network, wherever it runs. */

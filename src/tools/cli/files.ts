@@ -84,6 +84,8 @@ interface FileOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Which ONNX graph to open if a model has several precisions. */
   readonly dtype?: GraphDtype | undefined
+  /** `graph`: of a folder on a server, only the ONNX graph. Default: all files of a language model. */
+  readonly wants?: 'graph' | undefined
   /** Overrides the hub's address and token from the environment. */
   readonly hub?: Hub | undefined
   /** Where downloads are stored. */

@@ -20,7 +20,7 @@ export const packageVersion = (): string =>
 /** The description of `<model>` in each command. */
 export const MODEL = `file, folder, URL (with a trailing slash for a folder), a name from "halfbyte models" or owner/name[:file][@revision] on the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
 
-/** A parser of integers from `least` to `most`. */
+/** A parser for integers from `least` to `most`. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -34,7 +34,7 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: str
 const threadCount = (text: string): number | 'auto' =>
   text === 'auto' ? text : whole(1, mostThreads())(text)
 
-/** A parser of numbers from `least` to `most`. */
+/** A parser for numbers from `least` to `most`. */
 export function real(least: number, most = Number.POSITIVE_INFINITY): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -65,7 +65,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
 /** The parser of a repeatable option. */
 export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
-/** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
+/** A parser for sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {
     const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
@@ -155,7 +155,7 @@ export function dtypeOption(): Option {
 export function architectureOption(): Option {
   return new Option(
     '--architecture <family>',
-    'the family to read the model as, such as llama, for an unknown architecture that computes the same',
+    'the family to load the model as, such as llama, for an unknown architecture that computes the same function',
   )
 }
 

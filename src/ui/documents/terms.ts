@@ -23,11 +23,11 @@ const SPACELESS =
   /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+)/u
 /** Thousands in English, German, French and Swiss numbers. */
 const GROUPED = /(?<=\d)[,.'’\u00a0\u202f](?=\d{3}(?!\d))/g
-/** Words of this length or more also count by their beginning, which inflections share. */
+/** Words of this length or more are also indexed by their beginning, which inflected forms share. */
 const LEAST_STEM = 5
-/** Letters of a beginning. */
+/** Length of an indexed beginning, in letters. */
 const STEM = 5
-/** The mark of a beginning, which no word contains. */
+/** Marks a beginning; no word contains this character. */
 const STEM_MARK = '^'
 
 export const folded = (text: string): string =>

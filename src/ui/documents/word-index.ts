@@ -4,7 +4,7 @@ import { isStem, termsOf } from './terms.ts'
 /** How soon repetitions stop counting, and how much a passage's length matters. */
 const SATURATION = 1.2
 const LENGTH_WEIGHT = 0.5
-/** Weight of the beginning of a word beside that of the whole word. */
+/** Weight of the beginning of a word, relative to that of the whole word. */
 const STEM_WEIGHT = 0.5
 /** Weight of the terms of the previous question, which a short one may refer to. */
 const EARLIER_WEIGHT = 0.25

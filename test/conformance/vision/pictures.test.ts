@@ -45,7 +45,7 @@ function picture(width: number, height: number, salt = 0): Pixels {
   return { width, height, data }
 }
 
-/** Tiles on the longest side. */
+/** Number of tiles along the longest side. */
 const TILES = 2
 
 const fileOf = (tower: RandomTower, tiles = TILES) => {

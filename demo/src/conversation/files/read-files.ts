@@ -15,7 +15,7 @@ export const MAX_HEAVY_BYTES = 20e6
 /** The attachments, and a note for the user. */
 interface ReadFiles {
   readonly attachments: readonly Attachment[]
-  /** A sentence. Empty if there is nothing to say. */
+  /** A sentence for the user; empty if there is nothing to report. */
   readonly note: string
 }
 

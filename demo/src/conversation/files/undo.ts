@@ -68,7 +68,7 @@ export class Undo {
   }
 }
 
-/** The meaning of a key. On non-Latin keyboards the physical key identifies it. */
+/** The meaning of a key. On non-Latin keyboards, the physical key identifies it. */
 function wayOf({
   key,
   code,

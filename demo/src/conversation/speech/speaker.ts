@@ -225,7 +225,7 @@ export class Speaker {
     return this.#wayOf(settings) === 'chosen' && needsTool(messages.at(-1)?.content ?? '')
   }
 
-  /** The call that the last message needs, as a step that was carried out; undefined if it needs none. */
+  /** The call that the last message needs, as an executed step; undefined if it needs none. */
   async call(
     messages: readonly StoredMessage[],
     settings: Settings,

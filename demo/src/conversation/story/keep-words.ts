@@ -17,7 +17,7 @@ const DISTANCE = 8
 const ARTICLES = ['a', 'an', 'the']
 const DISTANCE_AFTER_ARTICLE = 16
 const TIMES_AFTER_ARTICLE = 2
-/** Added to the remaining tokens of a word that has begun. */
+/** Added to the logits of the remaining tokens of a word that has begun. */
 const GO_ON = 8
 
 interface Wanted {

@@ -1,5 +1,5 @@
-// A server that renders its page through Vite. In: the port; DEV=1 for Vite's modules instead of the build. Out:
-// a page with an answer that the server computed, whose own script loads the library in the browser.
+// A server that renders its page through Vite. In: the port; DEV=1 for Vite's modules instead of the build.
+// Out: a page with an answer that the server computed, whose own script loads the library in the browser.
 import { readFile } from 'node:fs/promises'
 import { createServer as listenHttp } from 'node:http'
 import { extname, join } from 'node:path'

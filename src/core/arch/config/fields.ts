@@ -6,8 +6,8 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
- * `pattern`: one flag per layer, or a period: in each run of that many layers, all but the last have the
- * window. With 0, all layers have it.
+ * `pattern`: whether each layer uses the window, or a period: in each run of that many layers, the last has
+ * full attention and the others use the window. With 0, all layers use it.
  */
 export function windowOf(
   { layers }: Pick<ModelConfig, 'layers'>,

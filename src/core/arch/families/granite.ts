@@ -228,7 +228,7 @@ const scaledNorm =
   })
 
 /** Without rotation, only the recurrent layers encode positions. */
-const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
+const withoutRotation = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
 
 /** The keys that `hfSsm` reads, with Granite's names for them. */
 const SSM_KEYS = {
@@ -254,7 +254,7 @@ export const granitehybrid: FamilyFile = {
         ...ggufExperts(fields, common, { normalize: true }),
         attentionLayers: layersWithHeads(fields),
         ssm: ggufSsm(fields, 'mamba2'),
-        rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
+        rope: fields.fact('rope.scaling.finetuned', true) ? rope : withoutRotation(rope),
         multipliers: {
           embedding: fields.number('embedding_scale', 1),
           residual: fields.number('residual_scale', 1),
@@ -289,7 +289,7 @@ export const granitehybrid: FamilyFile = {
         ...(count > 0 && { experts }),
         attentionLayers: attentionIn(types),
         ssm: hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 256, groups: 1 }),
-        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
+        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : withoutRotation(rope),
         multipliers: {
           embedding: fields.number('embedding_multiplier', 1),
           residual: fields.number('residual_multiplier', 1),

@@ -13,7 +13,7 @@ export type FaultFinder = (value: unknown) => string | undefined
 
 /**
  * Reads a schema once, for any number of values. `name`: what the message calls the whole value. This
- * function and the one that it returns throw `unsupported` for a keyword that cannot be enforced.
+ * function and the returned one throw `unsupported` for a keyword that cannot be enforced.
  */
 export function faultFinder(schema: unknown, name: string): FaultFinder {
   const whole = new SchemaDocument(schema)

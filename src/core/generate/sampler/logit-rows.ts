@@ -29,7 +29,7 @@ export interface LogitRows {
   top(row: Float32Array, most: number, least: number): number
   /** Writes e^((logit - best) * scale) for the first `count` results of `top`; returns their sum. */
   weigh(count: number, scale: number): number
-  /** Like `weigh`, the sum over every logit at or above `least`; `best` is the largest logit. */
+  /** Like `weigh`, but returns the sum over every logit at or above `least`; `best` is the largest logit. */
   sumExp(row: Float32Array, best: number, scale: number, least: number): number
   /** The largest logit minus `sigmas` standard deviations of all logits. */
   floorOf(row: Float32Array, sigmas: number): number

@@ -8,7 +8,7 @@ const ESTIMATED = 100
 
 /**
  * Basu and others, Mirostat, 2021. `mu` is the maximum surprise, in bits, that a candidate may have. It
- * starts at 2 * target. After every draw it moves by `rate` times the difference between the draw's surprise
+ * starts at 2 * target. After every draw, it moves by `rate` times the difference between the draw's surprise
  * and `target`. As in llama.cpp, the surprise is computed over the remaining candidates, not over all.
  */
 export class Mirostat {

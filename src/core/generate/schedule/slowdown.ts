@@ -26,7 +26,7 @@ const REST_MS = 30_000
 export class Slowdown {
   /** Baseline in milliseconds of a step, for each row count; 0: no period yet. */
   readonly #usual = new Float64Array(MAX_ROWS + 1)
-  /** Steps of one row count. */
+  /** Steps with the same number of rows. */
   readonly #period = { rows: 0, steps: 0, ms: 0 }
   #slowMs = 0
   #patienceMs = PATIENCE_MS

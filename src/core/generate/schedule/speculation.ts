@@ -7,7 +7,9 @@ import type { BareStep } from './work.ts'
 const GRADES = 6
 /** The grade of drafts that a constraint forces. */
 export const EXPECTED_GRADE = GRADES - 1
-/** Initial probabilities: that any draft is right, and that a draft of `EXPECTED_GRADE` is. */
+/**
+ * Initial estimates of the probability that a draft is right: for any draft, and for one of `EXPECTED_GRADE`.
+ */
 const FIRST_RATE = 0.5
 const FIRST_EXPECTED_RATE = 0.7
 /** Minimum weight of a new outcome, so that roughly the last twenty count. */

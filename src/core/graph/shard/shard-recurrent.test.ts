@@ -205,7 +205,7 @@ test('shards exchange twice in a Mamba layer and once in the others, whose norm 
   expect(meetings('shortConvolution')).toEqual([5, 5])
 })
 
-test('columns of quantised products are split at whole groups', () => {
+test('columns of quantised products are split at group boundaries', () => {
   for (const kind of Object.keys(LAYERS) as Kind[]) {
     const shards = all(model(kind, { ...CONFIG, units: 7 }), [5, 3, 2], () => 'w4_g32')
     for (const { columns, k } of shards.flatMap(weightsOf)) {

@@ -1,4 +1,5 @@
-// The manifest of a stored file: the JSON beside its bytes that describes their state, and its transitions.
+// The manifest of a stored file: the JSON file next to its bytes that describes their state, and its
+// transitions.
 //
 //             fill              complete            trust
 //   absent ---------> partial ------------> stored --------> checked

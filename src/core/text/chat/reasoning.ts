@@ -140,7 +140,7 @@ type ReasoningPhase = 'start' | 'thought' | 'answer'
  */
 export type Beginning = ReasoningPhase | 'enclosed' | 'continued'
 
-/** The phases of a reply that begins there. */
+/** The first phase of a reply, by where it begins. */
 const PHASES: Readonly<Record<Beginning, ReasoningPhase>> = {
   start: 'start',
   thought: 'thought',

@@ -136,7 +136,8 @@ export interface TokenizerParts {
   /** Additional tokens, which `encodeText` finds in normalised text. */
   readonly normalized?: { readonly added: AddedTokens; readonly normalize: (text: string) => string }
   /**
-   * Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts.
+   * Adds the ids of text without added tokens to `out`. With `parseSpecial`, the text is quoted: see
+   * quote.ts.
    */
   readonly encodeText: (text: string, section: Section, out: number[]) => void
   /** The ids that `addSpecial` adds before and after a text. */

@@ -99,7 +99,7 @@ describe.each(FORMATS)('%s', (name) => {
     expect(format.isWhole(encoded, base, 6)).toBe(false)
     expect(format.isWhole(encoded, base === 'w4_g32' ? 'w8_g32' : 'w4_g32', 5)).toBe(false)
     expect(format.isWhole(new Uint8Array(0), base, 5)).toBe(false)
-    // Headers, lists and masks: a changed strip that still counts as whole must decode within its bounds.
+    // Headers, lists and masks: a changed strip that still passes `isWhole` must decode within its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()

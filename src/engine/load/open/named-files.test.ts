@@ -160,7 +160,7 @@ const READERS: readonly {
     }),
   },
   {
-    reader: 'the folder of a pooling in modules.json',
+    reader: 'the folder of a pooling module in modules.json',
     load: encoderError,
     files: (name) => encoderFiles('Pooling', name),
   },

@@ -23,7 +23,7 @@ export interface OpenFiles {
  * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
  */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'> & Pick<OpenOptions, 'wants'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
@@ -84,11 +84,11 @@ export type FilePeeker = (
  * For a page or its worker. Addresses are downloaded, stored on the device if requested, and read from there.
  */
 export const openRequestedFiles: FileOpener = async (
-  { source, cache, hub, dtype },
+  { source, cache, hub, dtype, wants },
   { signal, onProgress },
 ) =>
   typeof source === 'string'
-    ? openAddressedFiles(source, { signal, cache, hub, dtype, onProgress })
+    ? openAddressedFiles(source, { signal, cache, hub, dtype, wants, onProgress })
     : { sources: source.map((file) => blobSource(file.name, file)), async close() {} }
 
 /** The files at an address, downloaded and stored as `options` say. */

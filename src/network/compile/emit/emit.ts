@@ -1,7 +1,7 @@
 // Emits a kernel as a function of a record's address and a range of rows, or of a product's panels.
 import { FunctionBody, type Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
-import { type Kernel, RECORD } from './kernel.ts'
+import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
 import { emitProduct } from './product.ts'
 import { RowEmitter } from './row-emitter.ts'
 import { emitSelection } from './selection.ts'
@@ -31,17 +31,49 @@ function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
     .plain('i32.shl')
     .set(bytes)
   if (kernel.isOrdered) takeAll(code, kernel, record, last)
+  // Rows along the last outer axis follow each other by a step; only the first one's address is computed.
+  const starts = kernel.streams.map(() => code.local('i32'))
+  const end = code.local('i32')
   code.whileLess(row, last, () => {
     emitAddresses(
       code,
       kernel,
       record,
       row,
-      kernel.streams.map((_, stream) => addressOf(kernel, stream, rows.row(stream))),
+      starts.map((local, stream) => addressOf(kernel, stream, local)),
     )
-    rows.emitRow(bytes)
-    code.increase(row, 1)
+    endOfRun(code, kernel, { record, row, last, end })
+    code.loop(() => {
+      for (const [stream, local] of starts.entries()) code.get(local).set(rows.row(stream))
+      rows.emitRow(bytes)
+      for (const [stream, local] of starts.entries()) {
+        if (kernel.outer === 0) continue
+        const step = streamWord(kernel, stream) + STREAM_WORDS.steps + kernel.outer - 1
+        code
+          .get(local)
+          .get(record)
+          .load32(4 * step)
+        code.plain('i32.add').set(local)
+      }
+      code.increase(row, 1).get(row).get(end).plain('i32.lt_s')
+    })
   })
+}
+
+/** Sets `end` to the end of the last outer axis after `row`, but at most to the end of the range. */
+function endOfRun(
+  code: FunctionBody,
+  { outer }: Kernel,
+  { record, row, last, end }: Readonly<Record<'record' | 'row' | 'last' | 'end', Local>>,
+): void {
+  code.get(last).set(end)
+  if (outer < 2) return
+  const size = () => code.get(record).load32(4 * (RECORD.outer + outer - 1))
+  const next = code.local('i32')
+  code.get(row)
+  size().plain('i32.add').get(row)
+  size().plain('i32.rem_u').plain('i32.sub').tee(next).get(last).plain('i32.lt_s')
+  code.when(() => code.get(next).set(end))
 }
 
 /** Extends the range, which begins at 0, to all rows. */

@@ -76,7 +76,9 @@ export interface ProductForm {
   readonly isUnit: boolean
   /** Whether rows of A consist of runs that tables describe. */
   readonly isWindowed: boolean
-  /** Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows. */
+  /**
+   * Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows.
+   */
   readonly isByColumn: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
@@ -160,9 +162,16 @@ export const PRODUCT_WORDS = {
   aSteps: 14,
 } as const
 
-/** Columns in a panel, and rows in a tile. */
+/** Columns in a panel, and the most rows in a tile. */
 export const PANEL = 8
 export const TILE_ROWS = 6
+/**
+ * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and six
+ * rows would need more than the 16 of most processors.
+ */
+export const tileRows = (fuse: boolean): number => (fuse ? TILE_ROWS : 4)
+/** Blocks of rows are multiples of this, so that only the last tile of a product has fewer rows. */
+export const BLOCK_STEP = 12
 
 /** A stream's first word in the record. */
 export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>

@@ -5,13 +5,17 @@ import { PANEL, type PRODUCT_WORDS, type ProductForm } from './kernel.ts'
 
 const PANEL_BYTES = 4 * PANEL
 const VECTOR_BYTES = 16
+/** How many panels a single row is multiplied by at once. They fit into the tile. */
+export const PANELS_AT_ONCE = 4
 
 /** The words of a product that its code reads at the beginning. */
 export type ProductFields = Readonly<Record<Exclude<keyof typeof PRODUCT_WORDS, 'a' | 'b' | 'aSteps'>, Local>>
 
 /** Where the next tile is. */
 interface TilePlace extends ProductFields {
-  /** The address of the first row, or of the element from which the table of rows counts. */
+  /**
+   * The address of the first row, or of the element to which the offsets in the table of rows are relative.
+   */
   readonly a: Local
   /** The entry of the first row in the table of rows. */
   readonly entry: Local
@@ -59,11 +63,60 @@ export class TileEmitter {
         code.get(left)
       })
     } else this.#sum(sums, at, b, k)
+    this.#store(sums, tile)
+  }
+
+  /** Multiplies one row of A, which is no window, by several panels, into the tile. */
+  emitRow(): void {
+    const code = this.#code
+    const { k, tile, from, a, aK } = this.#at
+    const sums = Array.from({ length: (PANELS_AT_ONCE * PANEL_BYTES) / VECTOR_BYTES }, () =>
+      code.local('v128'),
+    )
+    for (const sum of sums) code.floats(0).set(sum)
+    const panels = Array.from({ length: PANELS_AT_ONCE }, () => code.local('i32'))
+    for (const [index, panel] of panels.entries()) {
+      code.get(index === 0 ? from : panels[index - 1]!)
+      if (index > 0) code.get(k).number(PANEL_BYTES).plain('i32.mul').plain('i32.add')
+      code.set(panel)
+    }
+    const at = code.local('i32')
+    const left = code.local('i32')
+    const x = code.local('v128')
+    const numbers = code.local('v128')
+    code.get(a).set(at).get(k).set(left)
+    code.loop(() => {
+      code.get(at).memory('v128.load32_splat').set(x)
+      for (const [index, panel] of panels.entries()) {
+        for (const half of [0, 1]) {
+          code
+            .get(panel)
+            .memory('v128.load', VECTOR_BYTES * half)
+            .set(numbers)
+          this.#multiply(sums[2 * index + half]!, x, numbers)
+        }
+        code.increase(panel, PANEL_BYTES)
+      }
+      if (this.#form.isUnit) code.increase(at, 4)
+      else code.get(at).get(aK).plain('i32.add').set(at)
+      code.increase(left, -1).get(left)
+    })
+    this.#store(sums, tile)
+  }
+
+  #store(sums: readonly Local[], tile: Local): void {
     for (const [index, sum] of sums.entries())
-      code
+      this.#code
         .get(tile)
         .get(sum)
-        .memory('v128.store', 16 * index)
+        .memory('v128.store', VECTOR_BYTES * index)
+  }
+
+  /** Adds a product to the sum. */
+  #multiply(sum: Local, x: Local, numbers: Local): void {
+    const code = this.#code
+    if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
+    else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
   }
 
   /** The addresses of the tile's rows. Rows beyond the last one are the last one again. */
@@ -146,9 +199,7 @@ export class TileEmitter {
             .get(address)
             .memory('v128.load', VECTOR_BYTES * half)
             .set(x)
-        const sum = sums[2 * row + half]!
-        if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
-        else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
+        this.#multiply(sums[2 * row + half]!, x, numbers)
       }
     }
   }

@@ -1,5 +1,5 @@
-// The code of a product: panels of eight columns of B, tiles of six rows of A, followed by the loops fused
-// with it, one row of the tile at a time. A unit is a panel for a block of rows.
+// The code of a product: panels of eight columns of B, tiles of six rows of A (four without fused multiply-add),
+// followed by the loops fused with it, one row of the tile at a time. A unit is a panel for a block of rows.
 //
 // For each k, a panel has eight adjacent numbers of a row of B. Constant matrices are stored in panels;
 // others are copied to scratch memory panel by panel. Sums run over k in order, with one accumulator per
@@ -19,9 +19,9 @@ import {
   RECORD,
   STREAM_WORDS,
   streamWord,
-  TILE_ROWS,
+  tileRows,
 } from './kernel.ts'
-import { type ProductFields, TileEmitter } from './product-tile.ts'
+import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
 
 const PANEL_BYTES = 4 * PANEL
@@ -139,8 +139,53 @@ class ProductEmitter {
       this.#toRow(start)
       if (this.#form.isByColumn)
         code.get(this.#a).get(column).number(2).plain('i32.shl').plain('i32.add').set(this.#a)
-      this.#tiles(rows, starts)
-      code.increase(unit, 1)
+      const count = code.local('i32')
+      code.number(1).set(count)
+      if (this.#form.b === 'packed' && !this.#form.isWindowed)
+        this.#several({ rows, starts, unit, last, column }, count)
+      code.get(count).number(1).plain('i32.eq')
+      code.when(() => this.#tiles(rows, starts))
+      code.get(unit).get(count).plain('i32.add').set(unit)
+    })
+  }
+
+  /**
+   * Multiplies the only row of a product by several panels at once, if so many are left, and sets `count`. With
+   * one panel, its two sums would wait for their own latency.
+   */
+  #several(
+    {
+      rows,
+      starts,
+      unit,
+      last,
+      column,
+    }: {
+      readonly rows: RowEmitter
+      readonly starts: readonly Local[]
+    } & Readonly<Record<'unit' | 'last' | 'column', Local>>,
+    count: Local,
+  ): void {
+    const code = this.#code
+    const bytes = code.local('i32')
+    code.get(this.#fields.m).number(1).plain('i32.eq')
+    code.get(last).get(unit).plain('i32.sub').number(PANELS_AT_ONCE).plain('i32.ge_s').plain('i32.and')
+    code
+      .get(this.#record)
+      .load32(4 * RECORD.inner)
+      .get(column)
+      .plain('i32.sub')
+    code
+      .number(PANELS_AT_ONCE * PANEL)
+      .plain('i32.ge_s')
+      .plain('i32.and')
+    code.when(() => {
+      this.#multiply.emitRow()
+      code.get(this.#fields.tile).set(rows.row(0))
+      for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
+      code.number(PANELS_AT_ONCE * PANEL_BYTES).set(bytes)
+      rows.emitRow(bytes)
+      code.number(PANELS_AT_ONCE).set(count)
     })
   }
 
@@ -225,7 +270,7 @@ class ProductEmitter {
     }
   }
 
-  /** Processes six rows at a time, or a single one, and runs the loops over each tile's rows after it. */
+  /** Processes a tile of rows at a time, or a single row, and runs the loops over each tile's rows after it. */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { tile } = this.#fields
@@ -236,13 +281,14 @@ class ProductEmitter {
     const isSingle = code.local('i32')
     const most = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
-    code.number(TILE_ROWS).set(most)
+    const tallest = tileRows(this.#fuse)
+    code.number(tallest).set(most)
     code.loop(() => {
       this.#least(count, () => code.get(left), most)
       code.get(left).number(1).plain('i32.eq').tee(isSingle)
       code.when(() => this.#multiply.emit(1))
       code.get(isSingle).plain('i32.eqz')
-      code.when(() => this.#multiply.emit(TILE_ROWS))
+      code.when(() => this.#multiply.emit(tallest))
       this.#nextRows(count)
       code.get(tile).set(row)
       code.get(left).get(count).plain('i32.sub').set(left)

@@ -119,7 +119,9 @@ export class RowEmitter {
     this.#noteLeft()
   }
 
-  /** Emits a row of exactly so many vectors, without a loop. Only for kernels of one pass without reductions. */
+  /**
+   * Emits a row of exactly so many vectors, without a loop. Only for kernels of one pass without reductions.
+   */
   emitVectors(count: number): void {
     this.#begin()
     this.#toStart()

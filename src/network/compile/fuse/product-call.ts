@@ -2,7 +2,14 @@
 // operands.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { PANEL, type ProductCall, type ProductForm, TILE_ROWS, type Walk } from '../emit/kernel.ts'
+import {
+  BLOCK_STEP,
+  PANEL,
+  type ProductCall,
+  type ProductForm,
+  TILE_ROWS,
+  type Walk,
+} from '../emit/kernel.ts'
 import { isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'
 
 export function productForm({ args: [a, b], windows }: ProductLoop, packs: boolean): ProductForm {
@@ -33,7 +40,7 @@ const MIN_UNIT_ROWS = 48
 function unitRows(m: number, rowBytes: number, isPacked: boolean): number {
   if (!isPacked) return Math.max(1, m)
   const blocks = Math.ceil(m / Math.max(MIN_UNIT_ROWS, UNIT_BYTES / rowBytes))
-  return roundUp(Math.max(1, Math.ceil(m / Math.max(1, blocks))), TILE_ROWS)
+  return roundUp(Math.max(1, Math.ceil(m / Math.max(1, blocks))), BLOCK_STEP)
 }
 
 export function productCall(loop: ProductLoop, { b: form }: ProductForm): ProductCall {

@@ -28,7 +28,7 @@ export interface GivenConstant {
   readonly codes?: Codes | BlockCodes | undefined
   /**
    * Which elements to take, in the view's row-major order. Default: all, in stored order. Cannot be combined
-   * with codes.
+   * with codes in blocks.
    */
   readonly view?: View | undefined
   /**

@@ -159,7 +159,7 @@ export class GraphMaker {
       () => this.#gather(),
       () => this.#conv(),
     ]
-    if (this.random.chance(0.8)) this.pick(common)()
+    if (this.random.chance(0.6)) this.pick(common)()
     else this.pick(this.#rare)(this)
   }
 

@@ -1,5 +1,5 @@
-// Evaluators of rare operators and forms. In: single nodes with values at the limits of their types, and forms
-// of layers that are not compiled. Out: whether they give the outputs that the standard or ONNX Runtime
+// Evaluators of rare operators and forms. In: single nodes with values at the limits of their types, and
+// forms of layers that are not compiled. Out: whether they give the outputs that the standard or ONNX Runtime
 // defines.
 import { expect, test } from 'vitest'
 import { evaluateNode } from '../evaluate.ts'
@@ -100,6 +100,18 @@ test('a resize of a part of an image has a number of its own outside the image',
     extrapolation_value: float(-1),
   })
   expect(valuesOf(made)).toEqual([20, 30, -1])
+})
+
+test('ConvTranspose with SAME_LOWER padding removes one more at the start, as with SAME_UPPER at the end', () => {
+  const made = (mode: string) =>
+    valuesOf(
+      run('ConvTranspose', [floats([1, 1, 2], [1, 10]), floats([1, 1, 3], [1, 2, 3])], {
+        ...{ strides: ints([2]), auto_pad: text(mode) },
+      }),
+    )
+  // All of it is 1, 2, 13, 20, 30.
+  expect(made('SAME_UPPER')).toEqual([1, 2, 13, 20])
+  expect(made('SAME_LOWER')).toEqual([2, 13, 20, 30])
 })
 
 test('windows that skip positions under SAME padding are rejected, because runtimes disagree about them', () => {

@@ -207,7 +207,10 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
-/** The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the largest. */
+/**
+ * The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the
+ * largest.
+ */
 function evaluateMaxPool(context: Evaluation): Tensor[] {
   const { node } = context
   const y = evaluatePool(context, LARGEST)

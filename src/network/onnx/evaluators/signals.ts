@@ -60,7 +60,10 @@ function evaluateDft(context: Evaluation): Tensor {
   const parts = x.dims.at(-1)
   const axis = axisOf(node, transformedAxis(node, scalarOf(inputs[2])), x.dims.length)
   if (x.dims.length < 2 || axis === x.dims.length - 1 || (parts !== 1 && parts !== 2))
-    throw unfit(node, `it transforms axis ${axis} of [${x.dims}], whose last axis has the parts of a number`)
+    throw unfit(
+      node,
+      `it transforms axis ${axis} of [${x.dims}], whose last axis holds the parts of complex numbers`,
+    )
   const isInverse = flagOf(node, 'inverse')
   const isHalf = flagOf(node, 'onesided')
   const size = x.dims[axis]!

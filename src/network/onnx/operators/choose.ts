@@ -83,7 +83,7 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
 }
 
 /**
- * Fractions are truncated; numbers out of range wrap. In floats of 8 bits they become the largest number
+ * Fractions are truncated; numbers out of range wrap. In floats of 8 bits, they become the largest number
  * unless the node says otherwise.
  */
 function evaluateCast(node: Node, input: Tensor, dtype: DType): Tensor {

@@ -53,7 +53,7 @@ export interface Scaled {
 /** A constant matrix in codes, as a graph reads it. */
 export interface StoredMatrix {
   readonly is: 'matrix'
-  readonly parts: Omit<CodeMatrix, 'isTurned'>
+  readonly parts: Omit<CodeMatrix, 'isTransposed'>
   /** Whether it is the transpose of the codes. */
   readonly isTransposed: boolean
   /**

@@ -1,5 +1,6 @@
-// The output of the chat's line editor. It is silent while something else writes to the terminal, so that keys
-// that are typed meanwhile do not appear inside of an answer; the editor shows them with its next prompt.
+// The output of the chat's line editor. It is silent while something else writes to the terminal, so that
+// keys that are typed meanwhile do not appear inside of an answer; the editor shows them with its next
+// prompt.
 import { Writable } from 'node:stream'
 
 interface Terminal {

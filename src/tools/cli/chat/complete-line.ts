@@ -1,5 +1,5 @@
-// Completes a line of `halfbyte chat`. In: the line up to the cursor. Out: what may follow: commands, and what
-// their arguments name.
+// Completes a line of `halfbyte chat`. In: the line up to the cursor. Out: what may follow: commands, and
+// what their arguments name.
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'
@@ -41,7 +41,7 @@ function paths(text: string, wanted: RegExp): string[] {
     return readdirSync(folderOf(typed), { withFileTypes: true })
       .filter(({ name }) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
       .flatMap((entry) => {
-        // A link may lead to a folder; it is offered as what its name says.
+        // A symbolic link may point to a folder, so it is offered whatever its name is.
         if (entry.isDirectory()) return [`${typed}${entry.name}/`]
         return wanted.test(entry.name) || entry.isSymbolicLink() ? [typed + entry.name] : []
       })

@@ -1,5 +1,5 @@
-// The conversation of `halfbyte chat`: a session whose system text and model can change, and files and pictures
-// for the next message.
+// The conversation of `halfbyte chat`: a session whose system text and model can change, and files and
+// pictures for the next message.
 import { basename } from 'node:path'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { parseObject } from '../../../core/formats/json-files.ts'

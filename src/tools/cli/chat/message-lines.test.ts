@@ -19,7 +19,7 @@ test.each([
   ['an empty line', [''], ['']],
   ['a backslash', ['one \\', 'two\\', 'three', 'four'], [MORE, MORE, 'one \ntwo\nthree', 'four']],
   ['a block', ['"""', 'one', '', ' two', '"""'], [MORE, MORE, MORE, MORE, 'one\n\n two']],
-  ['a block with text beside its marks', ['"""one', 'two"""', 'x'], [MORE, 'one\ntwo', 'x']],
+  ['a block with text next to its marks', ['"""one', 'two"""', 'x'], [MORE, 'one\ntwo', 'x']],
   ['a block in one line', ['"""one"""'], ['one']],
   ['a pasted text and its end', ['P:one', 'P:', 'P:two\\', 'end'], [MORE, MORE, MORE, 'one\n\ntwo\\\nend']],
   ['pasted marks', ['P:"""', 'P:a', '"""'], [MORE, MORE, '"""\na\n"""']],

@@ -52,7 +52,7 @@ export function chatCommand(): Command {
         .choices(['shift', 'error'])
         .default('shift'),
     )
-    .option('--no-history', 'keep no typed lines in a file; HALFBYTE_NO_HISTORY=1 does the same')
+    .option('--no-history', 'do not save typed lines to a file; HALFBYTE_NO_HISTORY=1 does the same')
     .action(chat)
   return withSamplerOptions(withContextOption(withEngineOptions(command)))
 }

@@ -100,7 +100,7 @@ async function networkPage(
   const files = await openModelFiles(model, { signal, dtype })
   try {
     if (!files.sources.some(({ name }) => name.endsWith('.onnx'))) return undefined
-    const graph = await readNetwork(files.sources, { signal, dtype })
+    const { graph } = await readNetwork(files.sources, { signal, dtype })
     const shapes = graph.inputs.map(({ name, type }) => {
       const dims = type?.dims ?? []
       return [

@@ -127,6 +127,7 @@ async function pruneAction(model: string, output: string, asked: AskedFlags): Pr
     flags,
     lineOf,
     as: flags.as,
+    isSurveyed: allocating !== undefined,
     policy: flags.weights,
     settings: settingsOf(job),
     make: async (prepared, shared) => {

@@ -1,5 +1,5 @@
-// Lines at the end of a terminal that may still change. In: all lines as they should look. Out: what has to be
-// written for that, beginning at the first line that differs.
+// Lines at the end of a terminal that may still change. In: all lines as they should look. Out: what has to
+// be written for that, beginning at the first line that differs.
 
 /** Shows several changed lines at once, in terminals that know the mode. */
 const SYNC = { on: '\x1b[?2026h', off: '\x1b[?2026l' } as const
@@ -31,7 +31,7 @@ export class LiveLines {
     const shared = lines.findIndex((line, index) => line !== before[index])
     const differs = shared < 0 ? lines.length : shared
     if (differs === lines.length && lines.length >= before.length) return
-    // Lines above the top are out of reach.
+    // Lines above the top of the screen cannot be rewritten.
     const first = Math.max(Math.min(differs, last, lines.length - 1), last - this.#rows() + 1, this.#floor)
     this.#lines = lines
     const old = before[first] ?? ''

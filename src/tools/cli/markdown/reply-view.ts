@@ -1,5 +1,5 @@
-// A reply in a terminal while it streams. In: its text as it grows. Out: Markdown with styles, where a line that
-// is written changes only if its meaning does.
+// A reply in a terminal while it streams. In: its text as it grows. Out: Markdown with styles, where a line
+// that is written changes only if its meaning does.
 import { stripVTControlCharacters } from 'node:util'
 import { type Block, GrowingMarkdown } from '../../../ui/chat/markdown/markdown.ts'
 import { closeMarks } from './close-marks.ts'
@@ -49,7 +49,7 @@ export class ReplyView {
     this.#live.show(this.#render(this.#text, false))
   }
 
-  /** One column stays free, in case that the terminal draws a character wider than it should be. */
+  /** One column stays free, in case the terminal draws a character wider than expected. */
   get #width(): number {
     return Math.max(MIN_COLUMNS, (this.#screen.columns || 80) - 1)
   }

@@ -26,7 +26,9 @@ export function tableLines(rows: readonly (readonly Cell[])[], width: number): s
   return [...(lines[0] ?? []), rule, ...lines.slice(1).flat()]
 }
 
-/** Widths that fit into `room` columns, taken from the widest first; undefined if they would be too narrow. */
+/**
+ * Widths that fit into `room` columns, taken from the widest first; undefined if they would be too narrow.
+ */
 function columnWidths(rows: readonly (readonly Cell[])[], room: number): readonly number[] | undefined {
   const count = rows[0]?.length ?? 0
   const widths = Array.from({ length: count }, (_, column) =>

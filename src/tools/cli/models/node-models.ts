@@ -7,9 +7,10 @@ import { loadEncoder } from '../../../encoders/service/build-encoder.ts'
 import { createEmbedderService } from '../../../encoders/service/embed-service.ts'
 import { resolveSource } from '../../../engine/api/request/load-request.ts'
 import type { ModelSource } from '../../../engine/api/types.ts'
-import type { FileOpener } from '../../../engine/load/open/requested-files.ts'
+import type { FileOpener, OpenFiles } from '../../../engine/load/open/requested-files.ts'
 import { localConnection } from '../../../engine/wire/connection.ts'
 import { Network, type NetworkOptions } from '../../../network/api/network.ts'
+import { dataBeside } from '../../../network/service/build-network.ts'
 import { openModelFiles } from '../files.ts'
 import { isUrl } from '../hub-here.ts'
 import { blobFiles, givenStore, placeOfSource } from '../node-engine.ts'
@@ -48,14 +49,33 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   signal?.throwIfAborted()
   const store = givenStore(options)
   const place = resolveSource(await placeOfSource(source, store), undefined, hub)
-  const files =
-    typeof place === 'string'
-      ? await openModelFiles(place, { signal, hub, dtype, onProgress, store })
-      : blobFiles(place)
-  try {
-    return await Network.open(files, options, nodeHost())
-  } catch (error) {
+  if (typeof place === 'string') return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
+  const files = blobFiles(place)
+  return Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
+    throw error
+  })
+}
+
+/** The network of a graph at this place, with the external data that lie next to it there. */
+export async function openNetworkAt(
+  place: string,
+  options: NetworkOptions,
+  how: Parameters<typeof openModelFiles>[1],
+): Promise<Network> {
+  const opened: OpenFiles[] = []
+  const open = async (each: string): Promise<OpenFiles> => {
+    const files = await openModelFiles(each, { ...how, wants: 'graph' })
+    opened.push(files)
+    return files
+  }
+  const close = async () => void (await Promise.all(opened.map((files) => files.close())))
+  try {
+    const { sources } = await open(place)
+    const beside = dataBeside(sources, open)
+    return await Network.open({ sources, close }, options, { ...nodeHost(), beside })
+  } catch (error) {
+    await close()
     throw error
   }
 }

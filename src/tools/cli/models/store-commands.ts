@@ -76,7 +76,7 @@ export function rmCommand(): Command {
     })
 }
 
-/** Throws `unsupported` if it is not stored; the error lists what is. */
+/** Throws `unsupported` if the model is not stored; the error lists those that are. */
 async function storedModel(name: string, models: readonly StoredModel[]): Promise<StoredModel> {
   const place = await placeOf(name)
   const found = models.find((model) => model.name === name || model.address === place)

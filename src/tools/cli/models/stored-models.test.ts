@@ -1,5 +1,5 @@
-// Stored models by name. In: files in a store, by address. Out: the models that they make up, their names, and
-// the address that each name stands for.
+// Stored models by name. In: files in a store, by address. Out: the models that they make up, their names,
+// and the address that each name stands for.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -4,7 +4,9 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/err
 import { decodePicture } from '../../../engine/load/vision/decode-picture.ts'
 import { systemError } from '../terminal/failure.ts'
 
-/** Throws `format` for a file that is missing or is no PNG or JPEG, `unsupported` for one that is too large. */
+/**
+ * Throws `format` for a file that is missing or is no PNG or JPEG, `unsupported` for one that is too large.
+ */
 export async function readPicture(path: string): Promise<Uint8Array> {
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw systemError(cause, 'format', `the picture ${path} cannot be read`, 'check the path')

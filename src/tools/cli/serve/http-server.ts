@@ -58,7 +58,7 @@ interface ServerLimits {
 export interface Serving {
   /** The base address for clients, with `/v1`. */
   readonly address: string
-  /** Requests whose answer is not yet sent. */
+  /** Requests whose answer has not been sent yet. */
   readonly open: number
   /**
    * Accepts no more requests, gives those in progress `milliseconds` to end, and aborts the rest. Resolves to

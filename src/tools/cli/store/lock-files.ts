@@ -143,12 +143,12 @@ function hasEnded(pid: number): boolean {
     process.kill(pid, 0)
     return false
   } catch (error) {
-    // Another user's process may not be asked, nor may any in Deno without its permission.
+    // Another user's process cannot be signalled, nor can any in Deno without its permission.
     return systemCode(error) === 'ESRCH'
   }
 }
 
-/** A little more or less, so that two processes that stepped back do not meet again. */
+/** Adds jitter, so that two processes that have backed off do not collide again. */
 function pause(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {

@@ -28,7 +28,7 @@ export function diskDevice(folder: string, onDenied: (reason: string) => void = 
   }
   return {
     async openFolder(name) {
-      // A page's folders have the program's name, because others share its storage.
+      // Pages put the library's name before folder names, because other scripts share their storage.
       const path = join(folder, name.replace(/^halfbyte-/, ''))
       const made = await promises.mkdir(path, { recursive: true, mode: MODE }).catch((error) => ({ error }))
       if (typeof made === 'object') {
@@ -42,7 +42,7 @@ export function diskDevice(folder: string, onDenied: (reason: string) => void = 
     room: {
       ...ROOM,
       async freeBytes() {
-        // Bun and Deno did not always have it.
+        // Older versions of Bun and Deno lack statfs.
         const found = await promises.statfs?.(folder).catch(() => undefined)
         return found === undefined ? Number.POSITIVE_INFINITY : found.bavail * found.bsize
       },

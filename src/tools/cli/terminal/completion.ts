@@ -13,7 +13,7 @@ interface Known {
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** `commands` is called when the command runs, so that it includes itself. */
+/** `commands` is called when this command runs, so that the script includes it too. */
 export function completionCommand(commands: () => readonly Command[]): Command {
   return new Command('completion')
     .description(

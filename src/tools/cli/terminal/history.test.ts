@@ -50,7 +50,7 @@ test('a place that cannot be used is noted once, and lines are not kept', async 
   } finally {
     process.stderr.write = write
   }
-  expect(said).toEqual([`note: typed lines are not kept: ${folder} cannot be used (EISDIR)\n`])
+  expect(said).toEqual([`note: the history is not saved: ${folder} cannot be used (EISDIR)\n`])
 })
 
 test('the folder follows the conventions of the platform', () => {

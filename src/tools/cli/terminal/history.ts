@@ -29,7 +29,7 @@ export function openHistory(path = join(stateFolder(), 'chat-history')): History
     } catch (error) {
       if (systemCode(error) === undefined) throw error
       isUsable = false
-      note(`typed lines are not kept: ${path} cannot be used (${systemCode(error)})`)
+      note(`the history is not saved: ${path} cannot be used (${systemCode(error)})`)
       return undefined
     }
   }

@@ -15,7 +15,9 @@ export interface TerminalRun {
   /** The same without sequences. */
   readonly text: string
   keys(text: string): void
-  /** Waits until the text that was written after the last wait matches. Rejects with it if the program ends. */
+  /**
+   * Waits until the text that was written after the last wait matches. Rejects with it if the program ends.
+   */
   until(pattern: RegExp): Promise<string>
   /** Resolves to the exit code. */
   readonly ended: Promise<number | null>

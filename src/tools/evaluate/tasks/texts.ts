@@ -201,12 +201,13 @@ export function lambada(file: DataFile, seed?: number): Task {
   const items = drawn(readLines(file), seed).map((line) => {
     const words = textField(line, 'text').split(' ')
     if (words.length < 2) throw wrong(line, 'has a text with only one word')
-    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
+    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}`, line: line.number }
   })
   return {
     name: 'lambada',
     count: items.length,
     unit: 'texts',
+    lineOf: (index) => items[index]!.line,
     async score(model, index, signal) {
       const { context, word } = items[index]!
       const pair = encodePair(model, context, word)

@@ -78,7 +78,12 @@ export async function* quantizedGguf(
   const replaced = new Map(
     coded.map((each): [string, GgufTensor] => [
       each.stored,
-      { dtype: blockDType(each.format, each.k), data: async () => ggmlBlocks(await matrixOf(each)) },
+      {
+        dtype: blockDType(each.format, each.k),
+        async *data() {
+          yield ggmlBlocks(await matrixOf(each))
+        },
+      },
     ]),
   )
   const matrix = coded.find(isOfLayer)

@@ -33,7 +33,7 @@ function runsOf(text: string, most: number): readonly string[] {
   )
 }
 
-/** The tools that a message has arguments for, with the schema of these. */
+/** The tools for which a message contains arguments, with the schemas of these arguments. */
 export function argumentsFrom(message: string, now: Date): ArgumentForms {
   const expression = expressionForm(message)
   const conversions = conversionsOf(message)

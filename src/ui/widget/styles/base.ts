@@ -56,7 +56,7 @@ export const baseStyles = css`
   }
   @supports (color: lch(from red l c h)) {
     :host {
-      /* Black or white, whichever has more contrast to the accent of a page. */
+      /* Black or white, whichever contrasts more with the page's accent colour. */
       --on-accent: var(--halfbyte-on-accent, lch(from var(--accent) calc((49.44 - l) * infinity) 0 0));
     }
   }

@@ -86,7 +86,7 @@ export class AttachedDocuments extends Attachments<TextDocument> {
     return files.filter(isPictureFile)
   }
 
-  /** The attached documents, what is being read, and what was wrong with others. */
+  /** The attached documents, those that are being read, and the errors of the others. */
   above(): TemplateResult {
     const words = this.#from.words()
     const cancel = () => {

@@ -161,7 +161,7 @@ export const minicpm3 = family(
     gguf: {
       architecture: 'minicpm3',
       pairing: 'halves',
-      // In llama.cpp these three are constants of the architecture.
+      // In llama.cpp, these three are constants of the architecture.
       config: (fields, common) => ({
         ...ggufLatent(fields, common),
         embeddingScale: 12,

@@ -13,7 +13,7 @@ import { map } from '../lowering/loops.ts'
 import type { Lowering } from '../lowering/lowering.ts'
 import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
-import { positionsOf, turned, turnsAt } from './rotary.ts'
+import { positionsOf, rotatedHeads, tableRowsAt } from './rotary.ts'
 
 /** The rows that a step adds to each sequence's state. */
 interface Step {
@@ -98,14 +98,14 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
     ? positionsOf(lowering, node, { batch, rows, positions: QKV.positions })
     : places()
   const tables = [QKV.cos, QKV.sin].map((table) =>
-    turnsAt(lowering, node, lowering.values.ref(node, node.inputs[table] ?? ''), positions),
+    tableRowsAt(lowering, node, lowering.values.ref(node, node.inputs[table] ?? ''), positions),
   ) as [Ref, Ref]
   const half = dimsOf(tables[0])[3]!
   const isInterleaved = flagOf(node, 'rotary_interleaved')
   return (heads) => {
     const width = dimsOf(heads)[3]!
     if (2 * half > width) throw unfit(node, `tables with ${half} pairs do not fit heads of ${width}`)
-    return swapped(turned(lowering, node, swapped(heads), { tables, half, isInterleaved }))
+    return swapped(rotatedHeads(lowering, node, swapped(heads), { tables, half, isInterleaved }))
   }
 }
 

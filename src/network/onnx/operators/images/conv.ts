@@ -190,8 +190,9 @@ export function spreadAxes(
     const wanted = asked?.[at] ?? size * stride
     if (asked === undefined && full < wanted) throw skipping(node, mode)
     const total = Math.max(0, full - wanted)
-    const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
-    const before = mode === 'SAME_UPPER' ? half : total - half
+    // An odd number is removed at the end, unless SAME_LOWER makes the size.
+    const isLower = mode === 'SAME_LOWER' && asked === undefined
+    const before = isLower ? Math.ceil(total / 2) : Math.floor(total / 2)
     return { ...axis, before, after: total - before, made: wanted }
   })
   return made.every((axis) => axis !== undefined) ? made : undefined

@@ -81,7 +81,7 @@ const ROW_WISE: ReadonlySet<string> = new Set([
   'Unsqueeze',
 ])
 
-/** The maximum distance from the weight of a norm in primitive operators to its mean. */
+/** The maximum number of nodes between the weight of a norm in primitive operators and its mean. */
 const NORM_STEPS = 7
 const NORM_OPS: ReadonlySet<string> = new Set([
   'Mul',

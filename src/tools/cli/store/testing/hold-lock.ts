@@ -1,4 +1,5 @@
-// A process that holds a lock until it is killed. In: the folder, the lock's name. Out: a line once it holds it.
+// A process that holds a lock until it is killed. In: the folder, the lock's name. Out: a line once it holds
+// it.
 import { lockFiles } from '../lock-files.ts'
 
 const [, , folder = '', name = ''] = process.argv

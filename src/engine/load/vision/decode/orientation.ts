@@ -5,7 +5,7 @@ const ORIENTATION = 274
 const SHORT = 3
 
 /** The orientation of a JPEG file, 1 to 8; 1, upright, if it has none or a damaged one. */
-export function turnOf(bytes: Uint8Array): number {
+export function orientationOf(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Segments before the scan: a marker, then a length that includes itself.
   for (let at = 2; at + 10 <= view.byteLength && view.getUint8(at) === 0xff; ) {
@@ -14,14 +14,14 @@ export function turnOf(bytes: Uint8Array): number {
     if (marker === 0xda || end > view.byteLength) return 1
     const isExif = marker === 0xe1 && view.getUint32(at + 4) === 0x45786966
     if (isExif && end >= at + 18)
-      return exifTurn(new DataView(view.buffer, view.byteOffset + at + 10, end - at - 10))
+      return exifOrientation(new DataView(view.buffer, view.byteOffset + at + 10, end - at - 10))
     at = end
   }
   return 1
 }
 
 /** `tiff`: the data from the byte order mark on. */
-function exifTurn(tiff: DataView): number {
+function exifOrientation(tiff: DataView): number {
   const little = tiff.getUint16(0) === 0x4949
   const start = tiff.getUint32(4, little)
   if (start + 2 > tiff.byteLength) return 1
@@ -30,20 +30,20 @@ function exifTurn(tiff: DataView): number {
     const at = start + 2 + 12 * entry
     if (at + 12 > tiff.byteLength) return 1
     if (tiff.getUint16(at, little) !== ORIENTATION || tiff.getUint16(at + 2, little) !== SHORT) continue
-    const turn = tiff.getUint16(at + 8, little)
-    return turn >= 1 && turn <= 8 ? turn : 1
+    const orientation = tiff.getUint16(at + 8, little)
+    return orientation >= 1 && orientation <= 8 ? orientation : 1
   }
   return 1
 }
 
 /** An upright copy of an image stored in this orientation, aligned to four bytes. */
-export function turned({ width, height, data }: Pixels, turn: number): Pixels {
-  if (turn === 1) return { width, height, data: data.slice() }
-  const swaps = turn >= 5
+export function uprightPixels({ width, height, data }: Pixels, orientation: number): Pixels {
+  if (orientation === 1) return { width, height, data: data.slice() }
+  const swaps = orientation >= 5
   const [wide, high] = swaps ? [height, width] : [width, height]
   // Upright rows and columns run along the stored ones, or against them.
-  const isFromRight = turn === 2 || turn === 3 || turn === 7 || turn === 8
-  const isFromBelow = turn === 3 || turn === 4 || turn === 6 || turn === 7
+  const isFromRight = orientation === 2 || orientation === 3 || orientation === 7 || orientation === 8
+  const isFromBelow = orientation === 3 || orientation === 4 || orientation === 6 || orientation === 7
   const from = new Uint32Array(data.buffer, data.byteOffset, width * height)
   const to = new Uint32Array(wide * high)
   for (let y = 0; y < high; y++) {

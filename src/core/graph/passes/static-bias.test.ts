@@ -1,4 +1,4 @@
-// Tests still pairs. In: graphs with biases on keys. Out: the same logits and smaller keys, or unchanged
+// Tests static pairs. In: graphs with biases on keys. Out: the same logits and smaller keys, or unchanged
 // layers where the pass does not apply.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -8,7 +8,7 @@ import type { Graph } from '../nodes.ts'
 import { shardGraph } from '../shard/shard.ts'
 import { interpret } from '../testing/interpret.ts'
 import { machineOf, VOCAB } from '../testing/models.ts'
-import { subtractStillBias } from './quantize-activations.ts'
+import { subtractStaticBias } from './quantize-activations.ts'
 
 const WIDTH = 32
 const HEADS = 4
@@ -60,11 +60,13 @@ function run(graph: Graph): { logits: number[]; largestKey: number } {
   }
 }
 
-const changed = (graph: Graph): Graph => subtractStillBias(graph, [FREQUENCIES])
-const stillOf = (graph: Graph) =>
-  graph.nodes.flatMap((node) => (node.op === 'ropeKv' && node.still !== undefined ? [node.still] : []))
+const changed = (graph: Graph): Graph => subtractStaticBias(graph, [FREQUENCIES])
+const staticBiasesOf = (graph: Graph) =>
+  graph.nodes.flatMap((node) =>
+    node.op === 'ropeKv' && node.staticBias !== undefined ? [node.staticBias] : [],
+  )
 
-describe('keys without the bias of their still pairs', () => {
+describe('keys without the bias of their static pairs', () => {
   test.each([
     ['all dimensions rotated', {}, 2],
     ['half of the dimensions rotated', { dims: 4 }, 2],
@@ -72,7 +74,9 @@ describe('keys without the bias of their still pairs', () => {
     const graph = attentionOf(changes)
     const before = run(graph)
     const after = run(changed(graph))
-    expect(stillOf(changed(graph))).toEqual([{ bias: vector({ [BIAS_OF_KEYS]: KV_HEADS * DIM }), from }])
+    expect(staticBiasesOf(changed(graph))).toEqual([
+      { bias: vector({ [BIAS_OF_KEYS]: KV_HEADS * DIM }), from },
+    ])
     for (const [i, logit] of after.logits.entries()) expect(logit).toBeCloseTo(before.logits[i]!, 9)
     expect(before.largestKey).toBeGreaterThan(BIAS / 2)
     expect(after.largestKey).toBeLessThan(5)
@@ -95,7 +99,9 @@ describe('keys without the bias of their still pairs', () => {
   })
 
   test('stay unchanged if every pair turns', () => {
-    expect(stillOf(subtractStillBias(attentionOf(), [Float64Array.of(1, 0.5, 0.1, 0.01)]))).toEqual([])
+    expect(staticBiasesOf(subtractStaticBias(attentionOf(), [Float64Array.of(1, 0.5, 0.1, 0.01)]))).toEqual(
+      [],
+    )
   })
 
   test('are planned for int8 keys only, and mark their state', () => {
@@ -122,9 +128,9 @@ describe('keys without the bias of their still pairs', () => {
   test('are split along with the heads of a shard', () => {
     const shares = [1, 1]
     const parts = shares.map((_, shard) =>
-      stillOf(changed(shardGraph(attentionOf(), { shares, shard, encodingOf: () => 'f32' }))),
+      staticBiasesOf(changed(shardGraph(attentionOf(), { shares, shard, encodingOf: () => 'f32' }))),
     )
-    const rows = parts.map(([still]) => still?.bias.parts[0]?.rows)
+    const rows = parts.map(([found]) => found?.bias.parts[0]?.rows)
     expect(rows).toEqual([
       { whole: 16, runs: [{ first: 0, count: 8 }] },
       { whole: 16, runs: [{ first: 8, count: 8 }] },
