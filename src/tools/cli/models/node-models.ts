@@ -49,7 +49,8 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   signal?.throwIfAborted()
   const store = givenStore(options)
   const place = resolveSource(await placeOfSource(source, store), undefined, hub)
-  if (typeof place === 'string') return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
+  if (typeof place === 'string')
+    return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
   const files = blobFiles(place)
   return Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()

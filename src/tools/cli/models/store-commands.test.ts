@@ -45,13 +45,13 @@ const ranges = () => hub.requests.filter((request) => request.includes('bytes=')
 
 describe('a model on the hub', () => {
   test('is downloaded once, and then works without a network, by any of its names', async () => {
-    const first = await there('generate', 'owner/name:m.gguf', ...GREEDY)
-    expect(first).toMatchObject({ code: 0, err: '' })
-    expect(first.out).toBe((await there('generate', model, ...GREEDY)).out)
+    const { code, out } = await there('generate', 'owner/name:m.gguf', ...GREEDY)
+    expect(code).toBe(0)
+    expect(out).toBe((await there('generate', model, ...GREEDY)).out)
     hub.behaviour = { status: 503 }
     hub.requests.length = 0
     for (const name of ['owner/name:m.gguf', 'owner/name', `${hub.address}owner/name/resolve/main/m.gguf`])
-      expect(await there('generate', name, ...GREEDY)).toEqual(first)
+      expect(await there('generate', name, ...GREEDY)).toMatchObject({ code, out })
     expect(hub.requests).toEqual([])
   })
 
@@ -70,12 +70,16 @@ describe('a model on the hub', () => {
     const { code, err } = await there('generate', 'owner/name:m.gguf', ...GREEDY)
     expect(code).toBe(0)
     const note = `note: models are not stored: ${home} cannot be written (ENOTDIR)\n`
-    expect(err).toBe(note)
-    expect(await there('models')).toMatchObject({ code: 0, err: note })
-    expect(await there('pull', 'owner/name:m.gguf')).toMatchObject({
-      code: 1,
-      err: `${note}unsupported: owner/name:m.gguf could be read but not stored; set HALFBYTE_HOME to a folder that can be written\n`,
-    })
+    // A slow machine shows progress between the notes.
+    const notes = (text: string) => text.match(/^note: .*\n/gm)
+    expect(notes(err)).toEqual([note])
+    const listed = await there('models')
+    expect([listed.code, notes(listed.err)]).toEqual([0, [note]])
+    const pulled = await there('pull', 'owner/name:m.gguf')
+    expect([pulled.code, notes(pulled.err)]).toEqual([1, [note]])
+    expect(pulled.err).toContain(
+      'unsupported: owner/name:m.gguf could be read but not stored; set HALFBYTE_HOME to a folder that can be written\n',
+    )
   })
 })
 
@@ -193,7 +197,7 @@ describe('a download', () => {
       const child = begin(['pull', 'owner/name:big.gguf'])
       while (hub.requests.length < 4) await new Promise((resolve) => setTimeout(resolve, 20))
       child.kill('SIGINT')
-      expect(await ended(child)).toMatchObject({ code: 130, err: 'stopped\n' })
+      expect(await ended(child)).toMatchObject({ code: 130, err: expect.stringMatching(/stopped\n$/) })
       expect(await readdir(join(home, 'locks'))).toEqual([])
       expect(JSON.parse((await there('models', '--json')).out)[0].stored.isComplete).toBe(false)
     },
@@ -215,7 +219,7 @@ describe('a download', () => {
       const { code, err } = await ended(child)
       expect(code).toBe(1)
       expect(err).toMatch(
-        /^storage-full: the model needs \d+ bytes of storage but the disk has no space for it; .*prune-store.*\n$/,
+        /^storage-full: the model needs \d+ bytes of storage but the disk has no space for it; .*prune-store.*\n$/m,
       )
       expect(await readdir(join(home, 'models'))).toEqual([])
     },
