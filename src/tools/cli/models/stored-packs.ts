@@ -127,7 +127,8 @@ async function writeStored(
   device: Device,
   { signal, onProgress }: PackHooks,
 ): Promise<Version | undefined> {
-  const file = await openFiles(sources, nodeHost(), signal)
+  const host = nodeHost()
+  const file = await openFiles(sources, host, signal)
   const contents = await packContents(await prepareModel(file, { weights: 'auto', forPack: true, signal }), {
     signal,
   })
@@ -142,6 +143,8 @@ async function writeStored(
     // Chunks are not finished one by one, because a pack that was not completed is made anew.
     part.write(written, chunk)
     written += chunk.length
+    // Reads from the store are synchronous. Without a pause, the lock could not be touched, nor the work stopped.
+    await host.yieldTask()
   }
   return { size, etag }
 }
