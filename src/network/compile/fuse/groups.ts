@@ -41,7 +41,7 @@ const spaceOf = (loop: Loop): readonly number[] =>
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
- * How a loop of the group reads or writes a value: at each element, once per row, or at other positions than
+ * How a loop of the group reads or writes a value: at each element, once per row, or at positions other than
  * the loop's.
  */
 export type Scope = 'full' | 'row'

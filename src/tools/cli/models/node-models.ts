@@ -58,7 +58,7 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   })
 }
 
-/** The network of a graph at this place, with the external data that lie next to it there. */
+/** The network of a graph at this place, with the external data next to it. */
 export async function openNetworkAt(
   place: string,
   options: NetworkOptions,

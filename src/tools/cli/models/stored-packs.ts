@@ -36,8 +36,8 @@ interface PackHooks {
 const MOST_OF_FREE = 0.5
 
 /**
- * The pack of the stored model at `place`, which is made if there is none, or else the model's own files,
- * which `open` opens. `open` downloads and stores them if needed.
+ * Opens the pack of the stored model at `place`, which is made if there is none. If there can be no pack,
+ * returns the model's own files, as `open` opens them; it downloads and stores them if needed.
  */
 export async function openPacked(
   place: Place,
@@ -140,7 +140,7 @@ async function writeStored(
       if (size > MOST_OF_FREE * (await device.room.freeBytes())) return undefined
       await part.begin({ size, etag })
     }
-    // Chunks are not finished one by one, because a pack that was not completed is made anew.
+    // Chunks are not finished one by one, because an incomplete pack is made again.
     part.write(written, chunk)
     written += chunk.length
     // Reads from the store are synchronous. Without a pause, the lock could not be touched, nor the work stopped.

@@ -8,11 +8,9 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
 
-/**
- * The logarithm of the odds from which the classifier decides alone; `lab/train/need` measures other limits.
- */
-const ENOUGH = 2
-/** Below these odds a pattern would only match by chance, so none is tried: compiling them takes 0.1 s. */
+/** From these odds (their logarithm), the classifier decides alone; `lab/train/need` measures others. */
+const ENOUGH = 1.5
+/** Below these, a pattern would match by chance; none is tried, because their compilation takes 0.1 s. */
 const TOO_LITTLE = -2
 
 /**
