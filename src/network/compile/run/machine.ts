@@ -36,6 +36,11 @@ const MAX_PAGES = 65_536
 const MAX_BYTES = 2 ** 32 - PAGE
 /** The maximum to request on devices that reserve all shared memory up front. */
 const MIN_SHARED = 256 * 1024 * 1024
+/**
+ * Steps that cost at most this, about two microseconds, run on the first thread alone: the threads would wait for
+ * each other longer than that.
+ */
+const ALONE_STEPS = 65_536
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
@@ -323,6 +328,7 @@ export class Machine {
         words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
         words[entry + STEP_ENTRY.record] = records[index]!
         words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
+        words[entry + STEP_ENTRY.alone] = isOp || step.taken > ALONE_STEPS ? 0 : 1
       }
     words.fill(0, claims / 4, claims / 4 + steps.length)
     const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)
