@@ -1,27 +1,32 @@
-// Networks that stand in for those of the examples: with the same inputs and outputs, and results that can be
-// told from the picture or the signal.
+// Networks that stand in for those of the examples. They have the same inputs and outputs, and their results
+// follow directly from the picture or the signal.
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 
 type Dims = readonly (number | string)[]
 
 /** A network of one input and one output. `build` adds its nodes and returns the last value. */
-function network(dims: Dims, build: (to: NodeWriter, input: string) => string): Uint8Array {
+function network(
+  dims: Dims,
+  build: (to: NodeWriter, input: string) => string,
+  metadata?: Readonly<Record<string, string>>,
+): Uint8Array {
   const to = new NodeWriter()
   const last = build(to, 'x')
   to.node('Identity', [last], ['y'])
-  return modelBytes({
+  const graph = {
     nodes: to.nodes,
     constants: to.constants,
     inputs: [{ name: 'x', type: TYPE.f32, dims }],
     outputs: [{ name: 'y', type: TYPE.f32 }],
-  })
+  }
+  return modelBytes(graph, 17, 8, metadata)
 }
 
 const mean = (to: NodeWriter, input: string, axes: readonly number[], keepdims = 0) =>
   to.op('ReduceMean', [input], { axes: { ints: axes }, keepdims })
 
-/** 1 where a value is negative, which dark pixels are after normalization. */
+/** 1 where a value is negative, as dark pixels are after normalization. */
 const dark = (to: NodeWriter, input: string) => to.cast(to.op('Less', [input, to.float(0)]), 'f32')
 
 /** Three classes, scored by the amount of red, green and blue. */
@@ -31,7 +36,7 @@ export const colourClassifier = (): Uint8Array => network([1, 3, 224, 224], (to,
 export const darkDetector = (): Uint8Array =>
   network([1, 3, 'height', 'width'], (to, x) => dark(to, mean(to, x, [1], 1)))
 
-/** Two classes, upright and upside down: every line is upright. */
+/** Two classes, upright and upside down; every line is classified as upright. */
 export const uprightClassifier = (): Uint8Array =>
   network([1, 3, 48, 192], (to, x) => {
     const nothing = to.op('Mul', [mean(to, x, [2, 3], 0), to.float(0)])
@@ -41,14 +46,18 @@ export const uprightClassifier = (): Uint8Array =>
 
 /** Reads each stretch of dark columns as the first of two characters. */
 export const columnReader = (): Uint8Array =>
-  network([1, 3, 48, 'width'], (to, x) => {
-    // A line has a margin.
-    const tone = to.op('Sub', [mean(to, x, [1, 2]), to.float(0.5)])
-    const column = to.op('Reshape', [dark(to, tone), to.ints([1, -1, 1])])
-    const blank = to.op('Sub', [to.float(1), column])
-    const other = to.op('Mul', [column, to.float(0)])
-    return to.op('Concat', [blank, column, other], { axis: 2 })
-  })
+  network(
+    [1, 3, 48, 'width'],
+    (to, x) => {
+      // A line has a margin.
+      const tone = to.op('Sub', [mean(to, x, [1, 2]), to.float(0.5)])
+      const column = to.op('Reshape', [dark(to, tone), to.ints([1, -1, 1])])
+      const blank = to.op('Sub', [to.float(1), column])
+      const other = to.op('Mul', [column, to.float(0)])
+      return to.op('Concat', [blank, column, other], { axis: 2 })
+    },
+    { character: 'a' },
+  )
 
 /** Like Silero VAD 5: the probability of speech is the loudest sample. */
 export function loudnessDetector(): Uint8Array {

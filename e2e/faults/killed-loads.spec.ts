@@ -19,7 +19,7 @@ const PHASES = [
   ['warmup', 1],
   ['chunk', 1],
 ] as const
-/** With these options, everything is stored. */
+/** Steps at which everything has already been stored. */
 const STORED: readonly string[] = ['compile', 'convert', 'warmup', 'chunk']
 
 /** Other operations of a load on its files, which one format is enough to test. */

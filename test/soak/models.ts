@@ -1,4 +1,4 @@
-// Makes the soak's tiny models of each kind of state and of each format, as files, and adapters of one of
+// Makes the soak's tiny models, of each kind of state and in each format, as files, and adapters for one of
 // them.
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -21,7 +21,7 @@ import { ggufLora, peftFiles, randomLora } from '../conformance/testing/writers/
 export interface SoakModel {
   readonly name: string
   readonly files: readonly File[]
-  /** Enough for only a few conversations, so that memory sometimes runs short. */
+  /** Enough for only a few conversations, so that memory sometimes runs out. */
   readonly stateBytes: number
   /** Prompt words that its tokenizer can encode. */
   readonly words: readonly string[]

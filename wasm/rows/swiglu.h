@@ -5,9 +5,8 @@
  *   y = gate * up                     none
  *   y = (1 / (1 + e^-gate)) * up      sigmoid
  *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
- *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) +
- * slope x with m the
- *                                     lesser of x and eps
+ *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) + slope x,
+ *                                     where m is the lesser of x and eps
  *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
  *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
  *

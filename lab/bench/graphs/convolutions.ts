@@ -1,10 +1,12 @@
 // Compares convolutions with onnxruntime-web: single layers, or networks in files. Out: a table of times,
 // GFLOP/s, and their share of what this core reaches without reading memory.
 //
-//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...] [--rounds 9] [--threads 1] [--only 3x3]
-// Both engines run the same file in this process, one after the other in each round. With one thread, times are
-// processor times, because the machines are seldom idle; otherwise wall-clock times. A shape is that of the
-// first input, for files whose sizes are open.
+//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...]
+//     [--rounds 9] [--threads 1] [--only 3x3]
+//
+// Both engines run the same file in this process, one after the other in each round. With one thread, times
+// are processor times, because the machines are seldom idle; otherwise wall-clock times. A shape is that of
+// the first input, for files whose sizes are open.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'

@@ -15,13 +15,13 @@ export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
   ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
 ]
 
-/** Rows of the smallest table from which the graph's input ids choose, or `most`. */
+/** Number of rows of the smallest table that the graph's ids index, at most `most`. */
 export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
   const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
   const rows = nodes
     .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
     .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
-  // Token types have tables of two rows; here they are 0.
+  // Token types have tables of two rows; here all types are 0.
   return Math.min(most, ...rows.filter((count) => count > 2))
 }
 

@@ -35,7 +35,7 @@ PACKAGES = [
     "silero-vad==6.2.3",
 ]
 
-# Sizes of unnamed and symbolic axes, by a part of the graph's path and the input's name. Others are 1.
+# Sizes of unnamed and symbolic axes, by a part of the graph's path and the input's name. Other axes are 1.
 SIZES = {
     r"det": {"x": [1, 3, 320, 320]},
     r"rec": {"x": [1, 3, 48, 320]},

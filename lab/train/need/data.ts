@@ -1,4 +1,4 @@
-// Data of the classifier of need. In: the word lists and messages beside this file, and the stored messages
+// Data of the classifier of need. In: the word lists and messages next to this file, and the stored messages
 // of the tests. Out: the lexicon, and examples with their kind.
 import { readdirSync, readFileSync } from 'node:fs'
 import { CONCEPTS, stemKey } from '../../../src/ui/assist/care/classifier/features.ts'
@@ -51,7 +51,7 @@ export function readLexicon(): {
 export const lexiconOf = (keys: readonly Set<number>[]): Map<number, number> =>
   new Map(keys.flatMap((set, concept) => [...set].map((key) => [key, concept] as const)))
 
-/** A generator of the same numbers in [0, 1) each time. */
+/** A generator of pseudorandom numbers in [0, 1), the same in every run. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -67,7 +67,7 @@ function variants(line: string, random: () => number): string[] {
   const pick = () => slots.map((slot) => slot[Math.floor(random() * slot.length)]!).join('')
   const widest = Math.max(...slots.map((slot) => slot.length))
   const texts = new Set<string>()
-  // Every alternative at least once.
+  // Each alternative occurs at least once.
   for (let turn = 0; turn < widest; turn++) texts.add(slots.map((slot) => slot[turn % slot.length]!).join(''))
   while (texts.size < Math.min(total, VARIANTS)) texts.add(pick())
   return [...texts].map((text) => text.replaceAll(/ +/g, ' ').trim())

@@ -1,10 +1,11 @@
-// Trains the classifier of need. In: the data beside this file and the stored messages. Out: `trained.ts` of
-// the package, and what the classifier recognizes of the sets that it did not see.
+// Trains the classifier of need. In: the data next to this file and the stored messages. Out: `trained.ts` of
+// the package, and the share of messages that the classifier recognizes in the sets that it was not trained
+// on.
 //
 //   npx node lab/train/need/main.ts
 //   npx node lab/train/need/main.ts --without unseen-need-4,unseen-ordinary-4
 //
-// The second measures those sets and writes nothing.
+// The second command measures those sets and writes nothing.
 import { writeFileSync } from 'node:fs'
 import { languageOf, passages } from '../../../src/ui/assist/care/classifier/features.ts'
 import { pack, unpack } from '../../../src/ui/assist/care/classifier/packed.ts'

@@ -100,6 +100,13 @@ export function isFileOf(address: string): (url: string) => boolean {
   return (url) => urls.has(url)
 }
 
+/** The graph of a folder, at its own level or in its folder of graphs; with `dtype`, of that precision. */
+export function graphOf(folder: Place, dtype?: GraphDtype): RemoteFile {
+  const inside = graphNames(dtype).map((name) => own(folder, GRAPH_FOLDER + name))
+  const [first, ...others] = [...(dtype === undefined ? [own(folder, 'model.onnx')] : []), ...inside]
+  return { url: first!, optional: false, ...(others.length > 0 && { instead: others }) }
+}
+
 /**
  * The weight files that a folder's index names. Without an index: the single safetensors file, or one of the
  * ONNX graphs that a transformers.js repository has instead; with `dtype`, only the graph of that precision.
@@ -109,12 +116,10 @@ export function shardsOf(
   index: Uint8Array | undefined,
   dtype?: GraphDtype,
 ): readonly RemoteFile[] {
-  const graphs = graphNames(dtype).map((name) => own(folder, GRAPH_FOLDER + name))
-  const [first, ...others] = graphs
-  if (dtype !== undefined && first !== undefined)
-    return [{ url: first, optional: false, ...(others.length > 0 && { instead: others }) }]
+  const graph = graphOf(folder, dtype)
+  if (dtype !== undefined) return [graph]
   if (index === undefined) {
-    const instead = [own(folder, 'model.onnx'), ...graphs]
+    const instead = [graph.url, ...(graph.instead ?? [])]
     return [{ url: own(folder, 'model.safetensors'), optional: false, instead }]
   }
   const names = new Set<string>()

@@ -3,8 +3,9 @@ import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
 import type { Place } from '../formats/names/named-files.ts'
-import { fileName, filesOf, processorsOf, type RemoteFile, shardsOf } from './address.ts'
-import { Opfs } from './device/opfs.ts'
+import { fileName, filesOf, graphOf, processorsOf, type RemoteFile, shardsOf } from './address.ts'
+import type { Device } from './device/device.ts'
+import { ModelStore } from './device/model-store.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
@@ -21,17 +22,24 @@ export interface OpenOptions extends RetryOptions {
    * Default `opfs`. Files are kept in memory if the browser denies storage, but not if storage is full.
    */
   readonly cache?: 'opfs' | 'none' | undefined
+  /** Where files are stored. Default: the browser's private file system. */
+  readonly device?: Device | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
   /** The precision of the graph in a transformers.js repository. Default: the first precision that exists. */
   readonly dtype?: GraphDtype | undefined
+  /**
+   * `graph`: only a folder's ONNX graph, for programs that need no configuration or tokenizer. Default: all
+   * files of a language model.
+   */
+  readonly wants?: 'graph' | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
 }
 
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: Place, options: OpenOptions = {}): Promise<ByteSource[]> {
-  const store = options.cache === 'none' ? undefined : await Opfs.open()
+  const store = options.cache === 'none' ? undefined : await ModelStore.open(options.device)
   // Read before the load, because the load stores config.json before it reaches a folder's optional files.
   const known = (mayBeMissing(address, address) && (await store?.known())) || []
   const tally = new Tally(options.onProgress)
@@ -68,7 +76,7 @@ export function withoutFile({ url, optional }: RemoteFile): undefined {
   if (!optional) throw missingFile(url)
 }
 
-type EachOptions = RetryOptions & Pick<OpenOptions, 'hub' | 'dtype'>
+type EachOptions = RetryOptions & Pick<OpenOptions, 'hub' | 'dtype' | 'wants'>
 
 /**
  * Opens the files of `address` in order, with `openOne`. Shards are found from their index. `left` is the
@@ -86,6 +94,12 @@ export async function openEach(
       const source = await openOrInstead(file, (each) => openOne(each, left))
       if (source !== undefined) sources.push(source)
     }
+  }
+  if (options.wants === 'graph' && address.endsWith('/')) {
+    await open([graphOf(address, options.dtype)]).catch((error) => {
+      throw lookupError(isNotFound(error) ? noGraph(address, options.dtype) : error, address, options.hub)
+    })
+    return sources
   }
   const only = await open(filesOf(address))
     .then(
@@ -105,6 +119,17 @@ export async function openEach(
     await open(shardsOf(address, await read('model.safetensors.index.json'), options.dtype))
   }
   return sources
+}
+
+const noGraph = (folder: Place, dtype: GraphDtype | undefined): HalfbyteError => {
+  const { url } = graphOf(folder, dtype)
+  const searched =
+    dtype === undefined ? 'neither model.onnx nor a usual graph in onnx/' : `no onnx/${fileName(url)}`
+  return new HalfbyteError(
+    'network',
+    `the folder has ${searched} (404); name its graph, as in owner/name:onnx/encoder_model.onnx`,
+    { status: 404 },
+  )
 }
 
 /** The file, or the first of its alternatives that exists. The error names the preferred one. */
@@ -144,7 +169,7 @@ async function onlyFile(folder: Place, error: unknown, { hub, ...options }: Each
 }
 
 interface Opening {
-  readonly store: Opfs | undefined
+  readonly store: ModelStore | undefined
   readonly tally: Tally
   readonly knowsMissing: boolean
   readonly notesMissing: boolean

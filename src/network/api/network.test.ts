@@ -1,10 +1,11 @@
-// Tests networks. In: a small encoder, right and wrong inputs. Out: the outputs of a run, and the error for
+// Tests networks. In: a small encoder, valid and invalid inputs. Out: the outputs of a run, and the error for
 // each mistake.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { readModel } from '../onnx/read-model.ts'
+import { modelBytes } from '../onnx/testing/write-model.ts'
 import { Network } from './network.ts'
 import { encoderInputs, ids } from './testing/encoder-inputs.ts'
 
@@ -83,6 +84,22 @@ test('wrong options and files get typed errors', async () => {
   await expect(Network.load(new File(['no model'], 'x.onnx'))).rejects.toMatchObject({ code: 'format' })
   const cut = new File([new Uint8Array(BYTES.subarray(0, 900))], 'x.onnx')
   await expect(Network.load(cut)).rejects.toMatchObject({ code: 'format' })
+})
+
+test('the metadata of a file are its own texts, of any length and under any name', async () => {
+  const characters = Array.from({ length: 20_000 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('\n')
+  const graph = {
+    nodes: [{ op: 'Relu', inputs: ['x'], outputs: ['y'] }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }
+  const entries = { character: characters, constructor: 'of a name', '': '' }
+  const network = await Network.load(new File([new Uint8Array(modelBytes(graph, 17, 8, entries))], 'x.onnx'))
+  expect([...network.metadata]).toEqual(Object.entries(entries))
+  await network.dispose()
+  const other = await load()
+  expect(other.metadata.size).toBe(0)
+  await other.dispose()
 })
 
 test('8-bit weights change the outputs slightly', async () => {

@@ -56,7 +56,7 @@ export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/ne
 export interface NetworkOptions {
   /** Aborting rejects the load with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Called while files arrive. Default: none. */
+  /** Called as files download. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
    * Whether the network runs in its own worker: the page then stays responsive, and a run can be stopped at
@@ -75,6 +75,11 @@ export interface NetworkOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
+   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of
+   * `Engine.load`.
+   */
+  readonly store?: string | false | undefined
+  /**
    * The precision to load if a repository has several. Default: the first one in the order of `Engine.load`.
    */
   readonly dtype?: GraphDtype | undefined
@@ -92,7 +97,7 @@ export interface NetworkOptions {
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * What runs the nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
+   * The fallback for nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
    * application installs alongside this one; everything else is compiled. Default: such a node is rejected,
    * and the error names it.
    */
@@ -138,6 +143,7 @@ const NETWORK_OPTIONS = {
   worker: SWITCH,
   threads: LOAD_OPTIONS.threads,
   cache: LOAD_OPTIONS.cache,
+  store: LOAD_OPTIONS.store,
   dtype: LOAD_OPTIONS.dtype,
   hub: LOAD_OPTIONS.hub,
   build: LOAD_OPTIONS.build,
@@ -148,10 +154,21 @@ const NETWORK_OPTIONS = {
   assets: LOAD_OPTIONS.assets,
 } satisfies Record<keyof NetworkOptions, OptionKind>
 
-/** A graph that runs in this thread or in its own worker. */
+/** A loaded ONNX graph, which runs in this thread or in its own worker. */
 export class Network implements AsyncDisposable {
+  /** The inputs that `run` needs, in the file's order. */
   readonly inputs: readonly NetworkValue[]
+  /** The outputs that `run` returns, in the file's order. */
   readonly outputs: readonly NetworkValue[]
+  /**
+   * What the file says about itself, by key: class names, the characters of a text reader, an author. Empty
+   * if the file has no metadata. In ONNX files these are the `metadata_props`.
+   *
+   * ```ts
+   * const characters = network.metadata.get('character')?.split('\n') ?? []
+   * ```
+   */
+  readonly metadata: ReadonlyMap<string, string>
   /** The instruction set in use. */
   readonly build: Build
   /** Number of threads that share a run. */
@@ -172,9 +189,10 @@ export class Network implements AsyncDisposable {
       open = undefined
       await loaded.dispose()
     }
-    const { inputs, outputs, build, threads } = loaded.info
+    const { inputs, outputs, build, threads, metadata } = loaded.info
     this.inputs = inputs
     this.outputs = outputs
+    this.metadata = metadata
     this.build = build
     this.threads = threads
     this.timeLimitMs = timeLimitMs
@@ -205,7 +223,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, through a service that runs elsewhere.
+   * Like `load`, through a service that runs elsewhere.
    * @internal
    */
   static async through(
@@ -233,7 +251,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
+   * Like `load`, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(

@@ -27,6 +27,7 @@ test.each([1, 2] as const)(
     const here = await Network.load(file())
     const there = await load({ threads })
     expect(there).toMatchObject({ inputs: here.inputs, outputs: here.outputs, build: here.build, threads })
+    expect(there.metadata).toEqual(here.metadata)
     for (const [batch, tokens] of [
       [1, 3],
       [2, 40],

@@ -104,6 +104,35 @@ test('a scan iterates over rows, even twice in one graph', async () => {
   for (const size of [1, 6]) await compare(graph, new Map([['x', numbers([size, 3])]]))
 })
 
+test('a scan may read and stack along any axis, and backwards', async () => {
+  const g = new NodeWriter()
+  const attributes = {
+    body: scanned(),
+    num_scan_inputs: 1,
+    scan_input_axes: { ints: [-1] },
+    scan_input_directions: { ints: [1] },
+    scan_output_axes: { ints: [1] },
+    scan_output_directions: { ints: [1] },
+  }
+  g.node('Scan', [g.floats([1, 2, 3]), 'x'], ['last', 'all'], attributes)
+  const graph = await graphOf(g, { inputs: [f32('x', [3, 'steps'])], outputs: [f32('last'), f32('all')] })
+  for (const size of [1, 4]) await compare(graph, new Map([['x', numbers([3, size])]]))
+  const x = tensorOf('f32', [3, 2], [10, 1, 20, 2, 30, 3])
+  const made = evaluate(graph, new Map([['x', x]]))
+  // (1, 2, 3) * (1, 2, 3) + 1 comes first and is stacked last.
+  expect(made.get('all')).toMatchObject({ dims: [3, 2], data: Float32Array.of(21, 2, 101, 5, 301, 10) })
+})
+
+test('a loop without steps has stacked outputs of no rows, in the shape that a step would give', async () => {
+  const g = new NodeWriter()
+  g.node('Loop', [g.int(0), '', 'x'], ['last', 'all'], { body: body() })
+  const graph = await graphOf(g, { inputs: [f32('x', [2, 3])], outputs: [f32('last'), f32('all')] })
+  const x = numbers([2, 3])
+  const made = evaluate(graph, new Map([['x', x]]))
+  expect(made.get('last')).toEqual(x)
+  expect(made.get('all')!.dims).toEqual([0, 2, 3])
+})
+
 test('a nested loop is unrolled too', async () => {
   const inner = new NodeWriter('in_')
   const sum = inner.op('Add', ['part', 'outer'])

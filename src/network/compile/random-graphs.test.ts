@@ -14,7 +14,7 @@ import { randomGraph } from './testing/random-graph.ts'
 
 /** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 4)
-const COUNT = Number(process.env['HALFBYTE_GRAPHS'] ?? 150)
+const COUNT = Number(process.env['HALFBYTE_GRAPHS'] ?? 300)
 
 type Outputs = ReadonlyMap<string, Tensor>
 

@@ -306,8 +306,8 @@ test.each(SPREAD)('a transposed convolution of %j by %j inserts no zeros', async
     for (const [at, value] of wanted.data.entries())
       expect(Math.abs(Number(found.data[at]) - Number(value)), `${leftOut} ${at}`).toBeLessThan(1e-4)
   }
-  // Multiplies as many numbers as there are pairs of a position and a tap, and copies the padded input and the
-  // output in the graph's order.
+  // Multiplies as many numbers as there are pairs of a position and a tap, and copies the padded input and
+  // the output in the graph's order.
   const { program } = programFor(graph, new Map([['x', dims]]))
   const multiplied = emitted(program.steps).reduce((sum, { call: { product, outer } }) => {
     return sum + (product === undefined ? 0 : countOf(outer) * product.m * product.n * product.k)

@@ -41,7 +41,7 @@ export function evaluate(
   }
 }
 
-/** The same, but stops after each node, so that the caller can check for an abort. */
+/** Like `evaluate`, but pauses after each node, so that the caller can check for an abort. */
 export function* evaluateInSteps(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,
@@ -56,13 +56,14 @@ export function* evaluateInSteps(
   }
 }
 
-/** One node's outputs for these inputs. */
+/** One node's outputs for these inputs. `outer`: what graphs in its attributes read. Default: nothing. */
 export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
   { budget = graphBudget(), evaluators = NONE }: Resources = {},
+  outer: Lookup = () => undefined,
 ): readonly (Tensor | undefined)[] {
-  return new Run(budget, evaluators).node(node, inputs, () => undefined)
+  return new Run(budget, evaluators).node(node, inputs, outer)
 }
 
 /** Work units of a node in addition to its elements, and of one run of its nested graph. */

@@ -30,7 +30,7 @@ const SIMPLIFICATIONS: readonly Pass[] = [
   removeDead,
 ]
 
-/** The passes that every graph gets. */
+/** The passes that run on every graph. */
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
 /**

@@ -182,6 +182,8 @@ export interface OnnxModel {
   readonly opsets: Opsets
   /** The program that wrote the file, and its version. */
   readonly producer: string
+  /** What the file says about itself (its metadata_props): class names, characters, authors. */
+  readonly metadata: ReadonlyMap<string, string>
 }
 
 /** A file next to the model, or undefined. */
@@ -205,6 +207,8 @@ const MAX_STRUCTURE = 2 ** 28
 /** Maximum bytes of a TensorProto whose elements are a list of numbers instead of raw bytes. */
 const MAX_LIST = 2 ** 28
 const MAX_FILES = 1024
+/** Maximum bytes of a value of the metadata. The characters of a text reader take 100 KB. */
+const MAX_METADATA = 2 ** 24
 export const OLDEST_OPSET = 11
 
 /**
@@ -234,12 +238,14 @@ class ModelReader {
     const opsets = new Map<string, number>()
     let graph: FieldRange | undefined
     let producer = ''
+    const metadata = new Map<string, string>()
     for await (const range of this.#scanner.fields(0, size)) {
       if (range.field === 2 || range.field === 3) producer += `${producer && ' '}${await this.#text(range)}`
       else if (range.field === 7) {
         if (graph !== undefined) throw malformed(name, 'it has two graphs')
         graph = range
       } else if (range.field === 8) opsets.set(...readOpset(await this.#message(range)))
+      else if (range.field === 14) metadata.set(...readEntry(await this.#message(range)))
       else if (range.field === 25) throw unsupportedPart(name, 'functions of its own')
     }
     if (graph === undefined) throw malformed(name, 'it has no graph')
@@ -248,7 +254,7 @@ class ModelReader {
     checkGraph(name, read)
     const untyped = read.inputs.find(({ type }) => type === undefined)
     if (untyped !== undefined) throw malformed(name, `its input ${untyped.name} has no type`)
-    return { graph: read, opsets, producer }
+    return { graph: read, opsets, producer, metadata }
   }
 
   async #graph({ offset, length }: FieldRange, opsets: Opsets): Promise<Graph> {
@@ -374,6 +380,16 @@ function readOpset(message: Message): [string, number] {
     if (field === 2) version = message.int()
   })
   return [domain, version]
+}
+
+function readEntry(message: Message): [string, string] {
+  let key = ''
+  let value = ''
+  message.fields((field) => {
+    if (field === 1) key = message.text()
+    if (field === 2) value = message.text(MAX_METADATA)
+  })
+  return [key, value]
 }
 
 function checkOpset(file: string, version: number | undefined, oldest: number): void {

@@ -14,7 +14,7 @@ import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.
 /** More threads would gain little, because a network's steps are short. */
 const MAX_AUTO_THREADS = 8
 
-/** What a network needs from its environment. Without `startWorker` it has one thread. */
+/** What a network needs from its environment. Without `startWorker`, it has one thread. */
 export type NetworkHost = Pick<Host, 'loadModule' | 'startWorker' | 'cores'>
 
 /** A network that can be run, here or through a worker. */
@@ -22,7 +22,7 @@ export interface LoadedNetwork {
   readonly info: NetworkInfo
   run(inputs: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<ReadonlyMap<string, Tensor>>
   memory(): NetworkMemory
-  /** Nodes that another runtime runs, as far as they are known. */
+  /** Nodes known so far to run in another runtime. */
   foreign(): readonly ForeignNode[]
   dispose(): Promise<void>
 }
@@ -33,7 +33,7 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from open files, and closes them when it is disposed. `open`: makes its graph. */
+/** Loads a network from open files, and closes them when it is disposed. `open`: opens its graph. */
 export async function buildNetwork(
   open: OpenNetwork,
   files: OpenFiles,
@@ -46,7 +46,7 @@ export async function buildNetwork(
   if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
   const wanted = threads === 'auto' ? Math.min(cores, MAX_AUTO_THREADS) : threads
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
-  const graph = await open(files.sources, {
+  const { graph, metadata } = await open(files.sources, {
     ...reading,
     fallback,
     fuse: chosen === 'relaxed',
@@ -62,13 +62,13 @@ export async function buildNetwork(
     await graph.dispose()
     throw error
   }
-  return loaded(graph, files, { build: chosen, threads: graph.machine.threads })
+  return loaded(graph, files, { build: chosen, threads: graph.machine.threads, metadata })
 }
 
 const loaded = (
   graph: RunnableGraph,
   files: OpenFiles,
-  how: Pick<NetworkInfo, 'build' | 'threads'>,
+  how: Pick<NetworkInfo, 'build' | 'threads' | 'metadata'>,
 ): LocalNetwork => ({
   info: {
     inputs: graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),

@@ -14,7 +14,7 @@ export async function loadNetwork(
 ): Promise<LoadedNetwork> {
   const { source, cache, hub, dtype } = request
   const open = (from: Place | readonly File[]) =>
-    openRequestedFiles({ source: from, cache, hub, dtype }, hooks)
+    openRequestedFiles({ source: from, cache, hub, dtype, wants: 'graph' }, hooks)
   const files = await open(source)
   const others: OpenFiles[] = []
   const close = async () => void (await Promise.all([files, ...others].map((each) => each.close())))

@@ -12,7 +12,9 @@ function smooth(graph: GraphMaker): void {
   graph.node(graph.pick(FOREIGN), [name], dims)
 }
 
-/** An input of the graph, because a discontinuous operator must not read a sum whose order may differ. */
+/**
+ * Reads an input of the graph, because a discontinuous operator must not read a sum whose order may differ.
+ */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.every((size) => size > 1))
 
@@ -65,5 +67,5 @@ function someNumbers(graph: GraphMaker): void {
 
 const STEPS: readonly Step[] = [smooth, whereAbove, someGreatest, someNumbers]
 
-/** As frequent as the other rare steps together, so that most graphs have one. */
+/** As frequent as all other rare steps together, so that most graphs contain one. */
 export const FOREIGN_STEPS: readonly Step[] = Array.from({ length: 5 }, () => STEPS).flat()

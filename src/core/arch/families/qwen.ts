@@ -1,6 +1,6 @@
 // Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotation by height and width too. Qwen2-MoE:
-// experts next to a shared block. Qwen3: norms on each head's queries and keys instead of biases; dense or
-// with experts.
+// experts and a shared block. Qwen3: norms on each head's queries and keys instead of biases; dense or with
+// experts.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ExpertsConfig, ModelConfig } from '../config/config.ts'
@@ -55,7 +55,7 @@ export const qwen2vl = family(
   },
 )
 
-/** Qwen1.5-MoE and Qwen2-MoE: experts next to a shared block with its own gate. */
+/** Qwen1.5-MoE and Qwen2-MoE: experts, and a shared block with its own gate. */
 export const qwen2moe = family(
   { ...PLAIN, qkvBias: true, mlp: 'experts' },
   {

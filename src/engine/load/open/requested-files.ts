@@ -2,9 +2,10 @@
 import { type ByteSource, blobSource } from '../../../core/base/bytes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { type GraphFiles, graphsAmong } from '../../../core/formats/names/graph-files.ts'
+import type { Place } from '../../../core/formats/names/named-files.ts'
 import { distrust, trust } from '../../../core/store/device/load-marks.ts'
 import { peekAddress } from '../../../core/store/download/peek.ts'
-import { openAddress } from '../../../core/store/open-address.ts'
+import { type OpenOptions, openAddress } from '../../../core/store/open-address.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 
@@ -22,7 +23,7 @@ export interface OpenFiles {
  * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
  */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'> & Pick<OpenOptions, 'wants'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
@@ -83,23 +84,26 @@ export type FilePeeker = (
  * For a page or its worker. Addresses are downloaded, stored on the device if requested, and read from there.
  */
 export const openRequestedFiles: FileOpener = async (
-  { source, cache, hub, dtype },
+  { source, cache, hub, dtype, wants },
   { signal, onProgress },
-) => {
-  const sources =
-    typeof source === 'string'
-      ? await openAddress(source, { signal, cache, hub, dtype, onProgress })
-      : source.map((file) => blobSource(file.name, file))
-  const isStored = typeof source === 'string' && cache !== 'none'
+) =>
+  typeof source === 'string'
+    ? openAddressedFiles(source, { signal, cache, hub, dtype, wants, onProgress })
+    : { sources: source.map((file) => blobSource(file.name, file)), async close() {} }
+
+/** The files at an address, downloaded and stored as `options` say. */
+export async function openAddressedFiles(address: Place, options: OpenOptions): Promise<OpenFiles> {
+  const { cache, device } = options
+  const sources = await openAddress(address, options)
   return {
     sources,
     async close() {
       for (const each of sources) each.close?.()
     },
-    ...(isStored && {
-      distrust: (error) => distrust(source, error),
+    ...(cache !== 'none' && {
+      distrust: (error) => distrust(address, error, device),
       // A file that was downloaded again may have more parts, and those have not been compared.
-      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(source))),
+      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(address, device))),
     }),
   }
 }

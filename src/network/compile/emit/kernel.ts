@@ -13,7 +13,7 @@ export type Mode = 'vector' | 'uniform' | 'strided' | 'turned'
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
-  /** The stream of indices that positions it, one index per row. */
+  /** The stream of indices that positions this one, one index per row. */
   readonly index?: number | undefined
 }
 
@@ -76,7 +76,9 @@ export interface ProductForm {
   readonly isUnit: boolean
   /** Whether rows of A consist of runs that tables describe. */
   readonly isWindowed: boolean
-  /** Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows. */
+  /**
+   * Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows.
+   */
   readonly isByColumn: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'

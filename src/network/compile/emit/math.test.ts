@@ -38,6 +38,8 @@ const TESTS = [
   { op: 'Log', low: 1e-3, high: 100, exact: Math.log, relative: 1.5e-7, absolute: 1.5e-7 },
   { op: 'Log', low: 1e-38, high: 1e-30, exact: Math.log, relative: 1.5e-7, absolute: 0 },
   { op: 'Tanh', low: -10, high: 10, exact: Math.tanh, relative: 0, absolute: 2.5e-7 },
+  { op: 'Sinh', low: -4, high: 4, exact: Math.sinh, relative: 5e-7, absolute: 1e-38 },
+  { op: 'Sinh', low: 0, high: 1e-9, exact: Math.sinh, relative: 5e-7, absolute: 1e-38 },
   { op: 'Erf', low: -5, high: 5, exact: erf, relative: 0, absolute: 2.5e-7 },
   { op: 'Sin', low: -8192, high: 8192, exact: Math.sin, relative: 0, absolute: 2e-7 },
   { op: 'Cos', low: -8192, high: 8192, exact: Math.cos, relative: 0, absolute: 2e-7 },

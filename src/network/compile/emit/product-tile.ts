@@ -13,7 +13,9 @@ export type ProductFields = Readonly<Record<Exclude<keyof typeof PRODUCT_WORDS, 
 
 /** Where the next tile is. */
 interface TilePlace extends ProductFields {
-  /** The address of the first row, or of the element from which the table of rows counts. */
+  /**
+   * The address of the first row, or of the element to which the offsets in the table of rows are relative.
+   */
   readonly a: Local
   /** The entry of the first row in the table of rows. */
   readonly entry: Local

@@ -102,7 +102,7 @@ export class RowEmitter {
     return this.#streams[stream]!.row
   }
 
-  /** Emits a whole row, whose streams already have their addresses; its elements take `bytes`. */
+  /** Emits a whole row, whose streams already have their addresses. `bytes`: the size of its elements. */
   emitRow(bytes: Local): void {
     const { kernel, code } = { kernel: this.#kernel, code: this.#code }
     this.#begin()
@@ -120,7 +120,9 @@ export class RowEmitter {
     this.#noteLeft()
   }
 
-  /** Emits a row of exactly so many vectors, without a loop. Only for kernels of one pass without reductions. */
+  /**
+   * Emits a row of exactly so many vectors, without a loop. Only for kernels of one pass without reductions.
+   */
   emitVectors(count: number): void {
     this.#begin()
     this.#toStart()

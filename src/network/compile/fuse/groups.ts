@@ -116,7 +116,7 @@ type Spend = Pick<Budget, 'spend'>
 
 const VISIT_UNITS = 4
 
-/** Without `fuses`, each loop stays a group of its own. */
+/** Without `fuses`, each loop remains a separate group. */
 export function growGroups(
   { loops }: Pick<LoopList, 'loops'>,
   fuses: boolean,
@@ -261,17 +261,17 @@ function fits(group: Group, loop: Loop): boolean {
   )
 }
 
-/** Whether it reads a value that the group computes once per row. */
+/** Whether the loop reads a value that the group computes once per row. */
 const isOfRows = (group: Group, loop: Loop): boolean =>
   loop.args.some(({ value }) => isMade(group, value) && scopeIn(group, value.dims) === 'row')
 
-/** Whether it gathers single elements rather than rows. */
+/** Whether the loop gathers single elements rather than rows. */
 const isScattered = (loop: Loop): boolean =>
   loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
 
 const isMade = (group: Group, value: Value): boolean => group.made.has(value)
 
-/** Whether no value goes from the group through other groups to the loop. */
+/** False if the loop depends on the group through other groups. */
 function isLegal(
   group: Group,
   loop: Loop,

@@ -7,7 +7,7 @@ import { inverseOf, isWhole, spread, transposed, type View, whole } from './view
 /**
  * How an output element depends on input elements (the mapping types of DNNFusion, without `reorganize`,
  * which is a view): `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many`
- * reductions and products; `shuffle` the same elements in another order.
+ * reductions and products; `shuffle` the same elements in a different order.
  */
 export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'shuffle'
 
@@ -269,7 +269,7 @@ export function stepsOf(loop: Loop): number {
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })
 export const dimsOf = ({ view }: Ref): readonly number[] => view.dims
 export const bytesOf = ({ dims }: Pick<Value, 'dims'>): number => 4 * countOf(dims)
-/** The reference with its axes in another order. */
+/** The reference with its axes in a different order. */
 export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
   ...ref,
   view: transposed(ref.view, perm),

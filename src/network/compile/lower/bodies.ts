@@ -49,6 +49,15 @@ const halfExp = (x: Tree): Tree => {
   const root = exp(mul(number(0.5), x))
   return mul(mul(number(0.5), root), root)
 }
+/** Taylor's series below 1, where the difference of two powers would leave few digits. */
+const sinh = (x: Tree): Tree => {
+  const x2 = square(x)
+  const rest = [1 / 362_880, 1 / 5040, 1 / 120, 1 / 6]
+    .map((each) => number(each))
+    .reduce((sum, each) => add(mul(sum, x2), each))
+  const near = add(x, mul(mul(rest, x2), x))
+  return select(less(apply('abs', x), one), near, sub(halfExp(x), halfExp(neg(x))))
+}
 const sigmoid = (x: Tree): Tree => div(one, add(one, exp(neg(x))))
 const softplus = (x: Tree): Tree =>
   add(apply('max', x, zero), apply('log', add(one, exp(neg(apply('abs', x))))))
@@ -129,7 +138,7 @@ const mod: Body = ([a, b], node) => {
   }
   if (isFloat) throw unclaimed(node, 'fmod is not compiled')
   const rest = apply('i.sub', a!, apply('i.mul', b!, apply('i.div', a!, b!)))
-  // The remainder takes the divisor's sign.
+  // The remainder has the divisor's sign.
   const differs = apply('i.and', less(apply('i.xor', rest, b!), whole(0)), not(apply('i.eq', rest, whole(0))))
   return select(differs, apply('i.add', rest, b!), rest)
 }
@@ -138,7 +147,7 @@ const mod: Body = ([a, b], node) => {
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
 
-/** Operators whose trees depend on more than their arguments; `elementwise.ts` makes their trees. */
+/** Operators whose trees depend on more than their arguments; `elementwise.ts` builds their trees. */
 type OwnTree = 'Clip' | 'Cast' | 'CastLike'
 
 const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
@@ -203,7 +212,7 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
   BitwiseNot: ([x]) => apply('i.xor', x!, whole(-1)),
   Sign: ([x]) => sign(x!),
   Tan: ([x]) => div(apply('sin', x!), apply('cos', x!)),
-  Sinh: ([x]) => sub(halfExp(x!), halfExp(neg(x!))),
+  Sinh: ([x]) => sinh(x!),
   Cosh: ([x]) => add(halfExp(x!), halfExp(neg(x!))),
   IsInf: isInf,
   IsNaN: ([x]) => not(apply('eq', x!, x!)),

@@ -11,6 +11,7 @@ import { limitsOf } from '../../onnx/operators/quantise.ts'
 import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
+import { meetOwnScale } from './dynamic-codes.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
@@ -65,7 +66,7 @@ const quantize: Handler = (lowering, node) => {
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // No code lies beyond it, whatever the zero point, and the sum fits into i32.
+  // Larger than any code, whatever the zero point, and small enough for the sum to fit into i32.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
@@ -79,6 +80,8 @@ const quantize: Handler = (lowering, node) => {
 
 /** Outputs x, 1 and 0, so that a product that reads the three multiplies x itself. */
 const dynamicQuantize: Handler = (lowering, node) => {
+  if (!meetOwnScale(lowering.graph, node))
+    throw unclaimed(node, 'its codes, scale or zero point are used outside of products')
   const [codes = '', scale = '', zero = ''] = node.outputs
   lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
   lowering.values.setConstant(scale, tensorOf('f32', [], [1]))
@@ -86,7 +89,7 @@ const dynamicQuantize: Handler = (lowering, node) => {
 }
 
 /**
- * The floats that DynamicQuantizeLinear made codes of, if input 0 are such codes. The product then has the
+ * The floats that DynamicQuantizeLinear quantised, if input 0 holds its codes. The product then has the
  * wrong scale for sums of integers, so it must become floats at once.
  */
 function unrounded(lowering: Lowering, node: Node): Ref {

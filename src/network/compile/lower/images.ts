@@ -1,7 +1,15 @@
 // Handlers of operators that resize images. Each axis is resized by gathering rows of positions and summing
 // them with weights, which are constants once sizes are known.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
+import { unclaimed } from '../../onnx/ir/operator.ts'
+import {
+  blocksOf,
+  isCropped,
+  isResized,
+  type Scaling,
+  scalingsOf,
+  tapsOf,
+} from '../../onnx/operators/images/resize.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, spread, transposed } from '../loops/view.ts'
@@ -18,6 +26,7 @@ const resize: Handler = (lowering, node) => {
     const list = hasInput(node, index) ? lowering.values.list(node, index) : []
     return list.length === 0 ? undefined : list
   }
+  if (isCropped(node)) throw unclaimed(node, 'a region of interest is not compiled')
   const scalings = scalingsOf(node, dimsOf(x), listed(2), listed(3))
   // Rows along the last axis are read whole.
   const order = orderOf(x.view)

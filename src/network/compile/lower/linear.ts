@@ -35,7 +35,7 @@ export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEn
   return policy === 'w4' ? 'w4_g32' : 'w8_g32'
 }
 
-/** Whether the codes fit into 4 bits. With zero points of their own, they need 8. */
+/** Whether the codes fit into 4 bits. Codes with zero points need 8 bits. */
 const isNibbles = (codes: Codes | BlockCodes): boolean =>
   'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
 

@@ -1,5 +1,5 @@
 // Lowers a graph whose sizes are known to a list of loops. The table of operators says how: with a body for
-// each element, with a view, or with a handler that makes loops.
+// each element, with a view, or with a handler that creates loops.
 
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'

@@ -4,6 +4,7 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
+import { CHANNEL_WEIGHTS } from '../../onnx/operators/norms.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { first, type Handler, optional, output, type SomeHandlers } from './handler.ts'
@@ -70,7 +71,10 @@ function skipNormed(isCentred: boolean): Handler {
   }
 }
 
-/** Each group of channels in a sample is normalised. Scale and bias are per channel. */
+/**
+ * Each group of channels in a sample is normalised. Scale and bias are per channel, or per group in early
+ * opsets.
+ */
 function groupNormed(groupsOf: (node: Node, channels: number) => number): Handler {
   return (lowering, node) => {
     const x = first(lowering, node)
@@ -82,11 +86,24 @@ function groupNormed(groupsOf: (node: Node, channels: number) => number): Handle
     const axes = dimsOf(split)
       .map((_, axis) => axis)
       .slice(2)
-    const rows = reshape(lowering, node, norm(lowering, node, { x: split, axes }, true), dimsOf(x))
-    const [scale, bias] = [1, 2].map((index) => ofChannels(lowering, node, index)) as [Ref, Ref]
+    const rows = norm(lowering, node, { x: split, axes }, true)
     const tree = add(mul(arg(0), arg(1)), arg(2))
-    lowering.values.name(output(node), map(lowering, node, [rows, scale, bias], tree, output(node)))
+    if (node.op === 'GroupNormalization' && node.version < CHANNEL_WEIGHTS) {
+      const [scale, bias] = [1, 2].map((index) => ofGroups(lowering, node, index, axes.length)) as [Ref, Ref]
+      const made = map(lowering, node, [rows, scale, bias], tree)
+      lowering.values.name(output(node), reshape(lowering, node, made, dimsOf(x)))
+      return
+    }
+    const [scale, bias] = [1, 2].map((index) => ofChannels(lowering, node, index)) as [Ref, Ref]
+    const args = [reshape(lowering, node, rows, dimsOf(x)), scale, bias]
+    lowering.values.name(output(node), map(lowering, node, args, tree, output(node)))
   }
+}
+
+/** An input with one number per group, whose elements have `axes` more axes. */
+function ofGroups(lowering: Lowering, node: Node, index: number, axes: number): Ref {
+  const ref = lowering.values.ref(node, node.inputs[index]!)
+  return reshape(lowering, node, ref, [...dimsOf(ref), ...Array.from({ length: axes }, () => 1)])
 }
 
 /** An input with one number per channel of the first input. */

@@ -2,7 +2,7 @@
 // as many views of the input as the window has taps.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { flagOf, stringOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
 import { dimsOf, type Reduction, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
@@ -86,6 +86,9 @@ const LARGEST: Combined = { combine: (a, b) => apply('max', a, b), how: 'max', f
 const SUM: Combined = { combine: add, how: 'sum', fill: 0 }
 
 const maxPool: Handler = (lowering, node) => {
+  if (wants(node, 1)) throw unclaimed(node, 'the positions of maxima are not compiled')
+  if (lowering.values.ref(node, node.inputs[0]!).value.kind !== 'f32')
+    throw unclaimed(node, 'maxima of integers are not compiled')
   lowering.values.name(node.outputs[0]!, pooled(lowering, node, LARGEST).made)
 }
 

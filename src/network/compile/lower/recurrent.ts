@@ -2,7 +2,7 @@
 // step is then a product with the state, followed by elementwise loops.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
-import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
+import { checkPlain, isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
 import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
@@ -91,6 +91,7 @@ const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, c
 
 function recurrent(gates: number, step: Step): Handler {
   return (lowering, node) => {
+    checkPlain(node)
     const [x, w, r] = node.inputs.slice(0, 3).map((name) => lowering.values.ref(node, name)) as [
       Ref,
       Ref,
@@ -146,9 +147,9 @@ function layerOf(
     const ref = lowering.values.ref(node, node.inputs[index]!)
     return reshape(lowering, node, { ...ref, view: sliced(ref.view, 0, direction, 1) }, dims)
   }
-  const turned = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
+  const transposedRef = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
   const x = reshape(lowering, node, lowering.values.ref(node, node.inputs[0]!), [steps * batch, width])
-  const made = multiply(lowering, node, x, turned(ofDirection(1, [rows, width])))
+  const made = multiply(lowering, node, x, transposedRef(ofDirection(1, [rows, width])))
   const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
   const half = (index: number): Ref | undefined =>
     biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
@@ -161,7 +162,7 @@ function layerOf(
   const state = begun(5)
   return {
     products: reshape(lowering, node, products, [steps, batch, rows]),
-    weights: turned(ofDirection(2, [rows, hidden])),
+    weights: transposedRef(ofDirection(2, [rows, hidden])),
     bias: half(1),
     state,
     cell: gates === 4 ? begun(6) : state,

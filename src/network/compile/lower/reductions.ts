@@ -62,8 +62,10 @@ function reduced(
 ): void {
   if (ref.value.kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces integers')
   const mapped = before === undefined ? ref : map(lowering, node, [ref], before(arg(0)))
-  const total = reduce(lowering, node, mapped, axes, exactly(lowering, node, how))
   const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
+  if (count === 0 && (how === 'min' || how === 'max') && lowering.values.dtype(node, output(node)) === 'i64')
+    throw unclaimed(node, 'its extreme of no numbers does not fit into 32 bits')
+  const total = reduce(lowering, node, mapped, axes, exactly(lowering, node, how))
   const made = after === undefined ? total : map(lowering, node, [total], after(arg(0), COUNTED), '', [count])
   lowering.values.name(output(node), reshape(lowering, node, made, lowering.values.dims(node, output(node))))
 }

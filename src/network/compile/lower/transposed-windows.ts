@@ -1,6 +1,6 @@
 // Handler of ConvTranspose. The output's positions are divided into phases, one for each remainder by the
 // stride. The positions of a phase are a convolution of the input by a part of the mirrored filters, and are
-// written to their places in the output. No zeros are inserted, and no tap is multiplied in vain.
+// written to their places in the output. No zeros are inserted, and no tap is multiplied unnecessarily.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'

@@ -48,7 +48,9 @@ export interface Convolution {
   readonly axes: readonly Axis[]
   readonly places: readonly number[]
   readonly group: number
-  /** Whether only positions along the last axis are rows, so that the result can be written to any strides. */
+  /**
+   * Whether only positions along the last axis are rows, so that the result can be written to any strides.
+   */
   readonly isByRow?: boolean
 }
 
@@ -84,7 +86,10 @@ export function channelsSecond(ref: Ref): Ref {
 
 const rowAxesOf = ({ places, isByRow }: Convolution): number => (isByRow ? 1 : places.length)
 
-/** The axes of a product that are not rows, then its rows and columns, for a value whose groups come last. */
+/**
+ * Views a value whose groups come last like the result of a product: batch, group and front axes, then rows
+ * and columns.
+ */
 function productView(dims: readonly number[], convolution: Convolution, group: number, batch: number): View {
   const { places, filters } = convolution
   const front = places.slice(0, -rowAxesOf(convolution))

@@ -61,7 +61,7 @@ function checkSelected(
     )
 }
 
-/** The same for a kernel of the engine, which reads and writes whole groups of 32. */
+/** Like `checkCall`, for an engine kernel, which reads and writes whole groups of 32. */
 export function checkKernel(loop: KernelLoop): void {
   const [{ value, view }] = loop.args
   const at = (of: StreamPlace['at']) => ({ at: of })

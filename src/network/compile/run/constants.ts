@@ -40,7 +40,7 @@ export class Constants {
     this.#memory = memory
   }
 
-  /** Call this when a program stops using it. It is freed once nothing uses it. */
+  /** Call this when a program stops using the constant, which is freed once nothing uses it. */
   release(laid: LaidConstant): void {
     if (--laid.users > 0) return
     const forms = this.#laid.get(laid.constant)

@@ -43,6 +43,7 @@ function computed(
       node,
       node.inputs.map((name) => (name === '' ? undefined : values.get(name))),
       { evaluators: EVALUATORS },
+      (name) => values.get(name),
     )
     for (const [index, name] of node.outputs.entries()) {
       const tensor = made[index]

@@ -1,11 +1,12 @@
 // Random graphs of the compiler's operators. In: a seed. Out: a graph and tensors for its inputs. Adds the
 // generator's rarer steps: padding, pools, resizing, transposed convolutions, channel norms, cumulative sums,
-// einsum, tile, recurrent layers, and steps that work with positions.
+// einsum, tile, recurrent layers, and steps that work with positions, integers, shapes and branches.
 import { Random } from '../../../../test/helpers/random.ts'
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
 import { GraphMaker, int, ints, type RandomGraph, SIZES, type Step, text, type Value } from './graph-maker.ts'
 import { PLACE_STEPS } from './random-places.ts'
+import { WHOLE_STEPS } from './random-whole.ts'
 
 function pad(graph: GraphMaker): void {
   const { name, dims } = graph.value()!
@@ -125,7 +126,7 @@ function runningSum(graph: GraphMaker): void {
   graph.node('CumSum', [name, axis], dims, { exclusive, reverse })
 }
 
-/** A sum over the last axis with a matrix; the result has its axes in another order. */
+/** A sum over the last axis with a matrix; the result has its axes in a different order. */
 function einsum(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length >= 2 && dims.length <= 4 && countOf(dims) < 2000)
   if (value === undefined) return
@@ -178,6 +179,7 @@ const RARE: readonly Step[] = [
   recurrent,
   tile,
   ...PLACE_STEPS,
+  ...WHOLE_STEPS,
 ]
 
 /** `more`: steps that are used as often as the rare ones. */

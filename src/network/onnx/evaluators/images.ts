@@ -1,10 +1,20 @@
 // Evaluators of image operators: convolutions, pooling, resizing, and moving channels to positions.
 import type { Evaluators } from '../evaluate.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../ir/operator.ts'
-import { countOf, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, flagOf, floatOf, given, intOf, unfit, wants } from '../ir/operator.ts'
+import { countOf, reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 import { type Axis, axesOf, lengthOf, spreadAxes } from '../operators/images/conv.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../operators/images/pool.ts'
-import { blocksOf, isResized, listed, scalingsOf, tapsOf } from '../operators/images/resize.ts'
+import {
+  blocksOf,
+  isCropped,
+  isResized,
+  listed,
+  originOf,
+  type Scaling,
+  scalingsOf,
+  tapsOf,
+} from '../operators/images/resize.ts'
 
 export function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context
@@ -45,7 +55,8 @@ export function evaluateConv(context: Evaluation): Tensor {
   const inside = new Int32Array(depth)
   for (let block = 0; block < batch! * group; block++)
     for (let place = 0; place < positions; place++) {
-      // What the window reads of this group's channels; nothing in the padding, whatever the weight there.
+      // The elements of this group's channels in the window. Padding is skipped, so its weights have no
+      // effect.
       let filled = 0
       for (let channel = 0; channel < perGroup!; channel++)
         for (let tap = 0; tap < taps; tap++) {
@@ -196,6 +207,47 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
+/**
+ * The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the
+ * largest.
+ */
+function evaluateMaxPool(context: Evaluation): Tensor[] {
+  const { node } = context
+  const y = evaluatePool(context, LARGEST)
+  if (!wants(node, 1)) return [y]
+  const x = given(context, 0)
+  const sizes = x.dims.slice(2)
+  const { axes, places } = poolOf(node, sizes) as { axes: readonly PoolAxis[]; places: readonly number[] }
+  const taps = countOf(axes.map(({ kernel }) => kernel))
+  context.spend(y.data.length * taps)
+  const offsets = windows(axes, sizes, places)
+  const area = countOf(sizes)
+  const each = countOf(places)
+  const placeOf = flagOf(node, 'storage_order') ? columnFirst(sizes) : (offset: number) => offset
+  const read = reader(x)
+  const found = Array.from({ length: y.data.length }, (_, at) => {
+    const plane = Math.floor(at / each)
+    let best = -1
+    for (let tap = 0; tap < taps; tap++) {
+      const offset = offsets[(at % each) * taps + tap]!
+      if (offset < 0) continue
+      const value = read(plane * area + offset)
+      const most = best < 0 ? -Infinity : read(plane * area + best)
+      if (best < 0 || value > most || (Number.isNaN(value) && !Number.isNaN(most))) best = offset
+    }
+    return plane * area + placeOf(Math.max(0, best))
+  })
+  return [y, tensorOf('i64', y.dims, found)]
+}
+
+/** Turns a row-major position into the one in which the first axis is contiguous. */
+function columnFirst(sizes: readonly number[]): (offset: number) => number {
+  const rows = stridesOf(sizes)
+  const columns = stridesOf(sizes.toReversed()).toReversed()
+  return (offset) =>
+    rows.reduce((sum, stride, axis) => sum + (Math.floor(offset / stride) % sizes[axis]!) * columns[axis]!, 0)
+}
+
 /** Pools over all positions of each channel. */
 function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Pooling): Tensor {
   const x = given(context, 0)
@@ -218,7 +270,7 @@ function evaluateGlobalPool(context: Evaluation, { start, combine, isMean }: Poo
 function evaluateResize(context: Evaluation): Tensor[] {
   const { node, inputs } = context
   const x = given(context, 0)
-  const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]))
+  const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]), listed(inputs[1]))
   let made = x
   for (const [axis, scaling] of scalings.entries()) {
     if (!isResized(scaling)) continue
@@ -240,8 +292,28 @@ function evaluateResize(context: Evaluation): Tensor[] {
   const result = zeros(x.dtype, made.dims)
   const read = reader(made)
   const write = writer(result)
-  for (let at = 0; at < result.data.length; at++) write(at, read(at))
+  const isOutside = isCropped(node) ? outsideOf(node, scalings, result.dims) : () => false
+  const outside = floatOf(node, 'extrapolation_value', 0)
+  for (let at = 0; at < result.data.length; at++) write(at, isOutside(at) ? outside : read(at))
   return [result]
+}
+
+/** Whether an element comes from a position outside the input. */
+function outsideOf(
+  node: Node,
+  scalings: readonly Scaling[],
+  dims: readonly number[],
+): (at: number) => boolean {
+  const strides = stridesOf(dims)
+  const outside = scalings.map((scaling) => {
+    if (scaling.crop === undefined) return Array<boolean>(scaling.to).fill(false)
+    const origin = originOf(node, scaling)
+    return Array.from(
+      { length: scaling.to },
+      (_, place) => !(origin(place) >= 0 && origin(place) <= scaling.from - 1),
+    )
+  })
+  return (at) => outside.some((places, axis) => places[Math.floor(at / strides[axis]!) % dims[axis]!]!)
 }
 
 /** Blocks of positions become channels, or the reverse. */
@@ -266,7 +338,7 @@ function evaluateBlocks(context: Evaluation): Tensor {
 export const IMAGES: Evaluators = new Map([
   ['Conv', (context) => [evaluateConv(context)]],
   ['ConvTranspose', (context) => [evaluateConvTranspose(context)]],
-  ['MaxPool', (context) => [evaluatePool(context, LARGEST)]],
+  ['MaxPool', evaluateMaxPool],
   ['AveragePool', (context) => [evaluatePool(context, MEAN)]],
   ['GlobalMaxPool', (context) => [evaluateGlobalPool(context, LARGEST)]],
   ['GlobalAveragePool', (context) => [evaluateGlobalPool(context, MEAN)]],

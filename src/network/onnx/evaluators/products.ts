@@ -4,14 +4,17 @@ import { walk } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
 import { type Evaluation, floatOf, given, unclaimed, unfit } from '../ir/operator.ts'
 import { reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
-import { dimsTurned, turns } from '../operators/contrib/products.ts'
+import { dimsTransposed, transposes } from '../operators/contrib/products.ts'
 import { pick } from '../operators/layout.ts'
 import { product } from '../operators/products.ts'
 import { limitsOf } from '../operators/quantise.ts'
 import { roundEven } from '../operators/unary.ts'
 import { biased } from './activations.ts'
 
-/** One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. */
+/**
+ * One scale for the whole tensor, chosen so that 0 is exactly a u8 code. Ties round to even. A tensor of
+ * zeros has the scale of a range of 1.
+ */
 function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
   const read = reader(x)
   let low = 0
@@ -20,11 +23,11 @@ function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
     low = Math.min(low, read(at))
     high = Math.max(high, read(at))
   }
-  const scale = Math.fround(Math.fround(high - low) / 255)
-  const zero = scale === 0 ? 0 : clampByte(roundEven(Math.fround(-low / scale)))
+  const scale = Math.fround((high === low ? 1 : Math.fround(high - low)) / 255)
+  const zero = clampByte(roundEven(Math.fround(-low / scale)))
   const y = zeros('u8', x.dims)
   for (let at = 0; at < x.data.length; at++)
-    y.data[at] = scale === 0 ? 0 : clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
+    y.data[at] = clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
   return { y, scale, zero }
 }
 
@@ -115,7 +118,12 @@ function evaluateFusedMatMul(context: Evaluation): Tensor[] {
   const { node } = context
   const a = given(context, 0)
   const b = given(context, 1)
-  const made = product(context, turned(a, turns(node, 'A')), turned(b, turns(node, 'B')), 'f64')
+  const made = product(
+    context,
+    transposedIf(a, transposes(node, 'A')),
+    transposedIf(b, transposes(node, 'B')),
+    'f64',
+  )
   const alpha = floatOf(node, 'alpha', 1)
   return [
     tensorOf(
@@ -126,10 +134,10 @@ function evaluateFusedMatMul(context: Evaluation): Tensor[] {
   ]
 }
 
-function turned(tensor: Tensor, isTurned: boolean): Tensor {
-  if (!isTurned) return tensor
-  const dims = dimsTurned(tensor.dims)
-  return pick(tensor, dims, walk(dims, dimsTurned(stridesOf(tensor.dims))))
+function transposedIf(tensor: Tensor, isTransposed: boolean): Tensor {
+  if (!isTransposed) return tensor
+  const dims = dimsTransposed(tensor.dims)
+  return pick(tensor, dims, walk(dims, dimsTransposed(stridesOf(tensor.dims))))
 }
 
 export const PRODUCTS: Evaluators = new Map([

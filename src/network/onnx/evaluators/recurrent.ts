@@ -1,44 +1,109 @@
 // Evaluators of recurrent layers.
 import type { Evaluators } from '../evaluate.ts'
 import type { Node } from '../ir/graph.ts'
-import { type Evaluation, flagOf, given } from '../ir/operator.ts'
-import { reader, type Tensor, tensorOf } from '../ir/tensor.ts'
-import { isBackward, recurrenceOf } from '../operators/recurrent.ts'
+import {
+  type Evaluation,
+  flagOf,
+  floatOf,
+  floatsOf,
+  given,
+  stringsOf,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
+import { countOf, reader, type Tensor, tensorOf } from '../ir/tensor.ts'
+import { isBackward, isBatchFirst, type Recurrence, recurrenceOf } from '../operators/recurrent.ts'
 
-const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
+type Read = (index: number) => number
+type Activation = (x: number) => number
 
-/** One step of a row; replaces the state. `inputs` and `states`: the products, by gate. */
+const sigmoid: Activation = (x) => 1 / (1 + Math.exp(-x))
+const limited: Activation = (x) => Math.min(1, Math.max(0, x))
+
+type Scaled = (x: number, alpha: number, beta: number) => number
+
+/** Activations that a node may name, with the defaults of the alpha and the beta that they take. */
+const ACTIVATIONS: Readonly<Record<string, readonly [of: Scaled, alpha?: number, beta?: number]>> = {
+  Affine: [(x, a, b) => a * x + b, 1, 0],
+  Elu: [(x, a) => (x < 0 ? a * Math.expm1(x) : x), 1],
+  HardSigmoid: [(x, a, b) => limited(a * x + b), 0.2, 0.5],
+  LeakyRelu: [(x, a) => (x < 0 ? a * x : x), 0.01],
+  Relu: [(x) => Math.max(0, x)],
+  ScaledTanh: [(x, a, b) => a * Math.tanh(b * x), 1, 1],
+  Sigmoid: [sigmoid],
+  Softplus: [(x) => Math.log1p(Math.exp(x))],
+  Softsign: [(x) => x / (1 + Math.abs(x))],
+  Tanh: [Math.tanh],
+  ThresholdedRelu: [(x, a) => (x > a ? x : 0), 1],
+}
+
+/** Of an LSTM, the index of the activation of the cell. ONNX Runtime does not clip its input. */
+const OF_CELL = 2
+
+/** The activations of each direction: those that the node names, or the usual ones, with clipped inputs. */
+function activationsOf(node: Node, directions: number, usual: readonly string[]): Activation[][] {
+  const names = stringsOf(node, 'activations', undefined)
+  // Only the activations that take a number use up one from its list.
+  const alphas = [...floatsOf(node, 'activation_alpha', [])]
+  const betas = [...floatsOf(node, 'activation_beta', [])]
+  const clip = floatOf(node, 'clip', 0) || Infinity
+  return Array.from({ length: directions }, (_, direction) =>
+    usual.map((each, at) => {
+      const name = names?.[direction * usual.length + at] ?? each
+      const entry = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined
+      if (entry === undefined) throw unclaimed(node, `its activation is ${name}`)
+      const [of, alpha, beta] = entry
+      const a = alpha === undefined ? 0 : (alphas.shift() ?? alpha)
+      const b = beta === undefined ? 0 : (betas.shift() ?? beta)
+      const most = at === OF_CELL ? Infinity : clip
+      return (x: number) => of(Math.min(most, Math.max(-most, x)), a, b)
+    }),
+  )
+}
+
+/** Replaces the state of a row. */
 type Step = (of: {
   readonly node: Node
   readonly hidden: number
+  readonly activations: readonly Activation[]
+  /** The products of the inputs, by row of the weights. */
   readonly inputs: Float64Array
   /** The product of a state and row `row` of the state weights. */
   readonly along: (state: Float64Array, row: number) => number
   /** Biases of the inputs, then biases of the state. */
-  readonly bias: (row: number) => number
+  readonly bias: Read
+  /** Weights of the cell: input, output, forget. */
+  readonly peephole: Read
   readonly state: Float64Array
   readonly cell: Float64Array
 }) => void
 
 /** Gates in the order input, output, forget, cell. */
-const lstmStep: Step = ({ hidden, inputs, along, bias, state, cell }) => {
-  const gate = (index: number, at: number): number => {
-    const row = index * hidden + at
+const lstmStep: Step = ({ node, hidden, activations, inputs, along, bias, peephole, state, cell }) => {
+  const [f, g, h] = activations as [Activation, Activation, Activation]
+  const before = state.slice()
+  const sum = (gate: number, at: number): number => {
+    const row = gate * hidden + at
     return inputs[row]! + along(before, row) + bias(row) + bias(4 * hidden + row)
   }
-  const before = state.slice()
+  const isCoupled = flagOf(node, 'input_forget')
   for (let at = 0; at < hidden; at++) {
-    cell[at] = sigmoid(gate(2, at)) * cell[at]! + sigmoid(gate(0, at)) * Math.tanh(gate(3, at))
-    state[at] = sigmoid(gate(1, at)) * Math.tanh(cell[at]!)
+    const held = cell[at]!
+    const input = f(sum(0, at) + peephole(at) * held)
+    const forget = isCoupled ? 1 - input : f(sum(2, at) + peephole(2 * hidden + at) * held)
+    const next = forget * held + input * g(sum(3, at))
+    cell[at] = next
+    state[at] = f(sum(1, at) + peephole(hidden + at) * next) * h(next)
   }
 }
 
 /** Gates in the order update, reset, hidden. */
-const gruStep: Step = ({ node, hidden, inputs, along, bias, state }) => {
+const gruStep: Step = ({ node, hidden, activations, inputs, along, bias, state }) => {
+  const [f, g] = activations as [Activation, Activation]
   const isAfter = flagOf(node, 'linear_before_reset')
   const before = state.slice()
   const gate = (row: number): number =>
-    sigmoid(inputs[row]! + along(before, row) + bias(row) + bias(3 * hidden + row))
+    f(inputs[row]! + along(before, row) + bias(row) + bias(3 * hidden + row))
   const reset = Float64Array.from({ length: hidden }, (_, at) => gate(hidden + at))
   const kept = before.map((value, at) => value * reset[at]!)
   for (let at = 0; at < hidden; at++) {
@@ -46,80 +111,119 @@ const gruStep: Step = ({ node, hidden, inputs, along, bias, state }) => {
     const own = isAfter
       ? reset[at]! * (along(before, row) + bias(3 * hidden + row))
       : along(kept, row) + bias(3 * hidden + row)
-    const made = Math.tanh(inputs[row]! + own + bias(row))
+    const made = g(inputs[row]! + own + bias(row))
     const update = gate(at)
     state[at] = (1 - update) * made + update * before[at]!
   }
 }
 
-const rnnStep: Step = ({ hidden, inputs, along, bias, state }) => {
+const rnnStep: Step = ({ hidden, activations, inputs, along, bias, state }) => {
+  const [f] = activations as [Activation]
   const before = state.slice()
   for (let at = 0; at < hidden; at++)
-    state[at] = Math.tanh(inputs[at]! + along(before, at) + bias(at) + bias(hidden + at))
+    state[at] = f(inputs[at]! + along(before, at) + bias(at) + bias(hidden + at))
 }
 
-function evaluateRecurrent(context: Evaluation, gates: number, step: Step): Tensor[] {
+/** Where an element is: in the layout of the node. */
+function placesOf(node: Node, { steps, batch, hidden, directions }: Recurrence) {
+  return isBatchFirst(node)
+    ? {
+        input: (step: number, row: number) => row * steps + step,
+        output: (step: number, direction: number, row: number) =>
+          ((row * steps + step) * directions + direction) * hidden,
+        state: (direction: number, row: number) => (row * directions + direction) * hidden,
+        outputDims: [batch, steps, directions, hidden],
+        stateDims: [batch, directions, hidden],
+      }
+    : {
+        input: (step: number, row: number) => step * batch + row,
+        output: (step: number, direction: number, row: number) =>
+          ((step * directions + direction) * batch + row) * hidden,
+        state: (direction: number, row: number) => (direction * batch + row) * hidden,
+        outputDims: [steps, directions, batch, hidden],
+        stateDims: [directions, batch, hidden],
+      }
+}
+
+/** How many steps each row has; the outputs of later ones are 0. */
+function lengthsOf(node: Node, lengths: Tensor | undefined, { steps, batch }: Recurrence): number[] {
+  if (lengths === undefined) return Array<number>(batch).fill(steps)
+  const read = reader(lengths)
+  const made = Array.from({ length: batch }, (_, row) => read(row))
+  if (lengths.data.length !== batch || made.some((each) => !(each >= 0 && each <= steps)))
+    throw unfit(node, `its lengths [${made}] do not fit ${batch} sequences of ${steps} steps`)
+  return made
+}
+
+/** An optional input, whose elements are 0 if it is omitted. */
+function optional({ node, inputs }: Evaluation, index: number, dims: readonly number[]): Read {
+  const tensor = inputs[index]
+  if (tensor === undefined) return () => 0
+  if (tensor.data.length !== countOf(dims))
+    throw unfit(node, `its input ${index} has the shape [${tensor.dims}] instead of [${dims}]`)
+  return reader(tensor)
+}
+
+function evaluateRecurrent(
+  context: Evaluation,
+  { gates, usual, step }: { gates: number; usual: readonly string[]; step: Step },
+): Tensor[] {
   const { node, inputs } = context
   const [x, weights, states] = [0, 1, 2].map((index) => given(context, index)) as [Tensor, Tensor, Tensor]
-  const { steps, batch, width, hidden, directions } = recurrenceOf(
-    node,
-    gates,
-    x.dims,
-    weights.dims,
-    states.dims,
-  )
+  const sizes = recurrenceOf(node, gates, x.dims, weights.dims, states.dims)
+  const { steps, batch, width, hidden, directions } = sizes
   const rows = gates * hidden
   context.spend(directions * steps * batch * rows * (width + hidden))
+  const places = placesOf(node, sizes)
+  const activations = activationsOf(node, directions, usual)
+  const lengths = lengthsOf(node, inputs[4], sizes)
   const [readX, readW, readR] = [x, weights, states].map(reader) as [Read, Read, Read]
-  const readB = inputs[3] === undefined ? () => 0 : reader(inputs[3])
-  const begun = [5, 6].map((index) => (inputs[index] === undefined ? () => 0 : reader(inputs[index])))
-  const y = new Float64Array(steps * directions * batch * hidden)
-  const last = [0, 1].map(() => new Float64Array(directions * batch * hidden)) as [Float64Array, Float64Array]
+  const readB = optional(context, 3, [directions, 2 * rows])
+  const begun = [5, 6].map((index) => optional(context, index, places.stateDims))
+  const readP = optional(context, 7, [directions, 3 * hidden])
+  const y = new Float64Array(countOf(places.outputDims))
+  const last = [0, 1].map(() => new Float64Array(countOf(places.stateDims)))
   for (let direction = 0; direction < directions; direction++) {
+    const layer = {
+      ...{ node, hidden, activations: activations[direction]! },
+      along: (own: Float64Array, row: number) =>
+        own.reduce((sum, value, at) => sum + value * readR((direction * rows + row) * hidden + at), 0),
+      bias: (row: number) => readB(direction * 2 * rows + row),
+      peephole: (at: number) => readP(direction * 3 * hidden + at),
+    }
+    const productsAt = (from: number) =>
+      Float64Array.from({ length: rows }, (_, row) => {
+        let total = 0
+        for (let at = 0; at < width; at++)
+          total += readX(from * width + at) * readW((direction * rows + row) * width + at)
+        return total
+      })
     for (let row = 0; row < batch; row++) {
-      const from = (direction * batch + row) * hidden
+      const from = places.state(direction, row)
       const [state, cell] = begun.map((read) =>
         Float64Array.from({ length: hidden }, (_, at) => read(from + at)),
       ) as [Float64Array, Float64Array]
-      for (let done = 0; done < steps; done++) {
-        const at = isBackward(node, direction) ? steps - 1 - done : done
-        const products = Float64Array.from({ length: rows }, (_, gate) => {
-          let total = 0
-          for (let each = 0; each < width; each++)
-            total +=
-              readX((at * batch + row) * width + each) * readW((direction * rows + gate) * width + each)
-          return total
-        })
-        step({
-          node,
-          hidden,
-          inputs: products,
-          along: (own, gate) =>
-            own.reduce(
-              (sum, value, each) => sum + value * readR((direction * rows + gate) * hidden + each),
-              0,
-            ),
-          bias: (gate) => readB(direction * 2 * rows + gate),
-          state,
-          cell,
-        })
-        y.set(state, ((at * directions + direction) * batch + row) * hidden)
+      for (let done = 0; done < lengths[row]!; done++) {
+        const at = isBackward(node, direction) ? lengths[row]! - 1 - done : done
+        step({ ...layer, inputs: productsAt(places.input(at, row)), state, cell })
+        y.set(state, places.output(at, direction, row))
       }
-      last[0].set(state, from)
-      last[1].set(cell, from)
+      for (const [index, end] of [state, cell].entries()) last[index]!.set(end, from)
     }
   }
   const made = [
-    tensorOf(x.dtype, [steps, directions, batch, hidden], y),
-    ...last.map((each) => tensorOf(x.dtype, [directions, batch, hidden], each)),
+    tensorOf(x.dtype, places.outputDims, y),
+    ...last.map((each) => tensorOf(x.dtype, places.stateDims, each)),
   ]
   return node.outputs.map((_, index) => made[index]!)
 }
 
-type Read = (index: number) => number
+const LSTM = { gates: 4, usual: ['Sigmoid', 'Tanh', 'Tanh'], step: lstmStep }
+const GRU = { gates: 3, usual: ['Sigmoid', 'Tanh'], step: gruStep }
+const RNN = { gates: 1, usual: ['Tanh'], step: rnnStep }
 
 export const RECURRENT: Evaluators = new Map([
-  ['LSTM', (context) => evaluateRecurrent(context, 4, lstmStep)],
-  ['GRU', (context) => evaluateRecurrent(context, 3, gruStep)],
-  ['RNN', (context) => evaluateRecurrent(context, 1, rnnStep)],
+  ['LSTM', (context) => evaluateRecurrent(context, LSTM)],
+  ['GRU', (context) => evaluateRecurrent(context, GRU)],
+  ['RNN', (context) => evaluateRecurrent(context, RNN)],
 ])

@@ -81,7 +81,7 @@ function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallb
   return found(node, name, kind) ?? fallback
 }
 
-/** Each throws `format` if the attribute has another type. */
+/** Each throws `format` if the attribute has a different type. */
 export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
   or(node, name, 'int', fallback)
 export const flagOf = (node: Node, name: string, fallback = false): boolean =>
@@ -95,6 +95,16 @@ export const floatOf = <F extends number | undefined>(node: Node, name: string, 
   or(node, name, 'float', fallback)
 export const stringOf = <F extends string | undefined>(node: Node, name: string, fallback: F): string | F =>
   or(node, name, 'string', fallback)
+export const floatsOf = <F extends readonly number[] | undefined>(
+  node: Node,
+  name: string,
+  fallback: F,
+): readonly number[] | F => or(node, name, 'floats', fallback)
+export const stringsOf = <F extends readonly string[] | undefined>(
+  node: Node,
+  name: string,
+  fallback: F,
+): readonly string[] | F => or(node, name, 'strings', fallback)
 export const graphOf = (node: Node, name: string): ValueOf<'graph'> | undefined => found(node, name, 'graph')
 
 export interface Schema {

@@ -110,7 +110,7 @@ function binary(name: string, since: number, dtypes: readonly DType[], arithmeti
   })
 }
 
-/** The same over any number of inputs, from left to right; `last` computes the final result. */
+/** Like `binary`, but folds any number of inputs from left to right; `last` computes the final result. */
 function variadic(
   name: string,
   since: number,
@@ -234,9 +234,12 @@ function evaluatePow(context: Evaluation): Tensor {
   const made = zeros(base.dtype, broadcast(context.node, [base.dims, exponent.dims]))
   const from = broadcastIndices(base.dims, made.dims)
   const to = broadcastIndices(exponent.dims, made.dims)
-  if (base.data instanceof BigInt64Array && exponent.data instanceof BigInt64Array) {
-    for (let at = 0; at < made.data.length; at++)
-      made.data[at] = bigPower(base.data[from[at]!]!, exponent.data[to[at]!]!)
+  if (!isFloat(base.dtype) && !isFloat(exponent.dtype)) {
+    const isLong = made.data instanceof BigInt64Array
+    for (let at = 0; at < made.data.length; at++) {
+      const exact = bigPower(BigInt(base.data[from[at]!]!), BigInt(exponent.data[to[at]!]!))
+      made.data[at] = isLong ? exact : Number(BigInt.asIntN(32, exact))
+    }
     return made
   }
   const a = reader(base)

@@ -67,10 +67,13 @@ const simplifiedLayerNormalization: Operator = define({
   infer: (context) => inferRows(context).slice(0, 2),
 })
 
-/** A row is a group of a sample's channels. Weights are per channel; before opset 21, per group. */
+/** The first opset in which GroupNormalization has weights for each channel instead of each group. */
+export const CHANNEL_WEIGHTS = 21
+
+/** A row is a group of a sample's channels. */
 const groupNormalization: Operator = define({
   name: 'GroupNormalization',
-  since: 21,
+  since: 18,
   inputs: [3, 3],
   attributes: { epsilon: 'float', num_groups: 'int', stash_type: 'int' },
   dtypes: [FLOATS],

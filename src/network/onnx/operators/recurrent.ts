@@ -5,6 +5,7 @@ import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import {
   define,
   flagOf,
+  floatOf,
   type Inference,
   intOf,
   type Operator,
@@ -23,6 +24,9 @@ export interface Recurrence {
   readonly directions: number
 }
 
+/** Whether the batch axis comes first in the input, the outputs and the states. */
+export const isBatchFirst = (node: Node): boolean => flagOf(node, 'layout')
+
 const DIRECTIONS = ['forward', 'reverse', 'bidirectional']
 
 function directionsOf(node: Node): number {
@@ -37,9 +41,8 @@ export const isBackward = (node: Node, direction: number): boolean =>
   direction === 1 || stringOf(node, 'direction', 'forward') === 'reverse'
 
 /**
- * `x` [steps, batch, width], weights [directions, gates x hidden, width] and [directions, gates x hidden,
- * hidden]. Throws `format` for mismatched sizes, `unsupported` for sequences of different lengths and for
- * peepholes.
+ * `x` [steps, batch, width], or [batch, steps, width] with `layout`; weights [directions, gates x hidden,
+ * width] and [directions, gates x hidden, hidden]. Throws `format` for mismatched sizes.
  */
 export function recurrenceOf(
   node: Node,
@@ -48,11 +51,8 @@ export function recurrenceOf(
   weights: readonly number[],
   states: readonly number[],
 ): Recurrence {
-  if (hasInput(node, 4)) throw unclaimed(node, 'its sequences have different lengths')
-  if (hasInput(node, 7)) throw unclaimed(node, 'it has peepholes')
-  if (flagOf(node, 'layout') || flagOf(node, 'input_forget'))
-    throw unclaimed(node, 'it has the batch axis before steps, or coupled input and forget gates')
-  const [steps = 0, batch = 0, width = 0] = x
+  const [steps = 0, batch = 0] = isBatchFirst(node) ? [x[1], x[0]] : x
+  const width = x[2] ?? 0
   const hidden = states[2] ?? 0
   const directions = directionsOf(node)
   const rows = gates * hidden
@@ -65,19 +65,35 @@ export function recurrenceOf(
   return { steps, batch, width, hidden, directions }
 }
 
+/** Throws `unsupported` for forms of a layer that are evaluated but not compiled. */
+export function checkPlain(node: Node): void {
+  const forms = [
+    [hasInput(node, 4), 'its sequences have different lengths'],
+    [hasInput(node, 7), 'it has peepholes'],
+    [isBatchFirst(node), 'it has the batch axis before steps'],
+    [flagOf(node, 'input_forget'), 'it has coupled input and forget gates'],
+    [floatOf(node, 'clip', 0) !== 0, 'it clips its gates'],
+    [node.attributes.has('activations'), 'it names its activations'],
+  ] as const
+  for (const [isMeant, what] of forms) if (isMeant) throw unclaimed(node, what)
+}
+
 function inferRecurrent({ node, inputs: [x, , states] }: Inference): (Type | undefined)[] {
   const dtype = x?.dtype
   if (dtype === undefined) return []
-  const [steps, batch] = x?.dims ?? []
+  const isFirst = isBatchFirst(node)
+  const [steps, batch] = isFirst ? [x?.dims?.[1], x?.dims?.[0]] : (x?.dims ?? [])
   const hidden = states?.dims?.[2]
   const isKnown = steps !== undefined && batch !== undefined && hidden !== undefined
   const directions = directionsOf(node)
-  const dims = (...sizes: Dim[]) => (isKnown ? sizes : undefined)
-  const last = { dtype, dims: dims(directions, batch!, hidden!) }
-  return [{ dtype, dims: dims(steps!, directions, batch!, hidden!) }, last, last].slice(
-    0,
-    node.outputs.length,
-  )
+  const dims = (inTurn: readonly Dim[], batchFirst: readonly Dim[]) =>
+    isKnown ? (isFirst ? batchFirst : inTurn) : undefined
+  const last = {
+    dtype,
+    dims: dims([directions, batch!, hidden!], [batch!, directions, hidden!]),
+  }
+  const all = dims([steps!, directions, batch!, hidden!], [batch!, steps!, directions, hidden!])
+  return [{ dtype, dims: all }, last, last].slice(0, node.outputs.length)
 }
 
 const LAYER = {
@@ -86,13 +102,21 @@ const LAYER = {
   infer: inferRecurrent,
 } as const
 
-const ATTRIBUTES = { direction: 'string', hidden_size: 'int', layout: 'int' } as const
+const ATTRIBUTES = {
+  activation_alpha: 'floats',
+  activation_beta: 'floats',
+  activations: 'strings',
+  clip: 'float',
+  direction: 'string',
+  hidden_size: 'int',
+  layout: 'int',
+} as const
 
 const lstm: Operator = define({
   ...LAYER,
   name: 'LSTM',
   inputs: [3, 8],
-  outputs: [1, 3],
+  outputs: [0, 3],
   attributes: { ...ATTRIBUTES, input_forget: 'int' },
 })
 
@@ -100,7 +124,7 @@ const gru: Operator = define({
   ...LAYER,
   name: 'GRU',
   inputs: [3, 6],
-  outputs: [1, 2],
+  outputs: [0, 2],
   attributes: { ...ATTRIBUTES, linear_before_reset: 'int' },
 })
 

@@ -7,7 +7,10 @@ import { type Pass, withNodes } from './pass.ts'
 
 /** The opset of the new nodes. */
 const VERSION = 14
-/** The first inputs of the layer that are not an LSTM's: scales and zero points of both weights. */
+/**
+ * Index of the layer's first input that an LSTM lacks. These inputs are the scales and zero points of both
+ * weights.
+ */
 const CODED = 8
 
 export const decodeLayers: Pass = {
@@ -31,7 +34,7 @@ class Decoding {
   }
 
   /**
-   * Weights are [directions, inputs, 4 x hidden] there, and an LSTM's are transposed. Constant codes with one
+   * The layer's weights are [directions, inputs, 4 x hidden]; an LSTM's are transposed. Constant codes with one
    * scale per direction stay constants.
    */
   layer(node: Node): Node[] {

@@ -2,10 +2,11 @@
 import type { Budget } from '../../../core/base/budget.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { inferTypes } from '../infer.ts'
+import { axisOf } from '../ir/broadcast.ts'
 import { type Constant, type Graph, isStored, type Node, sizeOf } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
 import { type Tensor, tensorOf } from '../ir/tensor.ts'
-import { single, statesOf } from '../operators/flow.ts'
+import { type Along, scanningOf, single } from '../operators/flow.ts'
 import { whyUnclaimed } from '../operators.ts'
 import { type Around, addConstant, freeName, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -27,6 +28,8 @@ interface Steps {
   readonly carried: readonly string[]
   /** How many of the body's outputs come before the carried ones. */
   readonly skipped: number
+  /** How the other outputs are stacked. Default: along a new first axis. */
+  readonly stacks?: readonly Along[]
   /** The body's inputs in a step, given the values carried over from the step before. */
   inputsOf(step: number, carried: readonly string[]): readonly string[]
 }
@@ -92,6 +95,7 @@ class Unrolling {
           node,
           name,
           stacked.map((each) => each[at - carried.length]!),
+          steps.stacks?.[at - carried.length],
         )
     }
     this.#size += this.#made.length
@@ -125,35 +129,46 @@ class Unrolling {
 
   #scan(node: Node): Steps | undefined {
     const body = graphOf(node, 'body')
-    const states = statesOf(node, node.inputs.length)
+    const { states, sources, stacks } = scanningOf(node, node.inputs.length)
     const types = inferTypes(this.#graph)
-    const sources = node.inputs.slice(states)
-    const sizes = sources.map((name) => types.get(name)?.dims?.[0])
-    const [count] = sizes
-    if (body === undefined || typeof count !== 'number' || sizes.some((size) => size !== count))
+    const scanned = sources.map(({ axis, isBackward }, at) => {
+      const name = node.inputs[states + at]!
+      const dims = types.get(name)?.dims
+      return { name, axis, isBackward, size: dims?.[axisOf(node, axis, dims.length)] }
+    })
+    const count = scanned[0]?.size
+    if (body === undefined || typeof count !== 'number' || scanned.some(({ size }) => size !== count))
       return undefined
     return {
       count,
       body,
       carried: node.inputs.slice(0, states),
       skipped: 0,
+      stacks,
       inputsOf: (step, carried) => [
         ...carried,
-        ...sources.map((name) => {
-          const index = addConstant(this.around, `${node.name} number`, tensorOf('i64', [], [step]))
-          return this.#node(node, 'Gather', [name, index], freeName(this.around, `${name} ${step}`))
+        ...scanned.map(({ name, axis, isBackward }) => {
+          const at = isBackward ? count - 1 - step : step
+          const index = addConstant(this.around, `${node.name} number`, tensorOf('i64', [], [at]))
+          const made = freeName(this.around, `${name} ${step}`)
+          return this.#node(node, 'Gather', [name, index], made, axisIs(axis))
         }),
       ],
     }
   }
 
-  /** Stacks the steps' outputs along a new first axis. */
-  #join(node: Node, output: string, parts: readonly string[]): void {
-    const axes = addConstant(this.around, `${node.name} number`, tensorOf('i64', [1], [0]))
+  /** Stacks the steps' outputs along a new axis. */
+  #join(
+    node: Node,
+    output: string,
+    parts: readonly string[],
+    { axis, isBackward }: Along = { axis: 0, isBackward: false },
+  ): void {
+    const axes = addConstant(this.around, `${node.name} number`, tensorOf('i64', [1], [axis]))
     const rows = parts.map((name) =>
       this.#node(node, 'Unsqueeze', [name, axes], freeName(this.around, `${name} row`)),
     )
-    this.#node(node, 'Concat', rows, output, new Map([['axis', { kind: 'int', value: 0 }]]))
+    this.#node(node, 'Concat', isBackward ? rows.reverse() : rows, output, axisIs(axis))
   }
 
   #node(
@@ -172,6 +187,8 @@ class Unrolling {
     return constant === undefined || isStored(constant) ? undefined : constant
   }
 }
+
+const axisIs = (value: number): Node['attributes'] => new Map([['axis', { kind: 'int', value }]])
 
 const isTrue = (tensor: Tensor | undefined): boolean =>
   tensor?.data.length === 1 && Number(tensor.data[0]) !== 0

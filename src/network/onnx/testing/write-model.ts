@@ -37,14 +37,20 @@ export interface WrittenGraph {
   readonly outputs?: readonly (string | WrittenValue)[]
 }
 
-/** `irVersion`: 4-bit types need at least 10. */
-export function modelBytes(graph: WrittenGraph, opset = 17, irVersion = 8): Uint8Array {
+/** `irVersion`: 4-bit types need at least 10. `metadata`: the file's metadata_props. */
+export function modelBytes(
+  graph: WrittenGraph,
+  opset = 17,
+  irVersion = 8,
+  metadata: Readonly<Record<string, string>> = {},
+): Uint8Array {
   const to = new PbfWriter()
   to.writeVarintField(1, irVersion)
   to.writeMessage(7, writeGraph, graph)
   const domains = new Set(graph.nodes.flatMap(({ domain }) => (domain === undefined ? [] : [domain])))
   for (const [domain, version] of [['', opset] as const, ...[...domains].map((name) => [name, 1] as const)])
     to.writeMessage(8, writeOpset, { domain, version })
+  for (const entry of Object.entries(metadata)) to.writeMessage(14, writeEntry, entry)
   return to.finish()
 }
 
@@ -97,17 +103,13 @@ export function writeTensor({ name, type = 1, dims, raw, external }: WrittenTens
   to.writeVarintField(2, type)
   to.writeStringField(8, name)
   if (raw !== undefined) to.writeBytesField(9, raw)
-  for (const entry of Object.entries(external ?? {})) {
-    to.writeMessage(
-      13,
-      ([key, value]: readonly [string, string], inner: PbfWriter) => {
-        inner.writeStringField(1, key)
-        inner.writeStringField(2, value)
-      },
-      entry,
-    )
-  }
+  for (const entry of Object.entries(external ?? {})) to.writeMessage(13, writeEntry, entry)
   if (external !== undefined) to.writeVarintField(14, 1)
+}
+
+function writeEntry([key, value]: readonly [string, string], to: PbfWriter): void {
+  to.writeStringField(1, key)
+  to.writeStringField(2, value)
 }
 
 function writeValue(value: string | WrittenValue, to: PbfWriter): void {

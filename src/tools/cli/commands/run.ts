@@ -5,15 +5,15 @@ import { Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
 import { mostThreads } from '../../../engine/api/request/load-options.ts'
-import { Network, type NetworkFallback } from '../../../network/api/network.ts'
+import type { Network, NetworkFallback } from '../../../network/api/network.ts'
 import type { WeightPolicy } from '../../../network/compile/lower/policy.ts'
 import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
-import { openModelFiles } from '../files.ts'
-import { nodeHost } from '../node-host.ts'
+import { openNetworkAt } from '../models/node-models.ts'
 import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
+import { makeFolder } from '../write/check-output.ts'
 import { npyBytes, readNpy } from '../write/npy.ts'
 
 interface InputFlag {
@@ -35,7 +35,10 @@ export function runCommand(): Command {
     .description('Run an ONNX graph of any kind, such as an encoder, on tensors from .npy files.')
     .argument('<model>', 'an .onnx file, a folder with one, or its URL')
     .option('--input <name=file>', 'a tensor for an input; repeatable', inputFlag)
-    .option('--output <folder>', 'folder for the outputs, one NAME.npy each; default: only describe them')
+    .option(
+      '--output <folder>',
+      'folder for the outputs, one NAME.npy each, created if missing; default: only describe them',
+    )
     .addOption(networkWeightsOption())
     .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
     .addOption(fallbackOption())
@@ -54,20 +57,14 @@ async function run(
   { input = [], output, dtype, weights, threads, fallback }: RunFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const files = await openModelFiles(model, {
-    signal,
-    dtype,
-    onProgress: showProgress,
-  }).finally(clearProgress)
   const options = { signal, dtype, weights, threads, fallback }
-  const network = await Network.open(files, options, nodeHost()).catch(async (error) => {
-    await files.close()
-    throw error
-  })
+  const how = { signal, dtype, onProgress: showProgress }
+  const network = await openNetworkAt(model, options, how).finally(clearProgress)
   try {
     if (input.length === 0) throw noInputs(network)
     const inputs: [string, NetworkTensor][] = []
     for (const { name, file } of input) inputs.push([name, await readTensor(file)])
+    if (output !== undefined) await makeFolder(join(output, 'any.npy'))
     const made = Object.entries(await network.run(Object.fromEntries(inputs), { signal }))
     for (const [name, tensor] of made)
       if (output !== undefined)

@@ -7,31 +7,37 @@ import { loadEncoder } from '../../../encoders/service/build-encoder.ts'
 import { createEmbedderService } from '../../../encoders/service/embed-service.ts'
 import { resolveSource } from '../../../engine/api/request/load-request.ts'
 import type { ModelSource } from '../../../engine/api/types.ts'
-import type { FileOpener } from '../../../engine/load/open/requested-files.ts'
+import type { FileOpener, OpenFiles } from '../../../engine/load/open/requested-files.ts'
 import { localConnection } from '../../../engine/wire/connection.ts'
 import { Network, type NetworkOptions } from '../../../network/api/network.ts'
-import { isUrl, openModelFiles } from '../files.ts'
-import { blobFiles, placeOfSource } from '../node-engine.ts'
+import { dataBeside } from '../../../network/service/build-network.ts'
+import { openModelFiles } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
+import { blobFiles, givenStore, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
+import type { StoreOption } from '../store/node-store.ts'
 
 /** A local sentence-transformers folder may lack some files. */
-const openEncoderFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) => {
-  if (typeof source !== 'string') return blobFiles(source)
-  if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
-    throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
-      missing: true,
-    })
+const encoderOpener =
+  (store: StoreOption): FileOpener =>
+  async ({ source, hub, dtype }, { signal, onProgress }) => {
+    if (typeof source !== 'string') return blobFiles(source)
+    if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
+      throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
+        missing: true,
+      })
+    }
+    return openModelFiles(source, { signal, hub, dtype, onProgress, store })
   }
-  return openModelFiles(source, { signal, hub, dtype, onProgress })
-}
 
 /** `Embedder.load`. A folder needs no trailing slash. */
 export async function loadEmbedder(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
-  const place = await placeOfSource(source)
+  const store = givenStore(options)
+  const place = await placeOfSource(source, store)
   const isFolder =
     typeof place === 'string' && !isUrl(place) && existsSync(place) && statSync(place).isDirectory()
   const service = createEmbedderService((request, hooks) =>
-    loadEncoder(request, hooks, nodeHost(), openEncoderFiles),
+    loadEncoder(request, hooks, nodeHost(), encoderOpener(store)),
   )
   const own = isFolder && !place.endsWith('/') ? `${place}/` : place
   return Embedder.open(localConnection(service), own, options)
@@ -41,15 +47,35 @@ export async function loadEmbedder(source: ModelSource, options: EmbedderOptions
 export async function loadNetwork(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
   const { signal, hub, dtype, onProgress } = options
   signal?.throwIfAborted()
-  const place = resolveSource(await placeOfSource(source), undefined, hub)
-  const files =
-    typeof place === 'string'
-      ? await openModelFiles(place, { signal, hub, dtype, onProgress })
-      : blobFiles(place)
-  try {
-    return await Network.open(files, options, nodeHost())
-  } catch (error) {
+  const store = givenStore(options)
+  const place = resolveSource(await placeOfSource(source, store), undefined, hub)
+  if (typeof place === 'string') return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
+  const files = blobFiles(place)
+  return Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
+    throw error
+  })
+}
+
+/** The network of a graph at this place, with the external data that lie next to it there. */
+export async function openNetworkAt(
+  place: string,
+  options: NetworkOptions,
+  how: Parameters<typeof openModelFiles>[1],
+): Promise<Network> {
+  const opened: OpenFiles[] = []
+  const open = async (each: string): Promise<OpenFiles> => {
+    const files = await openModelFiles(each, { ...how, wants: 'graph' })
+    opened.push(files)
+    return files
+  }
+  const close = async () => void (await Promise.all(opened.map((files) => files.close())))
+  try {
+    const { sources } = await open(place)
+    const beside = dataBeside(sources, open)
+    return await Network.open({ sources, close }, options, { ...nodeHost(), beside })
+  } catch (error) {
+    await close()
     throw error
   }
 }

@@ -43,7 +43,7 @@ export function targetsOf(
 }
 
 /** D transposed, as an operand. */
-export function turned(drift: Float64Array, k: number, dense: Dense): Float64Array {
+export function transposedDrift(drift: Float64Array, k: number, dense: Dense): Float64Array {
   const room = dense.room('drift', k * k)
   for (let i = 0; i < k; i++) {
     for (let j = 0; j < k; j++) room[j * k + i] = drift[i * k + j]!

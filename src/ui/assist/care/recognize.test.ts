@@ -35,7 +35,7 @@ describe('stored messages', () => {
   })
 })
 
-// Written before any pattern was seen; the patterns were mended afterwards, round by round.
+// Written before any pattern was seen; the patterns were fixed afterwards, round by round.
 describe('held out messages', () => {
   test('at least 95 % of those in need are recognized', () => {
     const all = messages('held-need.txt')
@@ -52,9 +52,9 @@ describe('held out messages', () => {
   })
 })
 
-// Five rounds, each written in one go before its misses were seen. The first four were learnt afterwards. The
-// fifth never was; its shares are those to expect of messages that nobody thought of.
-describe('messages that were written before their misses were seen', () => {
+// Five rounds, each written in one go before anyone knew its misses. The classifier was trained on the first
+// four afterwards, but not on the fifth, whose shares are those to expect for unforeseen messages.
+describe('messages that were written before their misses were known', () => {
   const NEEDS = { s: 'self-harm', m: 'medical', v: 'violence' } as const
 
   test.each([

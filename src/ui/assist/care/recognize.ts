@@ -8,15 +8,17 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
 
-/** From these odds (their logarithm), the classifier decides alone; `lab/train/need` measures others. */
+/**
+ * The logarithm of the odds from which the classifier decides alone; `lab/train/need` measures other limits.
+ */
 const ENOUGH = 2
-/** Below these, a pattern would match by chance; none is tried, because their compilation takes 0.1 s. */
+/** Below these odds a pattern would only match by chance, so none is tried: compiling them takes 0.1 s. */
 const TOO_LITTLE = -2
 
 /**
  * What the writer, or someone they know, may need help with: suicide and self-harm, a medical emergency, or
  * violence. Understands 19 languages. Undefined for other messages, and for events in stories and games.
- * Patterns find what is said plainly, a classifier what is only meant.
+ * Patterns find what is said plainly, a classifier what is only implied.
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))

@@ -171,7 +171,7 @@ class Decoder {
   #asMask(value: string): string {
     const g = this.#g
     const { rows, columns } = { rows: g.ints([1]), columns: g.ints([1]) }
-    // [1, 1, 1] makes [tokens, total] have three axes, as [heads, tokens, total] has.
+    // Broadcasting to [1, 1, 1] gives [tokens, total] three axes, like [heads, tokens, total].
     const shape = g.op('Concat', [g.ints([1]), rows, columns], { axis: 0 })
     return g.unsqueeze(g.op('Expand', [value, shape]), 0)
   }

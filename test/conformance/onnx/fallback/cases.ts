@@ -196,7 +196,7 @@ export const CASES: Record<string, () => Case> = {
         const x = to.op('Tanh', ['x'])
         const parts = [weights(to, 1, 4 * 72, 64), weights(to, 1, 4 * 72, 72), weights(to, 1, 8 * 72)]
         const made = to.node('LSTM', [x, ...parts], ['states', 'last'], {
-          // A limit that the compiler does not know.
+          // A limit that is not compiled.
           clip: { float: 3 },
           hidden_size: 72,
         })
@@ -206,8 +206,20 @@ export const CASES: Record<string, () => Case> = {
       [value('y'), value('last')],
     ),
     foreign: ['LSTM'],
-    needsFallback: true,
     feeds: [{ x: floats(4, 2, 64) }, { x: floats(1, 3, 64) }],
+  }),
+  'that has no evaluator': () => ({
+    bytes: built(
+      (to) => {
+        const x = to.op('Tanh', ['x'])
+        to.node('Softmax', [to.node('Inverse', [x], ['inverse'], {}, 'com.microsoft')], ['y'])
+      },
+      [value('x', ['matrices', 3, 3])],
+      [value('y')],
+    ),
+    foreign: ['Inverse'],
+    needsFallback: true,
+    feeds: [{ x: floats(4, 3, 3) }, { x: floats(1, 3, 3) }],
   }),
   'with graphs in attributes that read outer values': () => ({
     ...branches(),

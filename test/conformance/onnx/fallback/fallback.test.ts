@@ -30,7 +30,7 @@ async function byOrt(session: InferenceSession, feeds: Readonly<Record<string, N
  */
 const TOLERANCE: Partial<Record<NetworkTensor['dtype'], number>> = { f32: 1e-5, f16: 2 ** -10 }
 
-/** Half floats as numbers: `data` has their patterns, or is an array of them. */
+/** The values as numbers. For half floats, `data` has their bit patterns. */
 function numbersOf({ type, data }: Tensor): number[] {
   if (type !== 'float16') return Array.from(data as Float32Array, Number)
   const { buffer, byteOffset, length } = data as Uint16Array
@@ -72,13 +72,13 @@ describe('nodes that are not compiled', () => {
 const MIDDLE = CASES['in the middle']!().bytes
 
 test('without the option, the error for an unsupported node names the node and the option', async () => {
-  const { bytes, feeds } = CASES['with weights that stay in the file, and a state']!()
+  const { bytes, feeds } = CASES['that has no evaluator']!()
   const network = await load(bytes, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run(feeds[0]!)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/^node states \(LSTM\): .*; set fallback: 'ort' to run it in/),
-    detail: { node: 'states', op: 'LSTM' },
+    message: expect.stringMatching(/^node inverse \(Inverse\): .*; set fallback: 'ort' to run it in/),
+    detail: { node: 'inverse', op: 'Inverse' },
   })
   await network.dispose()
 })

@@ -13,12 +13,17 @@ interface Packed {
 }
 
 const ARRAYS: Readonly<Record<string, new (bytes: ArrayBuffer) => NetworkTensor['data']>> = {
+  f16: Float32Array,
   f32: Float32Array,
   f64: Float64Array,
   i8: Int8Array,
   u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
   i32: Int32Array,
+  u32: Uint32Array,
   i64: BigInt64Array,
+  u64: BigUint64Array,
   bool: Uint8Array,
 }
 

@@ -90,8 +90,8 @@ export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
 }
 
 /**
- * A new value with a view for a product's output, [..., m, n]; its axes are stored in the order that the
- * only reader of `name` asks for.
+ * A new value with a view for a product's output, [..., m, n]; its axes are stored in the order that the only
+ * reader of `name` requires.
  */
 export function orderedValue(
   lowering: Lowering,
@@ -112,8 +112,8 @@ export function orderFor(
 }
 
 /**
- * The order of axes that the only reader, a transposition, wants for a value. Undefined if there is no such
- * reader or if the last axis would move, because rows are written as vectors.
+ * The order of axes that the only reader, a transposition, requires for a value. Undefined if there is no
+ * such reader or if the last axis would move, because rows are written as vectors.
  */
 function asked(lowering: Lowering, name: string, rank: number): readonly number[] | undefined {
   const readers = lowering.readers.get(name)

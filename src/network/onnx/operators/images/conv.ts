@@ -2,7 +2,16 @@
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
-import { define, type Inference, intOf, intsOf, type Operator, stringOf, unfit } from '../../ir/operator.ts'
+import {
+  define,
+  type Inference,
+  intOf,
+  intsOf,
+  type Operator,
+  stringOf,
+  unclaimed,
+  unfit,
+} from '../../ir/operator.ts'
 import { type DType, FLOATS } from '../../ir/tensor.ts'
 
 const BYTES: readonly DType[] = ['i8', 'u8']
@@ -80,12 +89,18 @@ export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly numbe
     if (mode === 'VALID') return { ...own, before: 0, after: 0 }
     if (typeof size !== 'number') return undefined
     const reach = (Math.ceil(size / own.stride) - 1) * own.stride + (own.kernel - 1) * own.dilation + 1
+    // With one too many, no window is moved.
+    if (reach - size < -1) throw skipping(node, mode)
     const total = Math.max(0, reach - size)
     const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
     return { ...own, before: half, after: total - half }
   })
   return axes.every((axis) => axis !== undefined) ? axes : undefined
 }
+
+/** Padding is negative then, and runtimes disagree about it. */
+const skipping = (node: Node, mode: string) =>
+  unclaimed(node, `its windows skip positions between them, which its auto_pad ${mode} distributes`)
 
 export function lengthOf({ kernel, stride, dilation, before, after }: Axis, size: Dim): Dim {
   const reach = addDims(size, before + after - (kernel - 1) * dilation - 1)
@@ -101,7 +116,10 @@ const convInteger: Operator = define({
   infer: (context) => inferConv(context, 'i32'),
 })
 
-/** Inputs: x, its scale and zero point, the filters and theirs, the output's, and an i32 bias. */
+/**
+ * Inputs: x with its scale and zero point, the filters with theirs, the output's scale and zero point, and an
+ * i32 bias.
+ */
 const qLinearConv: Operator = define({
   ...FILTERED,
   name: 'QLinearConv',
@@ -170,9 +188,11 @@ export function spreadAxes(
     }
     if (typeof full !== 'number' || typeof size !== 'number') return undefined
     const wanted = asked?.[at] ?? size * stride
+    if (asked === undefined && full < wanted) throw skipping(node, mode)
     const total = Math.max(0, full - wanted)
-    const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
-    const before = mode === 'SAME_UPPER' ? half : total - half
+    // An odd number is removed at the end, unless SAME_LOWER makes the size.
+    const isLower = mode === 'SAME_LOWER' && asked === undefined
+    const before = isLower ? Math.ceil(total / 2) : Math.floor(total / 2)
     return { ...axis, before, after: total - before, made: wanted }
   })
   return made.every((axis) => axis !== undefined) ? made : undefined

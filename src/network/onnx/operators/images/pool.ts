@@ -1,7 +1,7 @@
 // Pooling: the largest number, or the mean, of a window, at each position and in each channel.
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
-import type { Node } from '../../ir/graph.ts'
+import type { Node, Type } from '../../ir/graph.ts'
 import { define, flagOf, type Inference, intsOf, type Operator, unfit } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
 import { type Axis, axesOf, lengthOf, WINDOW } from './conv.ts'
@@ -68,7 +68,7 @@ export function countedTaps(
   )
 }
 
-function inferPool({ node, inputs: [x] }: Inference) {
+function inferPool({ node, inputs: [x] }: Inference): [Type | undefined] {
   if (x?.dims === undefined) return [x && { dtype: x.dtype }]
   const found = poolOf(node, x.dims.slice(2))
   return [{ dtype: x.dtype, dims: found && [...x.dims.slice(0, 2), ...found.places] }]
@@ -76,12 +76,17 @@ function inferPool({ node, inputs: [x] }: Inference) {
 
 const POOL = { since: 1, dtypes: [FLOATS] } as const
 
-/** The second output, which holds the positions of the maxima, is not supported. */
+/** The second output has the position of each maximum in the flattened input. */
 const maxPool: Operator = define({
-  ...POOL,
+  since: 1,
+  dtypes: [[...FLOATS, 'i8', 'u8']],
   name: 'MaxPool',
+  outputs: [1, 2],
   attributes: { ...WINDOW, ceil_mode: 'int', storage_order: 'int' },
-  infer: inferPool,
+  infer(context) {
+    const [type] = inferPool(context)
+    return [type, { dtype: 'i64', dims: type?.dims }]
+  },
 })
 
 const averagePool: Operator = define({

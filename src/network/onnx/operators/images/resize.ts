@@ -22,16 +22,24 @@ export interface Scaling {
   readonly from: number
   readonly to: number
   readonly scale: number
+  /** The part of the axis that is resized, relative to its first and last position. Default: all of it. */
+  readonly crop?: readonly [start: number, end: number]
 }
 
-export const isResized = ({ from, to, scale }: Scaling): boolean => from !== to || scale !== 1
+export const isResized = ({ from, to, scale, crop }: Scaling): boolean =>
+  from !== to || scale !== 1 || crop !== undefined
 
-/** Scales or sizes, for the axes that the node names. */
+/** Whether the node resizes a part of its input, which the input 1 gives. */
+export const isCropped = (node: Node): boolean =>
+  stringOf(node, 'coordinate_transformation_mode', 'half_pixel') === 'tf_crop_and_resize'
+
+/** Scales or sizes, and the part to resize, for the axes that the node names. */
 export function scalingsOf(
   node: Node,
   dims: readonly number[],
   scales: readonly number[] | undefined,
   sizes: readonly number[] | undefined,
+  parts?: readonly number[],
 ): Scaling[] {
   const rank = dims.length
   const named = intsOf(node, 'axes', undefined)?.map((axis) => axisOf(node, axis, rank)) ?? [...dims.keys()]
@@ -46,9 +54,20 @@ export function scalingsOf(
     const from = dims[axis]!
     const scale = common ?? each?.[at] ?? scales![at]!
     const to = common === undefined ? (sizes?.[at] ?? Math.floor(from * scale)) : Math.round(from * scale)
-    made[axis] = { from, to, scale }
+    made[axis] = { from, to, scale, ...(isCropped(node) && { crop: cropOf(node, parts, at, named.length) }) }
   }
   return made
+}
+
+/** The starts of all axes, then the ends. */
+function cropOf(
+  node: Node,
+  parts: readonly number[] | undefined,
+  at: number,
+  axes: number,
+): readonly [number, number] {
+  if (parts?.length === 2 * axes) return [parts[at]!, parts[at + axes]!]
+  throw unfit(node, `its region of ${parts?.length ?? 0} numbers does not fit ${axes} axes`)
 }
 
 function aspect(node: Node, policy: string, scales: readonly number[]): number {
@@ -58,7 +77,7 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
 }
 
 /** The input coordinate of an output position. */
-function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
+export function originOf(node: Node, { from, to, scale, crop }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
   // In f32, as in other runtimes, so that positions halfway between two others round the same way.
   const scaled = (place: number) => Math.fround(place / scale)
@@ -76,6 +95,11 @@ function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => 
       if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
         throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for an axis of ${from}`)
       return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
+    case 'tf_crop_and_resize': {
+      const [start, end] = crop!
+      const step = to > 1 ? ((end - start) * (from - 1)) / (to - 1) : 0
+      return (place) => (to > 1 ? start : (start + end) / 2) * (from - 1) + place * step
+    }
     case 'asymmetric':
       return scaled
     default:
@@ -100,7 +124,7 @@ export function cubic(x: number, a: number): number {
  * Along one axis, each output position is a weighted sum of input positions, given by `index[tap][position]`
  * and `weight[tap][position]`.
  */
-export interface Taps {
+interface Taps {
   readonly index: readonly Int32Array[]
   readonly weight: readonly Float64Array[]
 }
@@ -151,7 +175,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   return { index, weight }
 }
 
-/** Inputs: the image, a region of interest that no supported mode reads, and scales or sizes. */
+/** Inputs: the image, a region of interest, which one mode reads, and scales or sizes. */
 const resize: Operator = define({
   name: 'Resize',
   since: 11,
@@ -186,7 +210,9 @@ function inferResize({ node, inputs: [x, , , sizes], constant }: Inference) {
     const wanted = sizes?.elements?.length === 0 ? undefined : sizes?.elements
     if (wanted?.some((size) => typeof size !== 'number')) return unknown
     if (wanted === undefined && scales === undefined) return unknown
-    const made = scalingsOf(node, dims as number[], scales, wanted as number[] | undefined)
+    // The region does not change the sizes.
+    const parts = Array<number>(2 * (wanted ?? scales)!.length).fill(0)
+    const made = scalingsOf(node, dims as number[], scales, wanted as number[] | undefined, parts)
     return [{ dtype: x.dtype, dims: made.map(({ to }) => to) }]
   }
   const axes = intsOf(node, 'axes', undefined)?.map((axis) => axisOf(node, axis, dims.length))

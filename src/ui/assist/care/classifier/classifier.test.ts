@@ -6,7 +6,7 @@ import { TRAINED } from './trained.ts'
 
 const { lexicon } = unpack(TRAINED)
 
-test('weights and a lexicon are the same after they were stored, in steps of 0.1', () => {
+test('the stored form preserves a lexicon, and weights in steps of 0.1', () => {
   const weights = {
     biases: [-2, 0.1, 2.4],
     meanings: Array.from({ length: 3 * MEANINGS }, (_, index) => ((index % 9) - 4) / 10),
@@ -40,7 +40,7 @@ test.each([
   expect(languageOf(text, lexicon)?.code).toBe(language)
 })
 
-test('a long run of words is read in a bounded number of passages', () => {
+test('a long run of words is split into a bounded number of passages', () => {
   const english = languageOf('the cat and the dog', lexicon)!
   const words = 800
   expect(passages('word '.repeat(words), english, lexicon).length).toBeLessThanOrEqual(words / 14 + 1)

@@ -1,10 +1,10 @@
 // What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the
 // features of each passage.
 //
-// The lexicon gives words of 19 languages a concept each, such as "take" or "too much", so that a combination
-// that was learnt in one language is known in all. Words outside of it count by their own letters.
+// The lexicon maps words of 19 languages to concepts, such as "take" or "too much", so that a combination
+// that was learnt in one language is recognized in all. Other words are represented by their letters.
 
-/** A language. `spaced` ones separate their words; in others a stem may be anywhere. */
+/** A language. `spaced`: it separates its words; otherwise a stem may match anywhere. */
 interface Written {
   readonly code: string
   readonly letters: RegExp
@@ -27,7 +27,7 @@ export const WRITTEN: readonly Written[] = [
   ...written('ko', /\p{Script=Hangul}/u, false),
 ]
 
-/** Words that only tell the language. */
+/** Words that only identify the language. */
 export const COMMON = 0
 /** The number of concepts, including `COMMON`. */
 export const CONCEPTS = 84
@@ -38,9 +38,9 @@ export const SURFACES = 8192
 
 const STEM_BITS = 24
 const LONGEST_STEM = 18
-/** Letters of a stem that count when languages are compared; longer ones may be chance. */
+/** Maximum letters of a stem that count when languages are compared; a longer match may be chance. */
 const MAX_CREDIT = 7
-/** Words of a passage; longer sentences are read in overlapping passages. */
+/** Maximum words of a passage; longer sentences are split into overlapping passages. */
 const PASSAGE = 28
 /** Characters that count as a word where words are not separated. */
 const JOINED_WORD = 2
@@ -69,7 +69,7 @@ export const stemKey = (language: string, stem: string): number =>
 
 interface Reading {
   readonly concepts: readonly number[]
-  /** Letters that the lexicon knows. */
+  /** Number of letters covered by stems of the lexicon. */
   readonly known: number
 }
 
@@ -113,7 +113,7 @@ export function languageOf(folded: string, lexicon: Lexicon): Written | undefine
   for (const candidate of WRITTEN) {
     if (!candidate.letters.test(text)) continue
     const { known } = read(text, candidate, lexicon)
-    // Kana decide for Japanese, which shares its other characters with Chinese.
+    // Kana identify Japanese, which shares its other characters with Chinese.
     const weight = candidate.code === 'ja' ? known + text.length : known
     if (weight > most) [best, most] = [candidate, weight]
   }

@@ -9,11 +9,17 @@ export interface Packed {
   readonly weights: string
 }
 
-/** Low bits of a difference that are stored as they are: about 130 keys of a concept share 2^24 values. */
+/**
+ * How many low bits of a difference are stored unchanged: about 130 keys of a concept are spread over 2^24
+ * values.
+ */
 const LOW_BITS = 16
 /** The value of one step of a stored weight. */
 const STEP = 0.1
-/** The characters are those from `(`, which none of them escapes; `MIDDLE` steps above it stand for 0. */
+/**
+ * Weights are stored as characters from `(` on, none of which needs escaping; the one `MIDDLE` steps above it
+ * is 0.
+ */
 const FIRST = 40
 const MIDDLE = 24
 const MOST = 2 * MIDDLE

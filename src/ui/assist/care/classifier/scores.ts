@@ -1,4 +1,4 @@
-// Scores. In: weights and a passage. Out: how strongly it speaks for each kind of need.
+// Scores. In: weights and a passage. Out: how strongly it indicates each kind of need.
 import { MEANINGS, type Passage, SURFACES } from './features.ts'
 
 /** The kinds of need in the order of their weights. */
@@ -14,7 +14,7 @@ export interface Weights {
   readonly surfaces: ArrayLike<number>
 }
 
-/** A single word of many must not outweigh what a passage means. */
+/** One of many words must not outweigh the meaning of a passage. */
 export const surfaceShare = (passage: Passage): number => 1 / Math.sqrt(Math.max(1, passage.surfaces.length))
 
 /** Writes the scores of the kinds to `scores` and returns the logarithm of their odds against "ordinary". */
