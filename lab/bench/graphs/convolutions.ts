@@ -22,11 +22,11 @@ import { type Layer, layers } from './layers.ts'
 import { multiplyLimit } from './multiply-limit.ts'
 
 /** Runs of at least this long are measured, because the clock of processor time is coarse. */
-const LEAST_MS = 15
+const LEAST_MS = 40
 /** Differences are a share of the largest number, or of this one if all are smaller. */
 const LEAST_VALUE = 1e-3
 /** Runs after which both engines' functions are optimised. */
-const WARM = 4
+const WARM = 8
 const ORT_TYPES: Readonly<Record<string, string>> = {
   f32: 'float32',
   i64: 'int64',
@@ -86,10 +86,13 @@ async function compare({ name, flop, bytes }: Layer, shape?: string): Promise<vo
   const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
   const repeats: number[] = []
   for (const run of runs) {
-    for (let warm = 0; warm < WARM; warm++) await run()
-    const start = now()
-    await run()
-    repeats.push(Math.max(1, Math.ceil(LEAST_MS / Math.max(0.1, now() - start))))
+    let fastest = Number.POSITIVE_INFINITY
+    for (let warm = 0; warm < WARM; warm++) {
+      const start = performance.now()
+      await run()
+      fastest = Math.min(fastest, performance.now() - start)
+    }
+    repeats.push(Math.max(1, Math.ceil(LEAST_MS / fastest)))
   }
   const times: [number[], number[]] = [[], []]
   for (let round = 0; round < options.rounds; round++)

@@ -231,6 +231,44 @@ test('filters in codes are laid out when they are loaded', async () => {
   expect(products.map(({ b }) => b)).toEqual(['packed'])
 })
 
+test('loops that change the order of axes turn blocks of four by four elements', async () => {
+  for (const dims of [
+    [1, 3, 9, 10],
+    [2, 6, 5, 7],
+    [1, 17, 4, 4],
+    [3, 2, 2, 3],
+  ]) {
+    const graph: Graph = {
+      name: 'turned',
+      inputs: [
+        { name: 'x', type: { dtype: 'f32', dims } },
+        { name: 'z', type: { dtype: 'f32', dims: [dims[0]!, dims[2]!, dims[3]!, dims[1]!] } },
+      ],
+      outputs: ['y'],
+      constants: new Map([['b', floats([dims[3]!, dims[1]!], 3)]]),
+      nodes: [
+        node('Transpose', ['x'], 't', new Map([['perm', ints([0, 2, 3, 1])]])),
+        node('Mul', ['z', 't'], 'm', new Map()),
+        node('Add', ['m', 'b'], 's', new Map()),
+        node('Tanh', ['s'], 'y', new Map()),
+      ],
+    }
+    const feeds = new Map(graph.inputs.map(({ name, type }) => [name, floats(type!.dims as number[], 5)]))
+    const wanted = evaluate(graph, feeds).get('y')!
+    for (const fuse of [true, false]) {
+      const found = (await new CompiledGraph(graph, { fuse }).run(feeds)).get('y')!
+      for (const [at, value] of wanted.data.entries())
+        expect(Math.abs(Number(found.data[at]) - Number(value)), `${dims} ${at}`).toBeLessThan(1e-5)
+    }
+    const shapes = new Map([...feeds].map(([name, tensor]) => [name, tensor.dims]))
+    const { steps } = programFor(graph, shapes).program
+    const modes = emitted(steps).flatMap(({ call }) => call.kernel.streams.map(({ mode }) => mode))
+    // Fewer than four rows in a row are not turned.
+    expect(modes.includes('strided')).toBe(dims[3]! < 4)
+    expect(modes.includes('turned')).toBe(dims[3]! >= 4)
+  }
+})
+
 const SPREAD: readonly (readonly [dims: readonly number[], filters: readonly number[], form: Form])[] = [
   [[2, 4, 5, 6], [4, 8, 2, 2], { strides: [2, 2] }],
   [[1, 4, 5, 6], [4, 3, 3, 3], { strides: [2, 2], pads: [1, 1, 1, 1] }],

@@ -1,8 +1,9 @@
 // Emits a kernel as a function of a record's address and a range of rows, or of a product's panels.
 import { FunctionBody, type Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
-import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
+import { isTurning, type Kernel, QUAD_ROWS, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
 import { emitProduct } from './product.ts'
+import { QuadEmitter } from './quad-emitter.ts'
 import { RowEmitter } from './row-emitter.ts'
 import { emitSelection } from './selection.ts'
 
@@ -34,6 +35,20 @@ function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
   // Rows along the last outer axis follow each other by a step; only the first one's address is computed.
   const starts = kernel.streams.map(() => code.local('i32'))
   const end = code.local('i32')
+  const advance = (by: number): void => {
+    code.increase(row, by)
+    if (kernel.outer === 0) return
+    for (const [stream, local] of starts.entries()) {
+      const step = streamWord(kernel, stream) + STREAM_WORDS.steps + kernel.outer - 1
+      code
+        .get(local)
+        .get(record)
+        .load32(4 * step)
+      code.number(by).plain('i32.mul').plain('i32.add').set(local)
+    }
+  }
+  const quads = isTurning(kernel) ? new QuadEmitter(code, kernel, record, rows) : undefined
+  const lastQuad = code.local('i32')
   code.whileLess(row, last, () => {
     emitAddresses(
       code,
@@ -43,19 +58,21 @@ function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
       starts.map((local, stream) => addressOf(kernel, stream, local)),
     )
     endOfRun(code, kernel, { record, row, last, end })
-    code.loop(() => {
+    if (quads !== undefined) {
+      code
+        .get(end)
+        .number(QUAD_ROWS - 1)
+        .plain('i32.sub')
+        .set(lastQuad)
+      code.whileLess(row, lastQuad, () => {
+        quads.emit(starts, bytes)
+        advance(QUAD_ROWS)
+      })
+    }
+    code.whileLess(row, end, () => {
       for (const [stream, local] of starts.entries()) code.get(local).set(rows.row(stream))
       rows.emitRow(bytes)
-      for (const [stream, local] of starts.entries()) {
-        if (kernel.outer === 0) continue
-        const step = streamWord(kernel, stream) + STREAM_WORDS.steps + kernel.outer - 1
-        code
-          .get(local)
-          .get(record)
-          .load32(4 * step)
-        code.plain('i32.add').set(local)
-      }
-      code.increase(row, 1).get(row).get(end).plain('i32.lt_s')
+      advance(1)
     })
   })
 }

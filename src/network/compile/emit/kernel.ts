@@ -5,9 +5,9 @@ import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
 /**
  * How a stream moves along the innermost axis: four elements at a time, not at all, or by an arbitrary
- * stride.
+ * stride. `turned`: by a stride, but the elements of adjacent rows are adjacent.
  */
-export type Mode = 'vector' | 'uniform' | 'strided'
+export type Mode = 'vector' | 'uniform' | 'strided' | 'turned'
 
 /** A place in memory that rows of elements are read from, or written to. */
 export interface Stream {
@@ -136,6 +136,13 @@ export type Walk = readonly [size: number, step: number]
 /** Whether a call may flag a 32-bit integer overflow. */
 export const canLeave = ({ cells }: Kernel): boolean =>
   cells.some((cell) => ('tree' in cell ? isChecked(cell.tree) : cell.how.endsWith(' checked')))
+
+/** Rows that are processed at once if streams are turned: as many as a vector has lanes. */
+export const QUAD_ROWS = 4
+
+/** Whether four rows are processed at once, so that vectors of elements can be turned into vectors of rows. */
+export const isTurning = ({ streams }: Pick<Kernel, 'streams'>): boolean =>
+  streams.some(({ mode }) => mode === 'turned')
 
 /** Words of a record before the outer sizes: the status and the number of elements in a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const

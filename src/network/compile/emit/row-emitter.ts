@@ -72,7 +72,8 @@ export class RowEmitter {
     this.#limit = code.local('i32')
     this.#left = canLeave(kernel) ? code.local('v128') : undefined
     this.#streams = kernel.streams.map(({ mode }, stream) => {
-      const isStrided = mode === 'strided' || (mode === 'uniform' && this.#isStored(stream))
+      const isStrided =
+        mode === 'strided' || mode === 'turned' || (mode === 'uniform' && this.#isStored(stream))
       const step = isStrided ? code.local('i32') : undefined
       if (step)
         code
@@ -128,6 +129,14 @@ export class RowEmitter {
     for (let vector = 0; vector < count; vector++)
       this.#body({ pass: 0, isSingle: false, offset: vector * VECTOR }, [], [])
     this.#noteLeft()
+  }
+
+  /**
+   * Leaves a source's vector on the stack, computed from vectors of the streams, whose keys are `s` and their
+   * number. Adds the vectors that it computes. Only for kernels of one pass.
+   */
+  emitSource(source: Source, known: Map<string, Local>): void {
+    this.#source(source, known, { pass: 0, isSingle: false, offset: 0 })
   }
 
   /** Moves gathered streams to their rows, and reads the values that are the same in the whole row. */
