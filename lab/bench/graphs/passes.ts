@@ -21,6 +21,9 @@ import { packagedInputs, packagedName } from './packaged.ts'
 const TOKENS = 64
 /** Ids stay below this even if a table has more rows, or is not a constant. */
 const MAX_IDS = 20_000
+/** The shortest sample, and how many runs it may have. */
+const SAMPLE_MS = 40
+const MAX_COUNT = 256
 const command = new Command('passes')
   .argument('[files...]', 'ONNX files; default: an encoder with random weights')
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 7)
@@ -61,15 +64,19 @@ async function table(name: string, bytes: Uint8Array): Promise<void> {
     const planMs = (process.threadCpuUsage().user - start) / 1000
     runs.push({ way, compiled, report, arenaBytes, steps: steps.length, planMs, times: [] as number[] })
   }
-  for (let round = 0; round <= values.rounds; round++) {
-    for (const { compiled, times } of runs) {
-      const start = process.threadCpuUsage().user
-      await compiled.run(feeds)
-      // The first run compiles the functions.
-      if (round > 0) times.push((process.threadCpuUsage().user - start) / 1000)
-    }
-  }
   const [all] = runs
+  /** Processor ms of `count` runs, which are one sample: the clock of a thread may tick every 4 ms. */
+  const sample = async (compiled: CompiledGraph, count: number): Promise<number> => {
+    const start = process.threadCpuUsage().user
+    for (let each = 0; each < count; each++) await compiled.run(feeds)
+    return (process.threadCpuUsage().user - start) / 1000
+  }
+  // The first runs compile the functions.
+  for (const { compiled } of runs) await sample(compiled, 1)
+  let count = 1
+  while ((await sample(all!.compiled, count)) < SAMPLE_MS && count < MAX_COUNT) count *= 2
+  for (let round = 0; round < values.rounds; round++)
+    for (const { compiled, times } of runs) times.push((await sample(compiled, count)) / count)
   const base = spread(all!.times).median
   console.log(
     `\n${values.packaged ? packagedName(name) : basename(name)}, ${Object.values(inputs)[0]!.dims.join(' x ')}\n`,
