@@ -10,6 +10,9 @@ interface PhaseState {
   grownAt: number
 }
 
+/** Says how long a job still takes, as the end of a sentence. */
+export type TimeLeft = () => string
+
 /** No time is given before this share of the work is done. */
 const MIN_SHARE = 0.05
 const MIN_MS = 3000
@@ -28,16 +31,19 @@ export class JobProgress<Phase extends string> {
   }
 
   /**
-   * Notes the share of a phase that is done, and returns `, about 3 min left`, or nothing before an estimate is
-   * possible. Phases before this one are over. What an earlier run has done does not count for the speed.
+   * Notes the share of a phase that is done. Phases before this one are over. What an earlier run has done does
+   * not count for the speed. The returned function says `, about 3 min left` at the time of its call, or nothing
+   * before an estimate is possible.
    */
-  at(phase: Phase, share: number): string {
+  at(phase: Phase, share: number): TimeLeft {
     const now = this.#now()
     const own = this.#states.get(phase) ?? { first: share, startedAt: now, share, grownAt: now }
     if (share > own.share) Object.assign(own, { share, grownAt: now })
     this.#states.set(phase, own)
-    const left = this.#left(phase, own, now)
-    return left === undefined ? '' : `, about ${duration(left)} left`
+    return () => {
+      const left = this.#left(phase, own, this.#now())
+      return left === undefined ? '' : `, about ${duration(left)} left`
+    }
   }
 
   /** Milliseconds. */
