@@ -95,13 +95,14 @@ async function measure(
   for (let round = 0; round < flags.rounds; round++) {
     for (const [index, { name, built }] of loaded.entries()) {
       const left = job.at('timing', (round * loaded.length + index) / runs)
-      overwrite(`${name}: time ${round + 1} of ${flags.rounds}${left}`)
+      overwrite(`${name}: time ${round + 1} of ${flags.rounds}`, left)
       rounds[index]!.push(await time(built, flags, signal))
     }
   }
   const rows: Compared[] = []
   for (const [index, { name, fileBytes, built }] of loaded.entries()) {
     const { tokenizer } = built
+    overwrite(`${name}: perplexity`, job.at('scoring', index / loaded.length))
     const { perplexity: value, error } = await perplexity(
       await readIds(
         flags.text,
@@ -116,7 +117,7 @@ async function measure(
         bos: tokenizer.addsBos ? tokenizer.bosId : undefined,
         onWindow: (done, total) => {
           const left = job.at('scoring', (index + done / total) / loaded.length)
-          overwrite(`${name}: window ${done} of ${total}${left}`)
+          overwrite(`${name}: window ${done} of ${total}`, left)
         },
       },
     )

@@ -1,4 +1,5 @@
-// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or into GGUF.
+// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, into GGUF, or into a
+// folder with safetensors.
 import { stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { packBytes } from '../../../core/formats/hbm/hbm.ts'
@@ -20,19 +21,23 @@ import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkName, checkOutput, forceOption, makeFolder } from '../write/check-output.ts'
 import { countedContents, writingProgress } from '../write/counted-contents.ts'
+import { convertToFolder } from '../write/folder-output.ts'
 import {
-  checkGgufOptions,
+  type ConvertTarget,
+  checkTarget,
   convertToGguf,
   type GgufFormat,
   ggufFormatOption,
-  isGguf,
   pythonOption,
+  targetOf,
+  targetOption,
 } from '../write/gguf-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora' | 'dtype' | 'architecture'>, SparseFlags {
   readonly name?: string
   readonly license?: string
+  readonly as?: ConvertTarget
   readonly format?: GgufFormat
   readonly python?: string
   readonly shardSize?: number
@@ -46,15 +51,16 @@ const MIN_SHARD_BYTES = 1e6
 export function convertCommand(): Command {
   return new Command('convert')
     .description(
-      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or as GGUF for llama.cpp.",
+      "Write a model as a .hbm pack, with checksums and in the kernels' layout, as GGUF for llama.cpp, or as a Hugging Face folder.",
     )
     .argument('<model>', MODEL)
-    .argument('<output>', 'the .hbm or .gguf file to write')
+    .argument('<output>', 'the .hbm or .gguf file to write, or a folder, which ends with a slash')
     .addOption(weightsOption())
     .addOption(dtypeOption())
     .addOption(architectureOption())
     .addOption(loraOption())
     .addOption(sparseOption())
+    .addOption(targetOption())
     .addOption(ggufFormatOption())
     .addOption(pythonOption())
     .option('--name <name>', "the model's name; default: its own")
@@ -70,17 +76,29 @@ export function convertCommand(): Command {
 }
 
 async function convert(model: string, output: string, flags: ConvertFlags, command: Command): Promise<void> {
+  const target = flags.as ?? targetOf(output)
   await checkOutput({ model, output, force: flags.force })
-  checkName(output, isGguf(output) ? 'gguf' : 'hbm')
-  checkGgufOptions(output, command)
-  const { paths, bytes } = await interruptible(async (signal) =>
-    isGguf(output)
-      ? { paths: [output], bytes: await convertToGguf(model, output, flags, signal) }
-      : convertToPack(model, output, flags, signal),
+  checkName(output, target)
+  checkTarget(output, target, command)
+  const { paths, bytes } = await interruptible((signal) =>
+    writers[target](model, output, flags, signal),
   ).finally(clearProgress)
   const [first = output] = paths
   const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
   process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
+}
+
+interface Written {
+  readonly paths: readonly string[]
+  readonly bytes: number
+}
+
+type Writer = (model: string, output: string, flags: ConvertFlags, signal: AbortSignal) => Promise<Written>
+
+const writers: Readonly<Record<ConvertTarget, Writer>> = {
+  hbm: (...job) => convertToPack(...job),
+  gguf: async (...job) => ({ paths: [job[1]], bytes: await convertToGguf(...job) }),
+  safetensors: async (...job) => ({ paths: [job[1]], bytes: await convertToFolder(...job) }),
 }
 
 function convertToPack(
@@ -88,7 +106,7 @@ function convertToPack(
   output: string,
   flags: ConvertFlags,
   signal: AbortSignal,
-): Promise<{ readonly paths: readonly string[]; readonly bytes: number }> {
+): Promise<Written> {
   return withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
     const about = flags.license === undefined ? undefined : { license: flags.license }
     if (flags.sparse !== 'none') overwrite('looking for zeros')

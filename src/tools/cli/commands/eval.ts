@@ -194,11 +194,14 @@ async function run<Model, Result>(
 ): Promise<{ told: TaskReport; results: readonly Result[]; lines: Task['lineOf'] }> {
   const started = performance.now()
   const found = await readWork(work, file)
+  const known = found && (parseJson(new TextDecoder().decode(found)) as Result[])
+  const total = Math.min(task.count, limit ?? task.count)
+  if (total > 0) onProgress(Math.min(known?.length ?? 0, total), total)
   const results = await runTask(model, task, {
     signal,
     limit,
     batch,
-    known: found && (parseJson(new TextDecoder().decode(found)) as Result[]),
+    known,
     keep: (all) => work.write(file, [new TextEncoder().encode(JSON.stringify(all))]),
     onProgress,
   })

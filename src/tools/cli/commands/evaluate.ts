@@ -64,6 +64,7 @@ async function scoreText(model: string, path: string, flags: PerplexityFlags): P
       const show = shareProgress()
       overwrite('reading the text')
       const ids = await readIds(path, built.tokenizer, chunks === undefined ? undefined : chunks * context)
+      overwrite(`computing the perplexity of ${ids.length} tokens`)
       return perplexity(ids, forwardRows(built), {
         context,
         chunks,

@@ -3,7 +3,7 @@ import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
 import { JobProgress } from '../terminal/job-progress.ts'
 import { megabytes, overwrite, shareProgress } from '../terminal/output.ts'
 
-type Phase = 'hashing' | 'surveying' | 'solving' | 'writing' | 'comparing'
+type Phase = 'hashing' | 'surveying' | 'solving' | 'writing' | 'loading' | 'comparing'
 
 /** The sizes from which the costs of the phases follow. */
 interface JobSize {
@@ -39,7 +39,8 @@ function costsOf({ parameters, weightBytes, tokens, held, isSurveyed }: JobSize)
     surveying: isSurveyed ? inputs : 0,
     solving: tokens === 0 ? COSTS.writing * parameters : inputs + COSTS.solving * parameters,
     writing: COSTS.writing * weightBytes,
-    comparing: held === 0 ? 0 : parameters * (COSTS.comparing * held + COSTS.loading),
+    loading: held === 0 ? 0 : COSTS.loading * parameters,
+    comparing: COSTS.comparing * parameters * held,
   }
 }
 
@@ -58,22 +59,26 @@ export class CompressProgress {
 
   readonly hashed = (done: number, total: number): void =>
     overwrite(
-      `hashing weights, ${megabytes(done)} of ${megabytes(total)} MB${this.#job.at('hashing', done / total)}`,
+      `hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`,
+      this.#job.at('hashing', done / total),
     )
 
   readonly walked = ({ segment, segments, what, done, total }: WalkProgress): void => {
     if (this.#isSurveyed && segment < this.#segment) this.#phase = 'solving'
     this.#segment = segment
     const left = this.#job.at(this.#phase, segment / segments)
-    overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}${left}`)
+    overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`, left)
   }
 
   readonly written = (done: number, total: number): void =>
-    overwrite(`writing, ${Math.floor((100 * done) / total)} %${this.#job.at('writing', done / total)}`)
+    overwrite(`writing, ${Math.floor((100 * done) / total)} %`, this.#job.at('writing', done / total))
+
+  readonly loading = (): void => overwrite('loading both models', this.#job.at('loading', 0))
 
   readonly compared = (done: number, total: number): void =>
     overwrite(
-      `comparing with the original: window ${done} of ${total}${this.#job.at('comparing', done / total)}`,
+      `comparing with the original: window ${done} of ${total}`,
+      this.#job.at('comparing', done / total),
     )
 }
 

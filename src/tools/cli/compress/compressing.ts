@@ -153,9 +153,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
     const isJudged = flags.heldOut > 0
     return {
       matrices,
-      result: isJudged
-        ? await judged({ model, output, held, threads, lora, signal, onWindow: progress.compared })
-        : undefined,
+      result: isJudged ? await judged({ model, output, held, threads, lora, signal, progress }) : undefined,
     }
   }).finally(clearProgress)
   const isFolder = as === 'gptq' || as === 'safetensors'

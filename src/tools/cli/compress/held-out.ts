@@ -6,6 +6,7 @@ import { type Divergence, divergence } from '../../evaluate/divergence.ts'
 import { withModel } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
 import { clearProgress } from '../terminal/output.ts'
+import type { CompressProgress } from './compress-progress.ts'
 
 /** Default number of held-out windows. */
 export const HELD_OUT = 8
@@ -29,7 +30,7 @@ interface JudgeOptions extends Pick<EngineFlags, 'threads' | 'lora'> {
   readonly output: string
   readonly held: readonly (readonly number[])[]
   readonly signal: AbortSignal
-  readonly onWindow?: ((done: number, total: number) => void) | undefined
+  readonly progress: Pick<CompressProgress, 'loading' | 'compared'>
 }
 
 /** The original runs in f32, with its adapters. Throws what loading and running throw. */
@@ -38,21 +39,19 @@ export async function judge({
   output,
   held,
   signal,
-  onWindow,
+  progress,
   ...flags
 }: JudgeOptions): Promise<Divergence> {
   const context = held[0]?.length ?? 2
   const shared = { threads: flags.threads, build: 'auto', kv: EXACT_KV, context } as const
-  onWindow?.(0, held.length)
+  progress.loading()
   const original: EngineFlags = { ...shared, weights: 'f32', lora: flags.lora }
   return withModel(model, original, signal, (before) =>
-    withModel(output, { ...shared, weights: 'auto' }, signal, (after) =>
-      divergence(before, after, {
-        windows: held,
-        signal,
-        onWindow,
-      }).finally(clearProgress),
-    ),
+    withModel(output, { ...shared, weights: 'auto' }, signal, (after) => {
+      progress.compared(0, held.length)
+      const options = { windows: held, signal, onWindow: progress.compared }
+      return divergence(before, after, options).finally(clearProgress)
+    }),
   )
 }
 

@@ -29,7 +29,7 @@ const COSTS = {
 } as const
 
 export class TrimProgress {
-  readonly #job: JobProgress<'counting' | 'proving' | 'solving' | 'writing' | 'comparing'>
+  readonly #job: JobProgress<'counting' | 'proving' | 'solving' | 'writing' | 'loading' | 'comparing'>
   readonly #textBytes: number
   readonly #read = { counting: 0, proving: 0 }
 
@@ -40,7 +40,8 @@ export class TrimProgress {
       proving: COSTS.proving * textBytes,
       solving: COSTS.hidden * parameters * solvedTokens + COSTS.solving * tableSize,
       writing: COSTS.writing * parameters,
-      comparing: held === 0 ? 0 : parameters * (COSTS.loading + COSTS.comparing * held),
+      loading: held === 0 ? 0 : COSTS.loading * parameters,
+      comparing: COSTS.comparing * parameters * held,
     })
   }
 
@@ -50,21 +51,24 @@ export class TrimProgress {
   readonly solved = ({ what, done, total }: { what: string; done: number; total: number }): void => {
     // The hidden states are followed by the rows; only the rows take long.
     const left = this.#job.at('solving', what.startsWith('rows of ') ? done / total : 0)
-    overwrite(`solving the table, ${what}: ${done} of ${total}${left}`)
+    overwrite(`solving the table, ${what}: ${done} of ${total}`, left)
   }
 
   readonly written = (done: number, total: number): void =>
-    overwrite(`writing, ${Math.floor((100 * done) / total)} %${this.#job.at('writing', done / total)}`)
+    overwrite(`writing, ${Math.floor((100 * done) / total)} %`, this.#job.at('writing', done / total))
+
+  readonly loading = (): void => overwrite('loading both models', this.#job.at('loading', 0))
 
   readonly compared = (done: number, total: number): void =>
     overwrite(
-      `comparing with the original: text ${done} of ${total}${this.#job.at('comparing', done / total)}`,
+      `comparing with the original: text ${done} of ${total}`,
+      this.#job.at('comparing', done / total),
     )
 
   #text(phase: 'counting' | 'proving', what: string, text: string): void {
     this.#read[phase] += text.length
     const share = Math.min(1, this.#read[phase] / Math.max(1, this.#textBytes))
-    overwrite(`${what}, ${Math.floor(100 * share)} %${this.#job.at(phase, share)}`)
+    overwrite(`${what}, ${Math.floor(100 * share)} %`, this.#job.at(phase, share))
   }
 }
 

@@ -219,10 +219,11 @@ async function judge(
   { threads }: TrimFlags,
   signal: AbortSignal,
 ): Promise<DivergenceAcross> {
-  progress.compared(0, held.length)
+  progress.loading()
   const flags: EngineFlags = { threads, build: 'auto', kv: EXACT_KV, weights: 'auto', context }
   return withModel(model, flags, signal, (before) =>
     withModel(output, flags, signal, (after) => {
+      progress.compared(0, held.length)
       const texts = held
         .map((text) => twiceEncoded(text, before.tokenizer, after.tokenizer, context))
         .filter((text) => text.before.length > 1)

@@ -16,6 +16,6 @@ export function evalProgress(
   return tasks.map(({ replies, scores }, index) => {
     const { name = '', unit = '' } = replies ?? scores ?? {}
     return (done, total) =>
-      overwrite(`${name}: ${done} of ${total} ${unit}${job.at(`task ${index}`, done / total)}`)
+      overwrite(`${name}: ${done} of ${total} ${unit}`, job.at(`task ${index}`, done / total))
   })
 }

@@ -10,6 +10,9 @@ interface PhaseState {
   grownAt: number
 }
 
+/** Estimates the time left, as the end of a sentence. */
+export type TimeLeft = () => string
+
 /** There is no estimate before this share of the work is done. */
 const MIN_SHARE = 0.05
 const MIN_MS = 3000
@@ -28,17 +31,19 @@ export class JobProgress<Phase extends string> {
   }
 
   /**
-   * Records the share of a phase that is done, and returns `, about 3 min left`, or nothing before an
-   * estimate is possible. Phases before this one are over. Work of an earlier run does not count towards the
-   * speed.
+   * Records the share of a phase that is done. Phases before this one are over. Work of an earlier run does
+   * not count towards the speed. The returned function gives `, about 3 min left` at the time of its call, or
+   * nothing before an estimate is possible.
    */
-  at(phase: Phase, share: number): string {
+  at(phase: Phase, share: number): TimeLeft {
     const now = this.#now()
     const own = this.#states.get(phase) ?? { first: share, startedAt: now, share, grownAt: now }
     if (share > own.share) Object.assign(own, { share, grownAt: now })
     this.#states.set(phase, own)
-    const left = this.#left(phase, own, now)
-    return left === undefined ? '' : `, about ${duration(left)} left`
+    return () => {
+      const left = this.#left(phase, own, this.#now())
+      return left === undefined ? '' : `, about ${duration(left)} left`
+    }
   }
 
   /** Milliseconds. */

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
 import { isPlain, outputError, systemError } from './failure.ts'
-import { JobProgress } from './job-progress.ts'
+import { JobProgress, type TimeLeft } from './job-progress.ts'
 import { StatusLine } from './status-line.ts'
 
 const status = new StatusLine({
@@ -20,7 +20,7 @@ const status = new StatusLine({
 })
 
 /** Says what the command is doing; see `StatusLine`. */
-export const overwrite = (text: string): void => status.show(text)
+export const overwrite = (text: string, left?: TimeLeft): void => status.show(text, left)
 
 export function clearProgress(): void {
   download = undefined
@@ -30,7 +30,7 @@ export function clearProgress(): void {
 /** Shows the current work, of which `share` is done, and the estimated time left. */
 export function shareProgress(): (text: string, share: number) => void {
   const job = new JobProgress({ work: 1 })
-  return (text, share) => overwrite(text + job.at('work', share))
+  return (text, share) => overwrite(text, job.at('work', share))
 }
 
 /** The download that is running. */

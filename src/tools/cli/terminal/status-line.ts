@@ -2,6 +2,7 @@
 // without a terminal, a new line from time to time. Neither is silent for more than five seconds while work
 // goes on.
 import { visibleLine } from './failure.ts'
+import type { TimeLeft } from './job-progress.ts'
 
 /** The longest silence: a little less than promised, because timers fire late. */
 const QUIET_MS = 4500
@@ -22,6 +23,7 @@ interface StatusOutput {
 export class StatusLine {
   readonly #output: StatusOutput
   #text = ''
+  #left: TimeLeft = () => ''
   #changedAt = 0
   /** When something was written; undefined before the first text. */
   #writtenAt: number | undefined
@@ -31,16 +33,16 @@ export class StatusLine {
     this.#output = output
   }
 
-  /** Replaces the text. */
-  show(text: string): void {
+  /** Replaces the text. `left`: the time that follows it, which is asked again when the text is repeated. */
+  show(text: string, left: TimeLeft = () => ''): void {
     const now = this.#output.now()
+    this.#left = left
     if (text !== this.#text) this.#changedAt = now
     this.#text = text
     this.#writtenAt ??= now
     this.#stop ??= this.#output.every(TICK_MS, () => this.#tick())
     const columns = this.#output.columns()
-    if (columns !== undefined) this.#write(text, columns)
-    else if (now - this.#writtenAt >= QUIET_MS) this.#write(text, columns)
+    if (columns !== undefined || now - this.#writtenAt >= QUIET_MS) this.#write(text, columns)
   }
 
   /** Removes the text. */
@@ -61,7 +63,7 @@ export class StatusLine {
 
   #write(text: string, columns: number | undefined): void {
     this.#writtenAt = this.#output.now()
-    const line = visibleLine(text)
+    const line = visibleLine(text + this.#left())
     this.#output.write(
       columns === undefined ? `${line}\n` : `\r\x1b[K${line.slice(0, Math.max(1, columns - 1))}`,
     )

@@ -49,7 +49,7 @@ describe('convert to GGUF', () => {
     ],
     [
       () => [path('folder'), path('no.hbm'), '--format', 'f16'],
-      /no\.hbm is a \.hbm pack, and --format is for GGUF; choose --weights, or end the output with \.gguf/,
+      /no\.hbm is a \.hbm pack, and --format is for GGUF and folders; choose --weights, or end the output with \.gguf/,
     ],
   ])(
     'error %#: names the mistake and what to do',

@@ -33,36 +33,72 @@ const DEFAULT_FORMAT = 'f16'
 export const ggufFormatOption = (): Option =>
   new Option(
     '--format <type>',
-    `for a .gguf output: the type of its matrices; default: ${DEFAULT_FORMAT}, or a pack's own codes; required for a GGUF model. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python`,
+    `for a .gguf output: the type of its matrices; default: ${DEFAULT_FORMAT}, or a pack's own codes; required for a GGUF model. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python. For safetensors: f32, f16 or bf16`,
   ).choices(FORMATS)
 
 export const pythonOption = (): Option =>
   new Option('--python <program>', `the Python that writes K-quants; default: ${DEFAULT_PYTHON}`)
 
-export const isGguf = (output: string): boolean => /\.gguf$/i.test(output)
+/** What `convert` writes. */
+export type ConvertTarget = 'hbm' | 'gguf' | 'safetensors'
 
-/** Options for packs only. */
-const PACK_OPTIONS = ['weights', 'sparse', 'shardSize', 'verbose'] as const
+export const targetOption = (): Option =>
+  new Option(
+    '--as <kind>',
+    "what to write; default: from the output's name, a .hbm, a .gguf, or a folder with safetensors if it ends with a slash",
+  ).choices(['hbm', 'gguf', 'safetensors'] satisfies ConvertTarget[])
 
-/** Options for GGUF only. */
-const GGUF_OPTIONS = ['format', 'python'] as const
+/** The target that the output's name implies. */
+export function targetOf(output: string): ConvertTarget {
+  if (/\.gguf$/i.test(output)) return 'gguf'
+  return /[\\/]$/.test(output) ? 'safetensors' : 'hbm'
+}
 
-/**
- * Throws `unsupported` for an option that belongs to the other output format, and for an unneeded --python.
- */
-export function checkGgufOptions(output: string, command: Command): void {
+/** Options of one target or two. */
+const OPTIONS = {
+  weights: ['hbm'],
+  sparse: ['hbm'],
+  shardSize: ['hbm'],
+  verbose: ['hbm'],
+  format: ['gguf', 'safetensors'],
+  python: ['gguf'],
+  name: ['hbm', 'gguf'],
+  license: ['hbm', 'gguf'],
+} as const satisfies Readonly<Record<string, readonly ConvertTarget[]>>
+
+const TARGETS: Readonly<Record<ConvertTarget, { readonly what: string; readonly next: string }>> = {
+  hbm: { what: 'a .hbm pack', next: 'choose --weights, or end the output with .gguf' },
+  gguf: { what: 'GGUF', next: `choose its matrices with --format ${FORMATS.join(', ')}, or write a .hbm` },
+  safetensors: {
+    what: 'a folder with safetensors',
+    next: 'choose its matrices with --format f32, f16 or bf16, or write a .hbm',
+  },
+}
+
+/** The plain types, which safetensors have, too. */
+const FLOATS: readonly string[] = ['f32', 'f16', 'bf16'] satisfies GgufFormat[]
+
+/** Throws `unsupported` for an option that belongs to another target, and for an unneeded --python. */
+export function checkTarget(output: string, target: ConvertTarget, command: Command): void {
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli'
-  const wrong = (isGguf(output) ? PACK_OPTIONS : GGUF_OPTIONS).find(isGiven)
+  const { format } = command.opts<GgufFlags>()
+  const isOther = target === 'safetensors' && format !== undefined && !FLOATS.includes(format)
+  const wrong = isOther
+    ? 'format'
+    : Object.entries(OPTIONS).find(
+        ([name, targets]) => isGiven(name) && !targets.some((each) => each === target),
+      )?.[0]
   if (wrong === undefined) {
-    checkPython(command.opts<GgufFlags>())
+    if (target === 'gguf') checkPython(command.opts<GgufFlags>())
     return
   }
-  const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${isOther ? ` ${format}` : ''}`
+  const homes: readonly ConvertTarget[] = isOther ? ['gguf'] : OPTIONS[wrong as keyof typeof OPTIONS]
+  const others = homes.map((each) => (each === 'hbm' ? '.hbm packs' : each === 'gguf' ? 'GGUF' : 'folders'))
+  const { what, next } = TARGETS[target]
   throw new HalfbyteError(
     'unsupported',
-    isGguf(output)
-      ? `${output} is GGUF, and ${flag} is for .hbm packs; choose its matrices with --format ${FORMATS.join(', ')}, or write a .hbm`
-      : `${output} is a .hbm pack, and ${flag} is for GGUF; choose --weights, or end the output with .gguf`,
+    `${output} is ${what}, and ${flag} is for ${others.join(' and ')}; ${next}`,
     { output, option: flag },
   )
 }

@@ -89,7 +89,7 @@ export function checkSettings(
     ropeFactors: { plain: factors && [...factors] },
   })
   const hasWindow = config.window !== undefined && config.family !== 'gemma3'
-  const other = hasWindow ? 'window' : firstOther(config, back)
+  const other = hasWindow ? 'window' : firstDifference(config, back)
   if (other === undefined) return
   throw new HalfbyteError(
     'unsupported',
@@ -98,10 +98,11 @@ export function checkSettings(
   )
 }
 
-/** GGUF orders rotation pairs differently, and can express frequency scaling in other ways. */
+/** Formats order rotation pairs differently, and express frequency scaling in different ways. */
 const BY_VALUE: readonly string[] = ['rope', 'localRope', 'name'] satisfies (keyof ModelConfig)[]
 
-function firstOther(config: ModelConfig, back: ModelConfig): string | undefined {
+/** The first setting in which a model that is read back computes something else; undefined if there is none. */
+export function firstDifference(config: ModelConfig, back: ModelConfig): string | undefined {
   const keys = new Set([...Object.keys(config), ...Object.keys(back)])
   const other = [...keys].find((key) => {
     if (BY_VALUE.includes(key)) return false

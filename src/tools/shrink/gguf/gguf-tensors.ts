@@ -51,14 +51,15 @@ export function ggufTensors(
   const { pairing } = familyFile(config.family).gguf
   return [...expectedTensors('gguf', config)].map(({ name, shape, place }) => {
     const weight = weightOf(weights, name)
+    const isReordered = pairing !== config.rope.pairing && /attn_[qk]\.(weight|bias)$/.test(name)
+    const order = isReordered ? adjacentPairs(shape[0] ?? 0, config) : undefined
     if (shape.length === 1) {
       const data = async function* () {
-        yield bytesOf(await readVector(weight, signal))
+        const values = bytesOf(await readVector(weight, signal))
+        yield order === undefined ? values : reordered(values, order)
       }
       return { name: place.tensor, dtype: 'F32', shape, data }
     }
-    const isReordered = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
-    const order = isReordered ? adjacentPairs(shape[0] ?? 0, config) : undefined
     const dtype = target === 'keep' ? keptDtype(name, weight) : dtypeOf(name, shape, target)
     const data = () => matrixBytes(weight, { name, dtype, order, isKept: target === 'keep' }, signal)
     return { name: place.tensor, dtype, shape, data }
@@ -130,7 +131,9 @@ function encoded(name: string, values: Float32Array, n: number, k: number, dtype
 /** To nearest, ties to even. */
 function floatsToBfloats(values: Float32Array): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  return Uint16Array.from(bits, (each) => (each + 0x7fff + ((each >>> 16) & 1)) >>> 16)
+  const patterns = new Uint16Array(bits.length)
+  for (let i = 0; i < bits.length; i++) patterns[i] = (bits[i]! + 0x7fff + ((bits[i]! >>> 16) & 1)) >>> 16
+  return patterns
 }
 
 /** Rows of bytes in another order. */
