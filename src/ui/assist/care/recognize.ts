@@ -9,7 +9,7 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 export type { Need, RecognizedNeed }
 
 /** Log odds from which the classifier decides alone; `lab/train/need` measures others. */
-const MIN_ODDS = 2.5
+const MIN_ODDS = 2
 /**
  * Log odds below which no pattern is tried: it would match by chance, and compiling the patterns takes 0.1 s.
  */
