@@ -39,7 +39,8 @@ export const exampleFolder = (name: string, packed: PackedApp): Promise<string> 
   installed(here(`../../examples/${name}`), `example-${name}`, packed)
 
 /**
- * A fresh copy below a workspace's build/, where Node finds its node_modules. The package is copied, not linked.
+ * A fresh copy below a workspace's build/, where Node finds its node_modules. The package is copied, not
+ * linked.
  */
 async function installed(source: string, name: string, packed: PackedApp, workspace = '.'): Promise<string> {
   const folder = here(`${workspace}/build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)

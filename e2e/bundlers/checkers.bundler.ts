@@ -1,5 +1,5 @@
-// Checkers of packages. In: the tarball. Out: what attw and publint say, as their commands say it to anyone.
-// scripts/package.test.ts asks the same libraries with each change.
+// Package checkers. In: the tarball. Out: what the commands attw and publint report. scripts/package.test.ts
+// runs the same libraries at each change.
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { packedTest as test } from '../packed/test.ts'

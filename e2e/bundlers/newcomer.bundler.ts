@@ -14,7 +14,7 @@ import { packedTest } from '../packed/test.ts'
 const run = promisify(execFile)
 const [STORY = ''] = repliesOf('embedded')
 
-/** Linux starts a process without a network, if it lets this user. */
+/** Starts a process without a network, on Linux if this user may do that. */
 const CUT = spawnSync('unshare', ['-rn', 'true']).status === 0 ? ['unshare', '-rn'] : []
 
 /** Commands in the newcomer's folder, with this process's Node. */

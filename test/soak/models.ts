@@ -42,7 +42,7 @@ const CONSTRAINTS: readonly GenerateOptions[] = [
 ]
 const COMMON = { stateBytes: 640 * KiB, words: WORDS, constraints: CONSTRAINTS, adapters: [] } as const
 
-/** The exports have 96 tokens, the first bytes: no lower-case letters. */
+/** The tokens of the exports are the first 96 bytes, which include no lower-case letters. */
 const EXPORT_TOKENS = 96
 const EXPORTED = {
   ...COMMON,

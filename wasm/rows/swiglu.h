@@ -111,7 +111,7 @@ INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t act
 INLINE float silu__ref(float x) { return activated__ref(x, ACT_SILU); }
 INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x, c, ACT_SILU); }
 
-/* One group of 32; up 0: none. */
+/* One group of 32. If up is 0, there is no second factor. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
     if (activation == ACT_GELU_EXACT || is_rectified(activation)) {

@@ -6,6 +6,7 @@ Needs numpy, onnx and onnxruntime, and `npm run build`. Downloads the packages w
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -35,26 +36,8 @@ PACKAGES = [
     "silero-vad==6.2.3",
 ]
 
-# Sizes of unnamed and symbolic axes, by a part of the graph's path and the input's name. Other axes are 1.
-SIZES = {
-    r"det": {"x": [1, 3, 320, 320]},
-    r"rec": {"x": [1, 3, 48, 320]},
-    r"cls": {"x": [1, 3, 48, 192]},
-    r"ddddocr/common_det": {"images": [1, 3, 416, 416]},
-    r"ddddocr/common": {"input1": [1, 1, 64, 120]},
-    r"captcha": {"image": [1, 3, 60, 160]},
-    r"basic_pitch": {"serving_default_input_2:0": [1, 43844, 1]},
-    r"sequence|silero_vad_v6": {"input": [4, 576], "h": [1, 1, 128], "c": [1, 1, 128]},
-    r"openwakeword/silero": {"input": [1, 512], "h": [2, 1, 64], "c": [2, 1, 64]},
-    r"silero": {"input": [1, 576], "state": [2, 1, 128]},
-    r"melspec": {"input": [1, 1760]},
-    r"embedding_model": {"input_1": [1, 76, 32, 1]},
-    r"khmersm": {"x": [1, 33], "mask": [1, 33]},
-    r"magika": {"bytes": [1, 2048]},
-    r"nudenet": {"images": [1, 3, 320, 320]},
-    r"embedder\.int8": {"mel_window": [1, 80, 40]},
-    r"voicefilter": {"stacked_logmel": [1, 10, 512], "dvec": [1, 256]},
-}
+# Sizes of unnamed and symbolic axes, by a part of the graph's path and the input's name. Others are 1.
+SIZES = json.loads((Path(__file__).parent / "packaged-sizes.json").read_text())
 TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 9: np.bool_}
 RANDOM = np.random.default_rng(5)
 

@@ -118,7 +118,7 @@ async function planned(
   const options = { weights: 'f32', leftOut: NOTHING, budget } as const
   const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES, budget))
   const lowered = timed(() => lower(bound, options))
-  timed(() => growGroups(lowered, true, budget))
+  timed(() => growGroups(lowered, () => true, budget))
   const fuseMs = times.at(-1)!
   const program = timed(() => programOf(lowered, options))
   // This also builds the groups.

@@ -24,7 +24,7 @@ interface Settings {
   /** The share of passages whose words are hidden, so that the classifier has to rely on their concepts. */
   readonly hidden: number
 }
-const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 1e-5, ridge: 1e-5, hidden: 0.3 }
+const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 3e-4, ridge: 1e-5, hidden: 0.1 }
 
 interface Table {
   readonly values: Float64Array
@@ -59,7 +59,12 @@ export function fit(examples: readonly Fitted[], settings: Settings = SETTINGS):
   const biases = table(NEEDS.length)
   const meanings = table(NEEDS.length * MEANINGS)
   const surfaces = table(SURFACES)
-  const weights = { biases: biases.values, meanings: meanings.values, surfaces: surfaces.values }
+  const weights = {
+    biases: biases.values,
+    meanings: meanings.values,
+    surfaces: surfaces.values,
+    surfaceUnit: 1,
+  }
   const scores = new Float64Array(NEEDS.length)
   const random = seeded(7)
   const order = examples.map((_, index) => index)

@@ -161,8 +161,8 @@ export class Network implements AsyncDisposable {
   /** The outputs that `run` returns, in the file's order. */
   readonly outputs: readonly NetworkValue[]
   /**
-   * What the file says about itself, by key: class names, the characters of a text reader, an author. Empty
-   * if the file has no metadata. In ONNX files these are the `metadata_props`.
+   * The file's metadata, by key, such as class names, the characters of a text recognizer, or the author.
+   * Empty if the file has none. In ONNX files these are the `metadata_props`.
    *
    * ```ts
    * const characters = network.metadata.get('character')?.split('\n') ?? []

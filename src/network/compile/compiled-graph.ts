@@ -5,7 +5,8 @@ import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
 import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import { countOf, type Tensor } from '../onnx/ir/tensor.ts'
-import { runPasses } from '../onnx/passes/pass.ts'
+import { foldConstants, foldSizes } from '../onnx/passes/fold.ts'
+import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
 import { type CompileOptions, LazyMachine } from './lazy-machine.ts'
@@ -52,7 +53,10 @@ export function programFor(
   }
 }
 
-const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
+function passesWithout(leftOut: LeftOut): readonly Pass[] {
+  const passes = leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES
+  return leftOut.has('folding') ? passes.map((pass) => (pass === foldConstants ? foldSizes : pass)) : passes
+}
 
 /** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32

@@ -1,5 +1,6 @@
-// Products of all sizes of tiles. In: matrices with fewer and more rows and columns than a tile, a panel, four
-// panels and a block of rows. Out: whether their products, with a bias and an activation, match the evaluator's.
+// Products with tiles of all sizes. In: matrices with fewer and more rows and columns than a tile, a panel,
+// four panels and a block of rows. Out: whether their products, with a bias and an activation, match the
+// evaluator's.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

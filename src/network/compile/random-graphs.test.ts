@@ -7,7 +7,7 @@ import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { PASSES } from '../onnx/passes.ts'
 import { CompiledGraph } from './compiled-graph.ts'
-import { STAGES } from './stages.ts'
+import { PARTS, STAGES } from './stages.ts'
 import { roundingSpread } from './testing/conditioning.ts'
 import { difference } from './testing/difference.ts'
 import { randomGraph } from './testing/random-graph.ts'
@@ -22,7 +22,7 @@ type Outputs = ReadonlyMap<string, Tensor>
 const WAYS: readonly (readonly [name: string, run: (graph: Graph, feeds: Outputs) => Promise<Outputs>])[] = [
   ['plain build', (graph, feeds) => new CompiledGraph(graph, { fuse: false }).run(feeds)],
   ['relaxed build', (graph, feeds) => new CompiledGraph(graph, { fuse: true }).run(feeds)],
-  ...STAGES.map(
+  ...[...STAGES, ...PARTS].map(
     (stage) =>
       [
         `without ${stage}`,

@@ -8,6 +8,13 @@
 export const STAGES = ['passes', 'views', 'orders', 'groups', 'panels', 'places'] as const
 export type Stage = (typeof STAGES)[number]
 
-/** The disabled stages. */
-export type LeftOut = ReadonlySet<Stage>
+/**
+ * Parts of stages that measurements can turn off. `folding`: only sizes and small tables are computed before
+ * a run. The mapping types: loops of that type stay functions of their own.
+ */
+export const PARTS = ['folding', 'one-to-one', 'one-to-many', 'many-to-many', 'shuffle'] as const
+export type Part = (typeof PARTS)[number]
+
+/** The disabled stages and parts. */
+export type LeftOut = ReadonlySet<Stage | Part>
 export const NOTHING: LeftOut = new Set()

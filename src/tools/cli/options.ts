@@ -10,8 +10,7 @@ import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
 import { LOAD_OPTIONS, mostThreads } from '../../engine/api/request/load-options.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
 import { EMBEDDED_NAMES } from './models/embedded.ts'
-import { NO_STORE, reportDenials } from './store/node-store.ts'
-import { note } from './terminal/notes.ts'
+import { NO_STORE } from './store/node-store.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json'
 
@@ -209,7 +208,6 @@ export function withStoreOption(command: Command): Command {
     .hook('preAction', () => {
       // The variable reaches each load of the command.
       if (command.getOptionValue('store') === false) process.env[NO_STORE] = '1'
-      reportDenials(note)
     })
 }
 

@@ -20,7 +20,9 @@ import { modelsCommand } from './models/models-command.ts'
 import { pruneStoreCommand, pullCommand, rmCommand } from './models/store-commands.ts'
 import { packageVersion, withStoreOption } from './options.ts'
 import { serveCommand } from './serve/serve.ts'
+import { reportDenials } from './store/node-store.ts'
 import { completionCommand, firstSentence } from './terminal/completion.ts'
+import { note } from './terminal/notes.ts'
 
 export function newProgram(): Command {
   const program = new Command('halfbyte')
@@ -28,6 +30,7 @@ export function newProgram(): Command {
       `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name listed by "halfbyte models", or an embedded model: ${EMBEDDED_NAMES}.`,
     )
     .version(packageVersion(), '--version', 'print the version')
+  program.hook('preAction', () => reportDenials(note))
   program.configureHelp({
     subcommandTerm: (command) => command.name(),
     subcommandDescription: (command) => firstSentence(command.description()),

@@ -34,7 +34,7 @@ function whereAbove(graph: GraphMaker): void {
   summed(graph, `numbers ${at}`, 1, [value.dims.length, 1])
 }
 
-/** An input of one integer, 0 or 1, plus another number. */
+/** An input of one integer, 0 or 1, plus `more`. */
 function count(graph: GraphMaker, more: number): string {
   const name = `input ${graph.inputs.length}`
   graph.inputs.push({ name, type: { dtype: 'i64', dims: [1] } })

@@ -1,7 +1,10 @@
 // Small talk. In: a clause in plain wording. Out: the same in words that the embedded models were trained on
 // (lab/train/worlds), which they answer more reliably than other wordings.
 
-/** What a model reads, with patterns for the clauses that mean it. A pattern must match a whole clause. */
+/**
+ * A wording that a model reads, and patterns for the clauses that it replaces. A pattern must match a whole
+ * clause.
+ */
 type Line = readonly [heard: string, ...patterns: readonly string[]]
 
 const VERY =

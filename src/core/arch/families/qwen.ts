@@ -97,7 +97,7 @@ export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'lay
   ...sparseSteps(fields, layers),
 })
 
-/** Layers without experts: Qwen's configurations list them or give a step. */
+/** The layers without experts. Qwen's configurations list them, or space layers with experts evenly. */
 function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {
   const listed = fields.numberList('mlp_only_layers')
   const step = fields.number('decoder_sparse_step', 1)

@@ -31,7 +31,7 @@ export interface PartialFile {
   readonly version: Version | undefined
   /** Whether chunk `index` is complete. */
   has(index: number): boolean
-  /** Forgets all bytes; later bytes belong to `version`. Size 0 means unknown. Throws `storage-full`. */
+  /** Discards all bytes; later bytes belong to `version`. Size 0 means unknown. Throws `storage-full`. */
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void

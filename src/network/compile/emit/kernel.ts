@@ -169,12 +169,12 @@ export const PRODUCT_WORDS = {
   aSteps: 14,
 } as const
 
-/** Columns in a panel, and the most rows in a tile. */
+/** Columns in a panel, and the maximum number of rows in a tile. */
 export const PANEL = 8
 export const TILE_ROWS = 6
 /**
- * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and six
- * rows would need more than the 16 of most processors.
+ * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and
+ * six rows would need more than the 16 of most processors.
  */
 export const tileRows = (fuse: boolean): number => (fuse ? TILE_ROWS : 4)
 /** Blocks of rows are multiples of this, so that only the last tile of a product has fewer rows. */

@@ -1,5 +1,6 @@
-// The code of a product: panels of eight columns of B, tiles of six rows of A (four without fused multiply-add),
-// followed by the loops fused with it, one row of the tile at a time. A unit is a panel for a block of rows.
+// The code of a product: panels of eight columns of B, tiles of six rows of A (four without fused
+// multiply-add), followed by the loops fused with it, one row of the tile at a time. A unit is a panel for a
+// block of rows.
 //
 // For each k, a panel has eight adjacent numbers of a row of B. Constant matrices are stored in panels;
 // others are copied to scratch memory panel by panel. Sums run over k in order, with one accumulator per
@@ -150,8 +151,8 @@ class ProductEmitter {
   }
 
   /**
-   * Multiplies the only row of a product by several panels at once, if so many are left, and sets `count`. With
-   * one panel, its two sums would wait for their own latency.
+   * Multiplies the only row of a product by several panels at once, if so many are left, and sets `count`.
+   * With one panel, its two sums would wait for their own latency.
    */
   #several(
     {
@@ -270,7 +271,9 @@ class ProductEmitter {
     }
   }
 
-  /** Processes a tile of rows at a time, or a single row, and runs the loops over each tile's rows after it. */
+  /**
+   * Processes a tile of rows at a time, or a single row, and runs the loops over each tile's rows after it.
+   */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { tile } = this.#fields

@@ -41,7 +41,7 @@ const spaceOf = (loop: Loop): readonly number[] =>
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
- * How a loop of the group reads or writes a value: at each element, once per row, or at other positions than
+ * How a loop of the group reads or writes a value: at each element, once per row, or at positions other than
  * the loop's.
  */
 export type Scope = 'full' | 'row'
@@ -116,10 +116,10 @@ type Spend = Pick<Budget, 'spend'>
 
 const VISIT_UNITS = 4
 
-/** Without `fuses`, each loop remains a separate group. */
+/** `fuses`: whether a loop may be in a group with others. */
 export function growGroups(
   { loops }: Pick<LoopList, 'loops'>,
-  fuses: boolean,
+  fuses: (loop: Loop) => boolean,
   budget: Spend,
 ): readonly Group[] {
   const groups = new Set<Group>()
@@ -130,12 +130,14 @@ export function growGroups(
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
     const joined =
-      near.find((group) => fuses && mayJoin(group, loop, makers, budget)) ?? newGroup(groups, loop, at)
+      near.find((group) => fuses(loop) && group.loops.every(fuses) && mayJoin(group, loop, makers, budget)) ??
+      newGroup(groups, loop, at)
     add(joined, loop, at, makers, budget)
     // Several groups may write parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
     for (const other of near)
-      if (fuses && mayMerge(joined, other, loop, budget)) merge(groups, makers, joined, other, budget)
+      if ([...joined.loops, ...other.loops].every(fuses) && mayMerge(joined, other, loop, budget))
+        merge(groups, makers, joined, other, budget)
   }
   return inOrder(groups)
 }

@@ -59,8 +59,14 @@ const sinh = (x: Tree): Tree => {
   return select(less(apply('abs', x), one), near, sub(halfExp(x), halfExp(neg(x))))
 }
 const sigmoid = (x: Tree): Tree => div(one, add(one, exp(neg(x))))
-const softplus = (x: Tree): Tree =>
-  add(apply('max', x, zero), apply('log', add(one, exp(neg(apply('abs', x))))))
+/** 1 + e^-|x| has few digits of a small power, whose logarithm is its series. */
+const SMALL_POWER = 2 ** -11
+const softplus = (x: Tree): Tree => {
+  const power = exp(neg(apply('abs', x)))
+  const near = sub(power, mul(mul(number(0.5), power), power))
+  const log = select(less(power, number(SMALL_POWER)), near, apply('log', add(one, power)))
+  return add(apply('max', x, zero), log)
+}
 const limited = (x: Tree): Tree => apply('max', zero, apply('min', one, x))
 
 const exactGelu = (x: Tree): Tree =>

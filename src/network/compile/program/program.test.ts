@@ -9,7 +9,7 @@ import { readModel } from '../../onnx/read-model.ts'
 import { NodeWriter, TYPE } from '../../onnx/testing/node-writer.ts'
 import { modelBytes } from '../../onnx/testing/write-model.ts'
 import { CompiledGraph, programFor } from '../compiled-graph.ts'
-import type { Stage } from '../stages.ts'
+import type { Part, Stage } from '../stages.ts'
 import { randomGraph } from '../testing/random-graph.ts'
 import { checkCall } from './check.ts'
 import { printProgram } from './print.ts'
@@ -17,7 +17,7 @@ import { emitted } from './program.ts'
 
 const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
 
-async function programOfBert(batch: number, tokens: number, leftOut: readonly Stage[] = []) {
+async function programOfBert(batch: number, tokens: number, leftOut: readonly (Stage | Part)[] = []) {
   const { graph } = await readModel(bufferSource('bert.onnx', bertBytes(SMALL)))
   const shapes = ['input_ids', 'attention_mask', 'token_type_ids'].map(
     (name) => [name, [batch, tokens]] as const,
@@ -57,6 +57,32 @@ test('one emission serves every length and every layer', async () => {
   const keys = await keysOf(2, 5)
   expect(keys.size).toBeLessThanOrEqual(10)
   expect(await keysOf(2, 17)).toEqual(keys)
+})
+
+test('without a mapping type, its loops are functions of their own', async () => {
+  const all = await programOfBert(1, 16)
+  for (const mapping of ['one-to-one', 'many-to-many'] as const) {
+    const { report } = await programOfBert(1, 16, [mapping])
+    expect(report.loops, mapping).toBe(all.report.loops)
+    expect(report.groups, mapping).toBeGreaterThan(all.report.groups)
+    expect(report.movedBytes, mapping).toBeGreaterThan(all.report.movedBytes)
+  }
+})
+
+test('without folding, floats that depend on constants are computed in each run', () => {
+  const node = (op: string, inputs: readonly string[]): Node => ({
+    ...{ name: op, op, domain: '', version: 20, inputs, outputs: [op], attributes: new Map() },
+  })
+  const graph = {
+    name: 'folding',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [100] } }] as const,
+    outputs: ['Add'],
+    constants: new Map([['c', tensorOf('f32', [100], new Float32Array(100).fill(2))]]),
+    nodes: [node('Sqrt', ['c']), node('Add', ['x', 'Sqrt'])],
+  }
+  const loopsOf = (leftOut: readonly Part[]) =>
+    programFor(graph, new Map([['x', [100]]]), 'f32', new Set(leftOut)).program.report.loops
+  expect([loopsOf([]), loopsOf(['folding'])]).toEqual([1, 2])
 })
 
 test('values share memory', async () => {

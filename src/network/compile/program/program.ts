@@ -89,7 +89,7 @@ interface ProgramOptions {
 
 /** Throws `out-of-memory` if the program exceeds the budget. */
 export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions): Program {
-  const groups = growGroups(lowered, !leftOut.has('groups'), budget)
+  const groups = growGroups(lowered, (loop) => !leftOut.has('groups') && !leftOut.has(loop.mapping), budget)
   const isRead = readOutside(lowered, groups)
   const keys = new Set<string>()
   const steps = groups.map((group): Step => {

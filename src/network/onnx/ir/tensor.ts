@@ -151,6 +151,20 @@ export function zeros(dtype: DType, dims: readonly number[]): Tensor {
 /** An array of the dtype's class. */
 export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dtype](length)
 
+/** Whether elements are held in memory as files store them. */
+const isHeldAsStored = (dtype: DType): boolean =>
+  BITS[dtype] >= 8 && dtype !== 'f16' && dtype !== 'bf16' && !isMiniFloat(dtype)
+
+/** An array over stored elements, without a copy. Undefined if they are held in another form or unaligned. */
+export function arrayOver(
+  dtype: DType,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+): Elements | undefined {
+  const size = BITS[dtype] / 8
+  if (!isHeldAsStored(dtype) || byteOffset % size !== 0) return undefined
+  return new ARRAYS[dtype](buffer as ArrayBuffer, byteOffset, byteLength / size)
+}
+
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are truncated. */
 export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {
   const made = zeros(dtype, dims)

@@ -1,6 +1,6 @@
-// Moves a bias that was rounded to the scale of a sum of codes after that scale. ONNX Runtime's quantiser makes
-// such sums: ConvInteger or MatMulInteger, plus the bias divided by both scales and rounded, as a float, times
-// both scales. Without the rounding the bias is exact, and the sum can become floats at once.
+// Moves a bias that was rounded to the scale of a sum of codes after that scale. ONNX Runtime's quantiser
+// makes such sums: ConvInteger or MatMulInteger, plus the bias divided by both scales and rounded, as a
+// float, times both scales. Without the rounding the bias is exact, and the sum can become floats at once.
 import { type Graph, type Node, outputsOf, producersOf, readersOf } from '../ir/graph.ts'
 import { type Around, freeName, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -75,7 +75,7 @@ function roundedBias(graph: Graph, sum: Node): RoundedBias | undefined {
 const SHAPING: readonly string[] = ['Reshape', 'Unsqueeze', 'Squeeze']
 const ROUNDING: readonly string[] = ['Floor', 'Round']
 
-/** What a product multiplies, in any order; unique if the node is no product. */
+/** A key for the factors of a product, in any order; unique if the node is not a product. */
 const productOf = (node: Node | undefined): string | symbol =>
   node?.op === 'Mul' ? [...node.inputs].sort().join('\n') : Symbol('other')
 

@@ -34,8 +34,8 @@ class Decoding {
   }
 
   /**
-   * The layer's weights are [directions, inputs, 4 x hidden]; an LSTM's are transposed. Constant codes with one
-   * scale per direction stay constants.
+   * The layer's weights are [directions, inputs, 4 x hidden]; an LSTM's are transposed. Constant codes with
+   * one scale per direction stay constants.
    */
   layer(node: Node): Node[] {
     const made: Node[] = []

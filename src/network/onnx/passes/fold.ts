@@ -15,7 +15,7 @@ import {
   type Type,
   typeOf,
 } from '../ir/graph.ts'
-import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
+import { countOf, isFloat, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Pass, withNodes } from './pass.ts'
 
@@ -31,20 +31,39 @@ export const RANDOM: ReadonlySet<string> = new Set([
   'Multinomial',
 ])
 
-export const foldConstants: Pass = {
-  name: 'constant folding',
-  run(graph, budget = graphBudget()) {
-    const folding = new Folding(graph, budget)
-    const { constants } = folding
-    const types = inputTypes(graph)
-    const nodes = graph.nodes.filter((node) => {
-      if (folding.fold(node)) return false
-      inferAgain({ constants }, types, node)
-      return !folding.take(node, types)
-    })
-    folding.end()
-    return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
-  },
+export const foldConstants: Pass = folding('constant folding', () => true)
+
+/** Maximum number of floats that a node of `foldSizes` reads. */
+const FEW = 64
+
+/** Folds only what sizes are computed with; for measurements. */
+export const foldSizes: Pass = folding(
+  'folding of sizes',
+  (node, inputs) =>
+    node.op === 'Constant' ||
+    inputs.every((each) => each === undefined || !isFloat(each.dtype) || each.data.length <= FEW),
+)
+
+/** `isMeant`: whether to fold a node that reads these constants. */
+function folding(
+  name: string,
+  isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean,
+): Pass {
+  return {
+    name,
+    run(graph, budget = graphBudget()) {
+      const folding = new Folding(graph, budget, isMeant)
+      const { constants } = folding
+      const types = inputTypes(graph)
+      const nodes = graph.nodes.filter((node) => {
+        if (folding.fold(node)) return false
+        inferAgain({ constants }, types, node)
+        return !folding.take(node, types)
+      })
+      folding.end()
+      return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
+    },
+  }
 }
 
 /**
@@ -54,12 +73,18 @@ export const foldConstants: Pass = {
 class Folding {
   readonly constants: Map<string, Constant>
   readonly #budget: Budget
+  readonly #isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean
   /** How many nodes still have to read each value; an output of the graph counts as one more. */
   readonly #readers = new Map<string, number>()
   #heldBytes = 0
 
-  constructor(graph: Graph, budget: Budget) {
+  constructor(
+    graph: Graph,
+    budget: Budget,
+    isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean,
+  ) {
     this.constants = new Map(graph.constants)
+    this.#isMeant = isMeant
     this.#budget = budget
     for (const constant of graph.constants.values()) if (!isStored(constant)) this.#hold(constant, 1)
     for (const name of [...graph.nodes.flatMap(readsOf), ...graph.outputs])
@@ -73,7 +98,7 @@ class Folding {
     const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
     const tensors = inputs as (Tensor | undefined)[]
     if (!isKnown || hasGraph(node) || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
-    if (isTooLarge(node, tensors)) return false
+    if (!this.#isMeant(node, tensors) || isTooLarge(node, tensors)) return false
     const dtypes = tensors.map((tensor) => tensor?.dtype)
     if (whyUnclaimed(node, dtypes) !== undefined) return false
     const made = evaluated(node, tensors, this.#budget)

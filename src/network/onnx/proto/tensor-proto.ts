@@ -4,7 +4,17 @@ import { halfTable } from '../../../core/base/half.ts'
 import { malformed } from '../../../core/formats/malformed.ts'
 import type { Message } from '../../../core/formats/protobuf.ts'
 import { isMiniFloat, miniFloatOf } from '../ir/mini-floats.ts'
-import { BITS, bfloat16Of, DTYPES, type DType, type Elements, type Tensor, zeros } from '../ir/tensor.ts'
+import {
+  arrayOver,
+  BITS,
+  bfloat16Of,
+  countToMake,
+  DTYPES,
+  type DType,
+  type Elements,
+  type Tensor,
+  zeros,
+} from '../ir/tensor.ts'
 
 const MAX_RANK = 16
 const EXTERNAL = 1
@@ -126,13 +136,17 @@ function patternReader(dtype: DType): (pattern: number) => number {
   return (value) => value
 }
 
-/** Little-endian bytes, as in raw and external data. */
+/**
+ * Little-endian bytes, as in raw and external data. `isOwn`: nothing else uses the bytes, which the tensor
+ * may keep.
+ */
 export function tensorFromBytes(
   file: string,
   name: string,
   dtype: DType,
   dims: readonly number[],
   bytes: Uint8Array,
+  isOwn = false,
 ): Tensor {
   const due = sizeOf(file, name, dtype, dims)
   if (bytes.byteLength !== due)
@@ -140,6 +154,8 @@ export function tensorFromBytes(
       file,
       `tensor ${name} has ${bytes.byteLength} bytes, but its shape [${dims}] needs ${due}`,
     )
+  const kept = isOwn && countToMake(dims) > 0 ? arrayOver(dtype, bytes) : undefined
+  if (kept !== undefined) return { dtype, dims, data: kept }
   const made = zeros(dtype, dims)
   if (BITS[dtype] < 8) unpackBits(made.data, dtype, bytes)
   else if (isMiniFloat(dtype)) {

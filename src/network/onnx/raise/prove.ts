@@ -240,7 +240,7 @@ export function proveNumbers(
   })
 }
 
-/** Throws `unsupported` for other numbers than past, past + 1, .. */
+/** Throws `unsupported` unless the numbers are past, past + 1, ... */
 export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
   proveNumbers(t, node, name, 'the positions of its tokens', { end })
 

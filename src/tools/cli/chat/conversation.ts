@@ -135,7 +135,10 @@ export class Conversation implements AsyncDisposable {
     this.#files = [...this.#files, { name: basename(path), text: await readText(path, MOST_FILE_BYTES) }]
   }
 
-  /** Adds a picture to the next message. Throws `unsupported` for a model that does not see, `format`. */
+  /**
+   * Adds a picture to the next message. Throws `unsupported` for a model without vision, and what
+   * `readPicture` throws.
+   */
   async attachPicture(path: string): Promise<void> {
     if (!this.#engine.model.seesImages) {
       throw new HalfbyteError(

@@ -1,4 +1,4 @@
-// What `quantize`, `prune` and `calibrate` say while they work: the phase, and how long the run still takes.
+// The progress of `quantize`, `prune` and `calibrate`: the phase, and the time that the run still needs.
 import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
 import { JobProgress } from '../terminal/job-progress.ts'
 import { megabytes, overwrite, shareProgress } from '../terminal/output.ts'
@@ -17,7 +17,7 @@ interface JobSize {
   readonly isSurveyed: boolean
 }
 
-/** Milliseconds on a usual machine; only their ratios matter. */
+/** Milliseconds on a typical machine; only their ratios matter. */
 const COSTS = {
   /** Per byte. */
   hashing: 2e-6,

@@ -1,4 +1,4 @@
-// What `trim` says while it works: the phase, and how long the run still takes.
+// The progress of `trim`: the phase, and the time that the run still needs.
 import { stat } from 'node:fs/promises'
 import { JobProgress } from '../terminal/job-progress.ts'
 import { overwrite } from '../terminal/output.ts'
@@ -7,14 +7,14 @@ interface TrimSize {
   /** Of the texts. */
   readonly textBytes: number
   readonly parameters: number
-  /** Tokens for which the table is solved, and numbers in it; 0 if it is not. */
+  /** Tokens for which the table is solved, and numbers in it; 0 if it is not solved. */
   readonly solvedTokens: number
   readonly tableSize: number
   /** Maximum held-out tokens. */
   readonly held: number
 }
 
-/** Milliseconds on a usual machine; only their ratios matter. */
+/** Milliseconds on a typical machine; only their ratios matter. */
 const COSTS = {
   /** Per byte of text; the proof encodes and decodes with both tokenizers. */
   counting: 5e-4,
@@ -68,7 +68,7 @@ export class TrimProgress {
   }
 }
 
-/** The bytes of the files that are there; reading reports the others. */
+/** Total bytes of the files that exist; missing ones are reported when they are read. */
 export async function bytesOf(files: readonly string[]): Promise<number> {
   const sizes = await Promise.all(
     files.map((file) =>

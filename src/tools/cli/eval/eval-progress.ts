@@ -1,4 +1,4 @@
-// What `eval` says while it works: the task, its items, and how long all tasks still take.
+// The progress of `eval`: the task, its items, and the time that all tasks still need.
 import { JobProgress } from '../terminal/job-progress.ts'
 import { overwrite } from '../terminal/output.ts'
 import type { EitherTask } from './tasks.ts'

@@ -174,10 +174,10 @@ export interface EitherTask {
   readonly tokens: number
 }
 
-/** A token that is written takes as long as reading several. */
+/** Generating a token takes as long as reading several. */
 const READ_PER_WRITTEN = 4
 const REPLY_TOKENS = 256
-/** Characters of a token in English. */
+/** Characters per token in English. */
 const TOKEN_CHARACTERS = 4
 
 /** Throws what `makeTask` and `makeReplyTask` throw. */

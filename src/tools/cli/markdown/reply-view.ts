@@ -69,7 +69,7 @@ export class ReplyView {
     return all.flatMap((lines, index) => (index > 0 ? ['', ...lines] : lines))
   }
 
-  /** In a terminal that has become narrower, the last block goes on in the new width. */
+  /** In a terminal that has become narrower, the last block continues at the new width. */
   #keepWidth(): void {
     const last = this.#widths.length - 1
     const before = this.#widths[last]

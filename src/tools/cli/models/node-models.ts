@@ -49,7 +49,8 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   signal?.throwIfAborted()
   const store = givenStore(options)
   const place = resolveSource(await placeOfSource(source, store), undefined, hub)
-  if (typeof place === 'string') return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
+  if (typeof place === 'string')
+    return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
   const files = blobFiles(place)
   return Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
@@ -57,7 +58,7 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   })
 }
 
-/** The network of a graph at this place, with the external data that lie next to it there. */
+/** The network of a graph at this place, with the external data next to it. */
 export async function openNetworkAt(
   place: string,
   options: NetworkOptions,

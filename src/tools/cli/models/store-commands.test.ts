@@ -45,30 +45,42 @@ const ranges = () => hub.requests.filter((request) => request.includes('bytes=')
 
 describe('a model on the hub', () => {
   test('is downloaded once, and then works without a network, by any of its names', async () => {
-    const first = await there('generate', 'owner/name:m.gguf', ...GREEDY)
-    expect(first).toMatchObject({ code: 0, err: '' })
-    expect(first.out).toBe((await there('generate', model, ...GREEDY)).out)
+    const { code, out } = await there('generate', 'owner/name:m.gguf', ...GREEDY)
+    expect(code).toBe(0)
+    expect(out).toBe((await there('generate', model, ...GREEDY)).out)
     hub.behaviour = { status: 503 }
     hub.requests.length = 0
     for (const name of ['owner/name:m.gguf', 'owner/name', `${hub.address}owner/name/resolve/main/m.gguf`])
-      expect(await there('generate', name, ...GREEDY)).toEqual(first)
+      expect(await there('generate', name, ...GREEDY)).toMatchObject({ code, out })
     expect(hub.requests).toEqual([])
-  }, 120_000)
+  })
 
   test('is not stored with --no-store', async () => {
     const { code } = await there('generate', 'owner/name:m.gguf', ...GREEDY, '--no-store')
     expect(code).toBe(0)
+    // Neither is a file on this machine.
+    expect((await there('generate', model, ...GREEDY)).code).toBe(0)
     await expect(readdir(home)).rejects.toThrow()
     expect((await there('generate', 'owner/name:m.gguf', ...GREEDY, '--no-store')).code).toBe(0)
     expect(ranges()).toHaveLength(2)
-  }, 120_000)
+  })
 
   test('runs from the network, with one note, if the store cannot be written', async () => {
     await writeFile(home, '')
     const { code, err } = await there('generate', 'owner/name:m.gguf', ...GREEDY)
     expect(code).toBe(0)
-    expect(err).toBe(`note: models are not stored: ${home} cannot be written (ENOTDIR)\n`)
-  }, 60_000)
+    const note = `note: models are not stored: ${home} cannot be written (ENOTDIR)\n`
+    // A slow machine shows progress between the notes.
+    const notes = (text: string) => text.match(/^note: .*\n/gm)
+    expect(notes(err)).toEqual([note])
+    const listed = await there('models')
+    expect([listed.code, notes(listed.err)]).toEqual([0, [note]])
+    const pulled = await there('pull', 'owner/name:m.gguf')
+    expect([pulled.code, notes(pulled.err)]).toEqual([1, [note]])
+    expect(pulled.err).toContain(
+      'unsupported: owner/name:m.gguf could be read but not stored; set HALFBYTE_HOME to a folder that can be written\n',
+    )
+  })
 })
 
 describe('the commands of the store', () => {
@@ -97,7 +109,7 @@ describe('the commands of the store', () => {
     expect((await there('prune-store', '--keep', '1')).out).toMatch(/^owner\/name:m\.gguf: .+ removed\n$/)
     expect((await there('rm', 'owner/name')).out).toMatch(/^owner\/name:n\.gguf: .+ removed\n$/)
     expect(await readdir(join(home, 'models'))).toEqual([])
-  }, 120_000)
+  })
 
   test('reject what they cannot do, with the reason', async () => {
     expect(await there('pull', model)).toMatchObject({ code: 1, err: expect.stringContaining('already on') })
@@ -107,7 +119,7 @@ describe('the commands of the store', () => {
       code: 1,
       err: 'unsupported: HALFBYTE_NO_STORE is set, so there is no store; unset it first\n',
     })
-  }, 60_000)
+  })
 })
 
 test('serve without a model answers with the stored ones, by name', async () => {
@@ -131,7 +143,7 @@ test('serve without a model answers with the stored ones, by name', async () => 
   expect((await ended(child)).code).toBe(130)
   const { code, err } = await ended(begin(['serve', '--lora', 'x', '--port', '0']))
   expect([code, err]).toEqual([1, expect.stringContaining('--lora applies to one model but none is given')])
-}, 120_000)
+})
 
 /** A file of five chunks and a half, which is no model. */
 const large = () => new Uint8Array(5.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
@@ -143,7 +155,7 @@ describe('a download', () => {
     expect(pulls.map(({ code }) => code)).toEqual([0, 0, 0])
     expect(ranges()).toHaveLength(6)
     expect(new Set(ranges()).size).toBe(6)
-  }, 60_000)
+  })
 
   test('continues after a kill in the middle, and nothing half-written is read', async () => {
     const bytes = large()
@@ -170,7 +182,7 @@ describe('a download', () => {
     expect(ranges().length).toBeLessThan(6)
     const [file = ''] = (await readdir(join(home, 'models'))).filter((name) => name.endsWith('.bin'))
     expect(Buffer.compare(await readFile(join(home, 'models', file)), bytes)).toBe(0)
-  }, 60_000)
+  })
 
   test.runIf(process.platform !== 'win32')(
     'stops at Ctrl-C, keeps what arrived, and leaves no lock',
@@ -185,11 +197,10 @@ describe('a download', () => {
       const child = begin(['pull', 'owner/name:big.gguf'])
       while (hub.requests.length < 4) await new Promise((resolve) => setTimeout(resolve, 20))
       child.kill('SIGINT')
-      expect(await ended(child)).toMatchObject({ code: 130, err: 'stopped\n' })
+      expect(await ended(child)).toMatchObject({ code: 130, err: expect.stringMatching(/stopped\n$/) })
       expect(await readdir(join(home, 'locks'))).toEqual([])
       expect(JSON.parse((await there('models', '--json')).out)[0].stored.isComplete).toBe(false)
     },
-    60_000,
   )
 
   test.runIf(process.platform !== 'win32')(
@@ -208,10 +219,9 @@ describe('a download', () => {
       const { code, err } = await ended(child)
       expect(code).toBe(1)
       expect(err).toMatch(
-        /^storage-full: the model needs \d+ bytes of storage but the disk has no space for it; .*prune-store.*\n$/,
+        /^storage-full: the model needs \d+ bytes of storage but the disk has no space for it; .*prune-store.*\n$/m,
       )
       expect(await readdir(join(home, 'models'))).toEqual([])
     },
-    60_000,
   )
 })

@@ -14,7 +14,7 @@ export interface StoredModel {
   readonly name: string
   /** What a load opens. */
   readonly address: string
-  /** Bytes on disk, with its pack. */
+  /** Bytes on disk, including its pack. */
   readonly bytes: number
   /** Milliseconds since 1970 of the last use of any of its files. */
   readonly used: number

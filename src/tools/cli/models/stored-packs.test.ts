@@ -1,5 +1,5 @@
-// Packs of stored models. In: a GGUF on a server, a store, damage, a new version, an abort, a small disk. Out:
-// the bytes that a load reads, and how often they are made.
+// Packs of stored models. In: a GGUF on a server, a store, damage, a new version, an abort, a small disk.
+// Out: the bytes that a load reads, and how often they are made.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

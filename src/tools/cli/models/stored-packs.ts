@@ -13,6 +13,7 @@ import type { LoadOptions, LoadProgress } from '../../../engine/api/types.ts'
 import type { OpenFiles } from '../../../engine/load/open/requested-files.ts'
 import { packContents } from '../../../engine/load/pack-model.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
+import { isUrl } from '../hub-here.ts'
 import { nodeHost } from '../node-host.ts'
 import { packageVersion } from '../options.ts'
 import { packAddress } from '../store/pack-address.ts'
@@ -35,8 +36,8 @@ interface PackHooks {
 const MOST_OF_FREE = 0.5
 
 /**
- * The pack of the stored model at `place`, which is made if there is none, or else the model's own files,
- * which `open` opens. `open` downloads and stores them if needed.
+ * Opens the pack of the stored model at `place`, which is made if there is none. If there can be no pack,
+ * returns the model's own files, as `open` opens them; it downloads and stores them if needed.
  */
 export async function openPacked(
   place: Place,
@@ -45,7 +46,8 @@ export async function openPacked(
   hooks: PackHooks,
 ): Promise<OpenFiles> {
   const files = await open()
-  if (device === undefined || !/\.gguf$/i.test(place) || isTowerName(place)) return files
+  // A file on this machine leaves the store alone.
+  if (device === undefined || !isUrl(place) || !/\.gguf$/i.test(place) || isTowerName(place)) return files
   try {
     const pack = await packOf(device, files, open, hooks)
     if (pack === undefined) return files
@@ -125,7 +127,8 @@ async function writeStored(
   device: Device,
   { signal, onProgress }: PackHooks,
 ): Promise<Version | undefined> {
-  const file = await openFiles(sources, nodeHost(), signal)
+  const host = nodeHost()
+  const file = await openFiles(sources, host, signal)
   const contents = await packContents(await prepareModel(file, { weights: 'auto', forPack: true, signal }), {
     signal,
   })
@@ -137,9 +140,11 @@ async function writeStored(
       if (size > MOST_OF_FREE * (await device.room.freeBytes())) return undefined
       await part.begin({ size, etag })
     }
-    // Chunks are not finished one by one, because a pack that was not completed is made anew.
+    // Chunks are not finished one by one, because an incomplete pack is made again.
     part.write(written, chunk)
     written += chunk.length
+    // Reads from the store are synchronous. Without a pause, the lock could not be touched, nor the work stopped.
+    await host.yieldTask()
   }
   return { size, etag }
 }

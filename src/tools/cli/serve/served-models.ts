@@ -70,7 +70,7 @@ export async function loadStored(
   return { models, embedder: undefined, reranker: undefined, names: listed, [Symbol.asyncDispose]: dispose }
 }
 
-/** A vision tower is no model by itself. */
+/** A vision tower is not a model by itself. */
 const isServed = ({ isComplete, address }: StoredModel): boolean => isComplete && !isTowerName(address)
 
 async function logMemory(name: string, model: Engine | Embedder, log: (line: string) => void): Promise<void> {

@@ -1,5 +1,5 @@
-// Models of the store over HTTP. In: requests by name, at the same time, aborted, for unknown models. Out: the
-// model that answers, and how many are in memory at once.
+// Models of the store over HTTP. In: requests by name, at the same time, aborted, for unknown models. Out:
+// the model that answers, and how many are in memory at once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { openToy } from '../../../engine/api/testing/toy-engine.ts'

@@ -1,4 +1,4 @@
-// Serves the models of the store by name: loads the one that a request asks for, and one at a time.
+// Serves the models of the store by name: loads the one that a request names, one at a time.
 
 import { type OpenAIFetch, type OpenAIFetchOptions, openaiFetch } from '../../../adapters/openai.ts'
 import { readBody } from '../../../adapters/openai-server/body.ts'
@@ -10,9 +10,9 @@ import type { Engine } from '../../../engine/api/engine.ts'
 import type { Load } from './metrics.ts'
 
 interface StoredModels {
-  /** Names of the models, the one used last first. */
+  /** Names of the models, most recently used first. */
   list(): Promise<readonly string[]>
-  /** The listed name of a model that a request names otherwise; undefined if it is not stored. */
+  /** The listed name of the model that a request names; undefined if it is not stored. */
   find(name: string): Promise<string | undefined>
   load(name: string, signal: AbortSignal | undefined): Promise<Engine>
 }
@@ -33,8 +33,8 @@ interface Loaded {
 export class StoredEngines implements AsyncDisposable {
   readonly #models: StoredModels
   /**
-   * Requests pass one by one. One for another model waits here for the end of those before it, and so do all
-   * that came later, so nobody waits forever.
+   * Requests pass one at a time. A request for another model waits here until those before it have ended, and
+   * later ones wait behind it, so none waits forever.
    */
   readonly #gate = new SerialQueue()
   #loaded: Loaded | undefined
@@ -127,7 +127,7 @@ export class StoredEngines implements AsyncDisposable {
     await loaded?.engine.dispose()
   }
 
-  /** Without a name: the model in memory, or the one used last. Throws `UnknownModel`. */
+  /** Without a name: the model in memory, or the most recently used one. Throws `UnknownModel`. */
   async #nameOf(asked: unknown): Promise<string> {
     if (asked === undefined && this.#loaded !== undefined) return this.#loaded.name
     const names = await this.#models.list()

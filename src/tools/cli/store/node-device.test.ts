@@ -1,5 +1,5 @@
-// The store on disk. In: a server with faults, a real folder, damaged files, a small or missing disk. Out: the
-// exact bytes, the requests for them, and typed errors.
+// The store on disk. In: a server with faults, a real folder, damaged files, a small or missing disk. Out:
+// the exact bytes, the requests for them, and typed errors.
 import { mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

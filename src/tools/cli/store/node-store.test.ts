@@ -1,5 +1,5 @@
-// The store of programs. In: `Engine`, `Embedder` and `Network` in this process, with models on a server. Out:
-// where they are stored, and which loads work once the server fails.
+// The store of programs. In: `Engine`, `Embedder` and `Network` in this process, with models on a server.
+// Out: where they are stored, and which loads work once the server fails.
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

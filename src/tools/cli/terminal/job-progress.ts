@@ -1,19 +1,19 @@
-// How long a job still takes. In: the costs of its phases, and the share of each that is done. Out: the time left,
-// from how long the work of this run has taken.
+// Estimates how long a job will still take. In: the costs of its phases, and the share of each that is done.
+// Out: the time left, extrapolated from the work of this run.
 
 interface PhaseState {
-  /** The share that was done when this run began with it. */
+  /** The share that was already done when this run began the phase. */
   readonly first: number
   readonly startedAt: number
   share: number
-  /** When the share grew last. */
+  /** When the share last grew. */
   grownAt: number
 }
 
-/** No time is given before this share of the work is done. */
+/** There is no estimate before this share of the work is done. */
 const MIN_SHARE = 0.05
 const MIN_MS = 3000
-/** From this share on, a phase's own speed counts, and before it the speed of the phases before. */
+/** From this share on, a phase's own speed counts; until then, that of the earlier phases. */
 const OWN_SHARE = 0.1
 
 export class JobProgress<Phase extends string> {
@@ -28,8 +28,9 @@ export class JobProgress<Phase extends string> {
   }
 
   /**
-   * Notes the share of a phase that is done, and returns `, about 3 min left`, or nothing before an estimate is
-   * possible. Phases before this one are over. What an earlier run has done does not count for the speed.
+   * Records the share of a phase that is done, and returns `, about 3 min left`, or nothing before an
+   * estimate is possible. Phases before this one are over. Work of an earlier run does not count towards the
+   * speed.
    */
   at(phase: Phase, share: number): string {
     const now = this.#now()
@@ -61,7 +62,7 @@ export class JobProgress<Phase extends string> {
     const pace = (elapsed - waited) / done
     const isKnown = cost > 0 && ran >= OWN_SHARE * (1 - own.first)
     const ownPace = isKnown ? (own.grownAt - own.startedAt) / (cost * ran) : pace
-    // The step that runs has taken some of the rest already.
+    // The current step has already used some of the remaining time.
     return Math.max(rest * ownPace - waited, (rest * ownPace) / 4) + after * pace
   }
 }

@@ -60,9 +60,10 @@ export function bytesText(bytes: number): string {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }
 
+/** True for a stored file. Of a folder, only some files may be stored. */
 async function isStored(place: string): Promise<boolean> {
   const store = storeOf(undefined)
-  return store !== undefined && (await countBytes(place, store)) > 0
+  return store !== undefined && !place.endsWith('/') && (await countBytes(place, store)) > 0
 }
 
 /** Throws `out-of-memory` for a model that does not fit, with flags that would help. */
@@ -90,6 +91,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
       { neededBytes, grantedBytes },
     )
   }
+  if (downloadBytes === 0) return
   const licence = known === undefined ? '' : `, ${known.licence}`
   process.stderr.write(
     `${name}: ${bytesText(downloadBytes)} to download${licence}. It fits (${bytesText(neededBytes)} of memory); about ${decodeTokensPerSecond.toPrecision(2)} tokens/s.\n`,

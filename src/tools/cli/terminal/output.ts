@@ -27,7 +27,7 @@ export function clearProgress(): void {
   status.clear()
 }
 
-/** Shows what is being done, of which `share` is done, with the time that the rest of this work takes. */
+/** Shows the current work, of which `share` is done, and the estimated time left. */
 export function shareProgress(): (text: string, share: number) => void {
   const job = new JobProgress({ work: 1 })
   return (text, share) => overwrite(text + job.at('work', share))

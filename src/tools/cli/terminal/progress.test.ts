@@ -1,5 +1,5 @@
-// Progress of long commands. In: a controlled clock, texts and shares. Out: lines without a long silence, and the
-// time left.
+// Progress of long commands. In: a controlled clock, texts and shares. Out: lines without a long silence, and
+// the time left.
 import { expect, test } from 'vitest'
 import { JobProgress } from './job-progress.ts'
 import { StatusLine } from './status-line.ts'
@@ -67,7 +67,10 @@ test('a terminal’s line is replaced, cut at its width, and removed', () => {
   expect(isTicking()).toBe(false)
 })
 
-/** The times left, in seconds, of a job whose phases take `actual` ms although they are expected to take `costs`. */
+/**
+ * The times left, in seconds, of a job whose phases take `actual` ms although they are expected to take
+ * `costs`.
+ */
 function estimates(costs: Record<string, number>, actual: Record<string, number>, first = 0) {
   let now = 0
   const job = new JobProgress(costs, () => now)

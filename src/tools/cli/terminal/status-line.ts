@@ -1,15 +1,18 @@
-// The line that says what a command is doing. In: texts, as the work goes on. Out: a terminal's last line; without
-// a terminal, a new line from time to time. Neither is silent for more than five seconds while work goes on.
+// The line that says what a command is doing. In: texts, as the work goes on. Out: a terminal's last line;
+// without a terminal, a new line from time to time. Neither is silent for more than five seconds while work
+// goes on.
 import { visibleLine } from './failure.ts'
 
-/** The longest silence, a little less than what is promised, because timers are late. */
+/** The longest silence: a little less than promised, because timers fire late. */
 const QUIET_MS = 4500
 const TICK_MS = 1000
 
 interface StatusOutput {
   /** Milliseconds. */
   readonly now: () => number
-  /** Columns of a terminal whose last line can be replaced; undefined if lines are written one after another. */
+  /**
+   * Columns of a terminal whose last line can be replaced; undefined if lines are written one after another.
+   */
   readonly columns: () => number | undefined
   readonly write: (text: string) => void
   /** Calls `tick` regularly until the returned function is called. */
@@ -48,7 +51,7 @@ export class StatusLine {
     this.#stop = undefined
   }
 
-  /** Says that the work still goes on. */
+  /** Shows that the work continues. */
   #tick(): void {
     const now = this.#output.now()
     if (this.#text === '' || now - (this.#writtenAt ?? now) < QUIET_MS) return

@@ -1,16 +1,16 @@
-// A pack's contents that count their bytes as they are read, to show how far a file is written.
+// A pack's contents that count their bytes as they are read, to show how much of a file has been written.
 import type { PackContents } from '../../../core/formats/hbm/hbm-writer.ts'
 import { shareProgress } from '../terminal/output.ts'
 
-/** Shows the share of the bytes that are written, and the time left. */
+/** Shows the share of the bytes that have been written, and the time left. */
 export function writingProgress(): (done: number, total: number) => void {
   const show = shareProgress()
   return (done, total) => show(`writing, ${Math.floor((100 * done) / total)} %`, done / total)
 }
 
 /**
- * `passes`: how often the writer reads each tensor. `onBytes` gets the bytes that were read, out of all passes
- * together.
+ * `passes`: how often the writer reads each tensor. `onBytes` gets the bytes that were read, out of the
+ * total of all passes.
  */
 export function countedContents(
   contents: PackContents,

@@ -19,7 +19,7 @@ import { rtn } from '../matrix/grid.ts'
 /** The type in which matrices are stored. */
 export type GgufDType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'
 
-/** `keep`: each matrix in the type that holds its codes without a change. */
+/** `keep`: each matrix in the type that holds its codes unchanged. */
 export type GgufTarget = GgufDType | 'keep'
 
 /** The largest f16. */
@@ -28,7 +28,7 @@ const HALF_LIMIT = 65504
 /** The formats of rounded matrices. */
 const FORMAT_OF = { Q8_0: 'w8_g32', Q4_0: 'w4_g32', Q4_1: 'w4m_g32' } as const
 
-/** Packs' encodings that GGUF has, too. */
+/** The encodings of packs that GGUF also has. */
 const KEPT: ReadonlyMap<PackedEncoding, GgufDType> = new Map([
   ['f32', 'F32'],
   ['f16', 'F16'],
@@ -57,8 +57,8 @@ export function ggufTensors(
       }
       return { name: place.tensor, dtype: 'F32', shape, data }
     }
-    const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
-    const order = isTurned ? turnedRows(shape[0] ?? 0, config) : undefined
+    const isReordered = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
+    const order = isReordered ? adjacentPairs(shape[0] ?? 0, config) : undefined
     const dtype = target === 'keep' ? keptDtype(name, weight) : dtypeOf(name, shape, target)
     const data = () => matrixBytes(weight, { name, dtype, order, isKept: target === 'keep' }, signal)
     return { name: place.tensor, dtype, shape, data }
@@ -109,7 +109,8 @@ export async function* matrixBytes(
     yield order === undefined ? rows : reordered(rows, order)
     return
   }
-  const slabs = order === undefined ? matrixSlabs(weight, signal) : [await turned(weight, order, signal)]
+  const slabs =
+    order === undefined ? matrixSlabs(weight, signal) : [await reorderedMatrix(weight, order, signal)]
   for await (const { n: count, values } of slabs) yield encoded(name, values, count, k, dtype)
 }
 
@@ -142,16 +143,16 @@ function reordered(bytes: Uint8Array, order: Uint32Array): Uint8Array {
 }
 
 /**
- * The order of queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row 2 i + j
- * of a head is row i + j dims / 2 here.
+ * The order of queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row
+ * 2i + j of a head there is row i + j * dims / 2 here.
  */
-const turnedRows = (n: number, { headDim }: ModelConfig): Uint32Array =>
+const adjacentPairs = (n: number, { headDim }: ModelConfig): Uint32Array =>
   Uint32Array.from({ length: n }, (_, row) => {
     const at = row % headDim
     return row - at + (at >> 1) + (at & 1) * (headDim / 2)
   })
 
-async function turned(
+async function reorderedMatrix(
   weight: TensorInfo,
   order: Uint32Array,
   signal: AbortSignal,

@@ -1,5 +1,5 @@
-// GGUF from GGUF and from packs. In: a random model in several types. Out: tensors in the asked type, and the same
-// bytes where nothing has to be rounded.
+// GGUF from GGUF and from packs. In: a random model in several types. Out: tensors in the requested type, and
+// the same bytes where nothing has to be rounded.
 import { expect, test } from 'vitest'
 import { ggufFile, safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'

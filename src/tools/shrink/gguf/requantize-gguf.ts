@@ -1,5 +1,5 @@
-// Writes a GGUF file again with its matrices in another type. Metadata and all other tensors keep their bytes, so
-// that this works for every architecture.
+// Writes a GGUF file again with its matrices in another type. Metadata and all other tensors keep their
+// bytes, so that this works for every architecture.
 import { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { rowBytes } from '../../../core/formats/dtypes.ts'
@@ -16,8 +16,8 @@ interface Requantized extends GgufOutput {
 }
 
 /**
- * Matrices that have the type already are copied, so that a file converted to its own type has the same tensors.
- * Throws `unsupported` for one of several splits, and what reading throws.
+ * Matrices that already have the type are copied, so that a file converted to its own type has the same
+ * tensors. Throws `unsupported` for a file that is one of several splits, and what reading throws.
  */
 export async function requantizedGguf(
   prepared: PreparedModel,

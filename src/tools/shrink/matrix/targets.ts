@@ -55,8 +55,8 @@ export function transposedDrift(drift: Float64Array, k: number, dense: Dense): F
 const BLOCK = 32
 
 /**
- * Rows times H^-1, in place, with H = C^T C: first by C, from its end, then by C^T. `rows`: a buffer,
- * [n][width]; with a `width` below k, by the first rows and columns of C.
+ * Multiplies the [n][width] matrix `rows` by H^-1, in place, where H = C^T C: solves with C, from its last
+ * column, then with C^T. If `width` is below k, only the first rows and columns of C are used.
  */
 export function divide(
   rows: Float64Array,

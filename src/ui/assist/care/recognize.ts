@@ -8,12 +8,12 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
 
+/** Log odds from which the classifier decides alone; `lab/train/need` measures others. */
+const MIN_ODDS = 2.5
 /**
- * The logarithm of the odds from which the classifier decides alone; `lab/train/need` measures other limits.
+ * Log odds below which no pattern is tried: it would match by chance, and compiling the patterns takes 0.1 s.
  */
-const ENOUGH = 2
-/** Below these odds a pattern would only match by chance, so none is tried: compiling them takes 0.1 s. */
-const TOO_LITTLE = -2
+export const MIN_PATTERN_ODDS = -3.5
 
 /**
  * What the writer, or someone they know, may need help with: suicide and self-harm, a medical emergency, or
@@ -23,10 +23,10 @@ const TOO_LITTLE = -2
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))
   const odds = oddsOfNeed(said)
-  if (odds === undefined || odds.odds < TOO_LITTLE) return undefined
+  if (odds === undefined || odds.odds < MIN_PATTERN_ODDS) return undefined
   const found = needByPatterns(said)
   if (found !== undefined) return found
-  if (odds.odds < ENOUGH || isOneWord(said)) return undefined
+  if (odds.odds < MIN_ODDS || isOneWord(said)) return undefined
   return { need: odds.need, language: odds.language }
 }
 

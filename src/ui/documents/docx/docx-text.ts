@@ -1,5 +1,5 @@
-// The text of a Word document (DOCX: a ZIP archive of XML) as Markdown: headings by their styles, items,
-// tables, and notes at the end. Deleted text and instructions of fields are left out.
+// The text of a Word document (DOCX: a ZIP archive of XML) as Markdown: headings by their styles, list
+// items, tables, and notes at the end. Deleted text and field instructions are left out.
 import { Blocks } from '../blocks.ts'
 import { documentError } from '../document-error.ts'
 import { MAX_EXPANDED, MAX_LETTERS } from '../kinds.ts'

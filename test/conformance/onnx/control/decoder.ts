@@ -333,7 +333,7 @@ class Decoder {
     return [0, 1, 2].map((part) => this.#cut(heads, 3, part * HEAD_DIM, (part + 1) * HEAD_DIM))
   }
 
-  /** The products, of these widths. */
+  /** One product per width, of `x` and a random matrix; some forms cut them from a single product. */
   #products(x: string, widths: readonly number[]): string[] {
     const g = this.#g
     const { merged } = this.#form

@@ -33,8 +33,8 @@ export const COMMON = 0
 export const CONCEPTS = 84
 /** Concepts, and unordered pairs of them. */
 export const MEANINGS = (CONCEPTS * (CONCEPTS + 1)) / 2
-/** Hashed words, pairs of words and parts of words. */
-export const SURFACES = 8192
+/** Hashed words, pairs of words and parts of words. Fewer would put words of need and others into one. */
+export const SURFACES = 65536
 
 const STEM_BITS = 24
 const LONGEST_STEM = 18
@@ -44,6 +44,10 @@ const MAX_CREDIT = 7
 const PASSAGE = 28
 /** Characters that count as a word where words are not separated. */
 const JOINED_WORD = 2
+/** Lengths of the parts of words; parts include the spaces around a word, so that beginnings differ. */
+const PARTS = [3, 4, 5]
+/** Lengths of the runs of characters where words are not separated. */
+const RUNS = [1, 2, 3, 4]
 
 const step = (hash: number, unit: number) => Math.imul(hash ^ unit, 0x01000193) >>> 0
 const finish = (hash: number) => {
@@ -129,20 +133,23 @@ export interface Passage {
   readonly surfaces: readonly number[]
 }
 
+/** Adds the parts of a text that have the given lengths. The seeds tell the lengths apart. */
+function addParts(found: Set<number>, text: string, lengths: readonly number[], seed: number): void {
+  for (const length of lengths)
+    for (let start = 0; start + length <= text.length; start++)
+      found.add(surface(text.slice(start, start + length), seed + length))
+}
+
 function surfacesOf(text: string, spaced: boolean): number[] {
   const found = new Set<number>()
-  if (spaced) {
+  if (!spaced) addParts(found, text, RUNS, 20)
+  else {
     const words = text.split('_').filter((word) => word !== '')
     words.forEach((word, index) => {
       found.add(surface(word, 1))
       found.add(surface(`${words[index - 1] ?? ''}_${word}`, 2))
-      for (let start = 0; start + 4 < word.length; start++)
-        found.add(surface(word.slice(start, start + 5), 3))
+      addParts(found, `_${word}_`, PARTS, 10)
     })
-  } else {
-    for (let start = 0; start < text.length; start++)
-      for (let length = 2; length <= 4; length++)
-        found.add(surface(text.slice(start, start + length), length))
   }
   return [...found]
 }

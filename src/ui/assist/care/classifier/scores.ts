@@ -10,8 +10,9 @@ export interface Weights {
   readonly biases: ArrayLike<number>
   /** [3][MEANINGS] */
   readonly meanings: ArrayLike<number>
-  /** [SURFACES]: added to the scores of all kinds. */
+  /** [SURFACES], in units of `surfaceUnit`: added to the scores of all kinds. */
   readonly surfaces: ArrayLike<number>
+  readonly surfaceUnit: number
 }
 
 /** One of many words must not outweigh the meaning of a passage. */
@@ -21,7 +22,7 @@ export const surfaceShare = (passage: Passage): number => 1 / Math.sqrt(Math.max
 export function scorePassage(weights: Weights, passage: Passage, scores: Float64Array): number {
   let shared = 0
   for (const feature of passage.surfaces) shared += weights.surfaces[feature % SURFACES]!
-  shared *= surfaceShare(passage)
+  shared *= weights.surfaceUnit * surfaceShare(passage)
   let sum = 0
   for (let kind = 0; kind < NEEDS.length; kind++) {
     let score = weights.biases[kind]! + shared
