@@ -40,9 +40,9 @@ const FAMILIES: ReadonlyMap<string, FolderFamily> = new Map(
       class: 'Gemma3ForCausalLM',
       keys: (config) => ({
         hidden_activation: 'gelu_pytorch_tanh',
-        query_pre_attn_scalar: (config.attentionScale ?? 1 / Math.sqrt(config.headDim)) ** -2,
+        query_pre_attn_scalar: shortest((config.attentionScale ?? 1 / Math.sqrt(config.headDim)) ** -2),
         rope_local_base_freq: config.localRope?.theta ?? 10_000,
-        final_logit_softcapping: config.logitCap ?? 0,
+        ...(config.logitCap && { final_logit_softcapping: config.logitCap }),
         sliding_window: config.window?.positions ?? 0,
         layer_types: layersOf(config).map((layer) =>
           config.window?.layers.includes(layer) ? 'sliding_attention' : 'full_attention',
